@@ -1,0 +1,182 @@
+//! What a result means. Fields first; words for people only where no field tells.
+
+use std::time::Duration;
+
+use super::reset;
+use crate::agent::dialect::Ending;
+use crate::agent::message::{ErrorFacts, ResultFacts};
+use crate::agent::outcome::{AttemptOutcome, Death};
+
+/// No model answers and is done with it in less time than this without a single token.
+const TOO_QUICK: Duration = Duration::from_secs(5);
+
+/// The longest explanation that is kept.
+const WHY_MAX: usize = 2000;
+
+/// What the program itself says came of it; `None` when it did not live to say.
+pub fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
+    match (ending.result, ending.error) {
+        (Some(result), _) => Some(of_result(ending, result)),
+        // The result was lost, but the program ended by itself after naming an error.
+        (None, Some(error)) if ending.exit == Some(Death::Code(1)) => {
+            Some(of_error(ending, error, ""))
+        }
+        (None, Some(_) | None) => None,
+    }
+}
+
+fn of_result(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+    match result.subtype.as_str() {
+        "error_max_turns" => return AttemptOutcome::TurnLimit,
+        "error_max_budget_usd" => return AttemptOutcome::AttemptBudget,
+        "error_max_structured_output_retries" => {
+            return AttemptOutcome::BadRequest { why: why(result, "") };
+        }
+        _ => {}
+    }
+    if result.terminal_reason.starts_with("aborted_") {
+        AttemptOutcome::Interrupted
+    } else if !result.startup_failure.is_empty() {
+        AttemptOutcome::BadStart { why: why(result, "") }
+    } else if result.stop_reason == "refusal" {
+        AttemptOutcome::Refused
+    } else if !result.is_error {
+        of_success(ending, result)
+    } else {
+        let error = merged(result, ending.error);
+        if error.text.is_empty() && error.status.is_none() && error.detail.is_empty() {
+            of_failure(ending, result)
+        } else {
+            of_error(ending, &error, &result.terminal_reason)
+        }
+    }
+}
+
+/// A success that bears no mark of work is none.
+fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+    let no_tools = ending.tool_calls == 0;
+    let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
+    let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
+    let no_words = result.text.as_deref().unwrap_or_default().trim().is_empty();
+    let broken_off = result.stop_reason == "tool_use" && result.structured.is_none();
+    if no_model || (no_words && no_tools && result.structured.is_none()) || broken_off {
+        AttemptOutcome::Suspect
+    } else {
+        AttemptOutcome::Finished
+    }
+}
+
+/// An error that is not the provider's.
+fn of_failure(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+    if result.turns == 0 {
+        AttemptOutcome::BadStart { why: why(result, ending.stderr) }
+    } else {
+        AttemptOutcome::Crashed { how: ending.exit.unwrap_or(Death::Code(1)) }
+    }
+}
+
+/// The result says less about an error than the message that came before it.
+fn merged(result: &ResultFacts, message: Option<&ErrorFacts>) -> ErrorFacts {
+    let mut error = result.error.clone();
+    if let Some(message) = message {
+        error.kind.clone_from(&message.kind);
+        if error.detail.is_empty() {
+            error.detail.clone_from(&message.detail);
+        }
+        if error.text.is_empty() {
+            error.text.clone_from(&message.text);
+        }
+        error.status = error.status.or(message.status);
+    }
+    error
+}
+
+fn of_error(ending: &Ending<'_>, error: &ErrorFacts, terminal_reason: &str) -> AttemptOutcome {
+    of_limit(ending, error)
+        .or_else(|| of_account(error))
+        .or_else(|| of_prompt(error, terminal_reason))
+        .or_else(|| of_provider(error))
+        .unwrap_or_else(|| AttemptOutcome::BadRequest { why: short(&error.text) })
+}
+
+fn of_limit(ending: &Ending<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
+    let event = ending.rate_limit.filter(|limit| limit.rejected).and_then(|limit| limit.resets_at);
+    let is_429 = error.status == Some(429) || error.kind == "rate_limit";
+    // An event of an earlier refusal does not explain an error of another kind.
+    let unexplained = error.status.is_none() && error.detail.is_empty() && error.kind.is_empty();
+    let by_event = event.is_some() && (is_429 || unexplained);
+    if error.detail == "usage_limit_reached" || by_event || reset::is_usage_limit(&error.text) {
+        let until = event.or_else(|| reset::ends(&error.text, ending.now));
+        Some(AttemptOutcome::UsageLimited { until })
+    } else if is_429 {
+        Some(AttemptOutcome::RateLimited)
+    } else {
+        None
+    }
+}
+
+fn of_account(error: &ErrorFacts) -> Option<AttemptOutcome> {
+    let why = short(&error.text);
+    if error.kind == "billing_error" || says(error, "credit balance is too low") {
+        Some(AttemptOutcome::Billing { why })
+    } else if matches!(error.status, Some(401 | 403))
+        || error.kind == "authentication_failed"
+        || error.detail == "org_disabled_credential"
+        || says(error, "disabled organization")
+        || says(error, "not logged in")
+    {
+        Some(AttemptOutcome::Auth { why })
+    } else {
+        None
+    }
+}
+
+fn of_prompt(error: &ErrorFacts, terminal_reason: &str) -> Option<AttemptOutcome> {
+    if terminal_reason == "prompt_too_long"
+        || error.status == Some(413)
+        || says(error, "prompt is too long")
+    {
+        Some(AttemptOutcome::PromptTooLong)
+    } else if error.kind == "model_not_found" || (error.status == Some(404) && says(error, "model"))
+    {
+        Some(AttemptOutcome::ModelNotFound { why: short(&error.text) })
+    } else if error.kind == "max_output_tokens" || error.detail == "max_output_tokens" {
+        Some(AttemptOutcome::OutputLimit)
+    } else {
+        None
+    }
+}
+
+fn of_provider(error: &ErrorFacts) -> Option<AttemptOutcome> {
+    if error.detail == "connection_failed"
+        || error.status == Some(408)
+        || (error.status.is_none() && says(error, "timed out"))
+    {
+        Some(AttemptOutcome::Network)
+    } else if error.status.is_some_and(|status| status >= 500)
+        || (error.status.is_none() && matches!(error.kind.as_str(), "server_error" | "overloaded"))
+    {
+        Some(AttemptOutcome::Overloaded)
+    } else {
+        None
+    }
+}
+
+fn says(error: &ErrorFacts, words: &str) -> bool {
+    error.text.to_ascii_lowercase().contains(words)
+}
+
+/// What a result says of its own failure, or else what was printed beside it.
+fn why(result: &ResultFacts, otherwise: &str) -> String {
+    let said = if result.errors.is_empty() {
+        result.text.clone().unwrap_or_default()
+    } else {
+        result.errors.join("\n")
+    };
+    short(if said.trim().is_empty() { otherwise } else { &said })
+}
+
+fn short(text: &str) -> String {
+    let text = text.trim();
+    text[..text.floor_char_boundary(WHY_MAX)].to_owned()
+}

@@ -1,0 +1,291 @@
+//! One line of the stream to what it says.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use super::lenient::{Number, Object, Text, Values};
+use super::lines::{Block, Limits, Line, ModelUsage, StreamEvent, Usage, Window};
+use crate::agent::message::{
+    AgentMessage, BadLine, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt, Went,
+};
+use crate::agent::report::{QuotaNews, QuotaWindow, Ready};
+use crate::units::{Tokens, Usd};
+
+/// The name of the model in messages that the program writes itself.
+const NO_MODEL: &str = "<synthetic>";
+
+/// An answer in a form that was asked for is short; a longer one is no answer.
+const STRUCTURED_MAX: usize = 1 << 20;
+
+/// Seconds since 1970 are below this for three thousand years; what is above counts milliseconds.
+const MILLISECONDS: u64 = 100_000_000_000;
+
+/// Reads one line. There are several messages in it if it has several blocks.
+pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
+    let line: Line<'_> =
+        serde_json::from_slice(line).map_err(|error| BadLine { why: error.to_string() })?;
+    match &*line.kind.0 {
+        "" => {
+            return Err(BadLine { why: "it has no type".to_owned() });
+        }
+        "assistant" => assistant(line, each),
+        "user" => user(line, each),
+        "stream_event" => {
+            let owner = owner(line.parent_tool_use_id);
+            each(AgentMessage { owner, said: streamed(line.event.0.unwrap_or_default()) });
+        }
+        _ => each(AgentMessage { owner: Owner::Main, said: plain(line) }),
+    }
+    Ok(())
+}
+
+fn owner(parent: Text<'_>) -> Owner<'_> {
+    if parent.0.is_empty() { Owner::Main } else { Owner::Sub { call: parent.0 } }
+}
+
+fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
+    let message = line.message.0.unwrap_or_default();
+    let owner = owner(line.parent_tool_use_id);
+    let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
+    if line.is_api_error_message.0 == Some(true) || !line.error.0.is_empty() {
+        let text: String = blocks.map(|block| block.text.0).collect();
+        let error = ErrorFacts {
+            kind: line.error.0.into_owned(),
+            detail: line.api_error.0.into_owned(),
+            status: line.api_error_status.status(),
+            text,
+        };
+        each(AgentMessage { owner, said: Said::SyntheticError(error) });
+    } else if message.model.0 == NO_MODEL {
+        // The program's own words: the answer to a command that it ran itself.
+        each(AgentMessage { owner, said: Said::Other { kind: message.model.0 } });
+    } else {
+        for block in blocks {
+            each(AgentMessage { owner: owner.clone(), said: block_said(block) });
+        }
+    }
+}
+
+fn block_said(block: Block<'_>) -> Said<'_> {
+    match &*block.kind.0 {
+        "text" => Said::Text { text: block.text.0, part: Part::Whole },
+        "thinking" | "redacted_thinking" => Said::Thinking,
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Said::ToolCall {
+            id: block.id.0,
+            name: block.name.0,
+            input: block.input.map_or("", RawValue::get),
+        },
+        _ => Said::Other { kind: block.kind.0 },
+    }
+}
+
+fn user(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
+    let owner = owner(line.parent_tool_use_id);
+    let mut results = 0;
+    for block in line.message.0.unwrap_or_default().content.entries {
+        let Some(block) = block.0.filter(|block| block.kind.0 == "tool_result") else {
+            continue;
+        };
+        let went = if block.is_error.0 == Some(true) { Went::Wrong } else { Went::Well };
+        let content = block.content.map_or("", RawValue::get);
+        let said = Said::ToolResult { id: block.tool_use_id.0, went, content };
+        each(AgentMessage { owner: owner.clone(), said });
+        results += 1;
+    }
+    if results == 0 {
+        each(AgentMessage { owner, said: Said::Other { kind: line.kind.0 } });
+    }
+}
+
+fn streamed(event: StreamEvent<'_>) -> Said<'_> {
+    match &*event.kind.0 {
+        "message_start" => {
+            let message = event.message.0.unwrap_or_default();
+            let tokens = tokens(message.usage.0.unwrap_or_default());
+            Said::Usage { when: UsageAt::Start, model: message.model.0, tokens }
+        }
+        "message_delta" => {
+            let tokens = tokens(event.usage.0.unwrap_or_default());
+            Said::Usage { when: UsageAt::End, model: Cow::Borrowed(""), tokens }
+        }
+        "content_block_delta" => {
+            let delta = event.delta.0.unwrap_or_default();
+            match &*delta.kind.0 {
+                "text_delta" => Said::Text { text: delta.text.0, part: Part::Delta },
+                "thinking_delta" => Said::Thinking,
+                _ => Said::Other { kind: delta.kind.0 },
+            }
+        }
+        _ => Said::Other { kind: event.kind.0 },
+    }
+}
+
+fn tokens(usage: Usage) -> Tokens {
+    let count = |number: Number| number.count().unwrap_or(0);
+    Tokens {
+        input: count(usage.input),
+        output: count(usage.output),
+        cache_read: count(usage.cache_read),
+        cache_write: count(usage.cache_write),
+    }
+}
+
+/// Lines that say one thing, and the program says it.
+fn plain(line: Line<'_>) -> Said<'_> {
+    match (&*line.kind.0, &*line.subtype.0) {
+        ("system", "init") => Said::Ready(ready(line)),
+        ("system", "api_retry") => Said::ApiRetry {
+            status: line.error_status.status(),
+            delay: Duration::from_millis(line.retry_delay_ms.count().unwrap_or(0)),
+        },
+        ("system", "permission_denied") => Said::Denied { tool: line.tool_name.0 },
+        ("system", "compact_boundary") => Said::Compaction,
+        ("system", _) => Said::Other { kind: line.subtype.0 },
+        ("result", _) => Said::Result(Box::new(result(line))),
+        ("rate_limit_event", _) => {
+            Said::RateLimit(line.rate_limit_info.0.map(rate_limit).unwrap_or_default())
+        }
+        ("tool_progress", _) => Said::Heartbeat { id: beating(line) },
+        (_, _) => Said::Other { kind: line.kind.0 },
+    }
+}
+
+/// The call that a heartbeat belongs to. The heartbeat has an id of its own.
+fn beating(line: Line<'_>) -> Cow<'_, str> {
+    if line.parent_tool_use_id.0.is_empty() {
+        line.tool_use_id.0
+    } else {
+        line.parent_tool_use_id.0
+    }
+}
+
+fn ready(line: Line<'_>) -> Ready {
+    let servers = line.mcp_servers.entries.into_iter().filter_map(|server| server.0);
+    Ready {
+        model: line.model.0.into_owned(),
+        version: line.claude_code_version.0.into_owned(),
+        permission_mode: line.permission_mode.0.into_owned(),
+        tools: line.tools.length,
+        failed_servers: servers
+            .filter(|server| server.status.0 == "failed")
+            .map(|server| server.name.0.into_owned())
+            .collect(),
+    }
+}
+
+fn result(line: Line<'_>) -> ResultFacts {
+    let is_error = line.is_error.0.unwrap_or(line.subtype.0 != "success");
+    let (turn_tokens, turn_cost) = summed(line.model_usage_since_last_result);
+    let (total_tokens, _) = summed(line.model_usage);
+    let text = line.result.map(|text| text.0.into_owned());
+    ResultFacts {
+        subtype: line.subtype.0.into_owned(),
+        is_error,
+        errors: line.errors.entries.into_iter().map(|text| text.0.into_owned()).collect(),
+        stop_reason: line.stop_reason.0.into_owned(),
+        terminal_reason: line.terminal_reason.0.into_owned(),
+        error: ErrorFacts {
+            kind: String::new(),
+            detail: line.api_error.0.into_owned(),
+            status: line.api_error_status.status(),
+            text: text.clone().filter(|_| is_error).unwrap_or_default(),
+        },
+        text,
+        startup_failure: line.startup_failure_reason.0.into_owned(),
+        structured: line
+            .structured_output
+            .map(RawValue::get)
+            .filter(|text| text.len() <= STRUCTURED_MAX)
+            .map(str::to_owned),
+        turns: line.num_turns.small().unwrap_or(0),
+        took: Duration::from_millis(line.duration_ms.count().unwrap_or(0)),
+        turn_cost,
+        turn_tokens,
+        total_cost: line.total_cost_usd.dollars(),
+        total_tokens,
+        denied: line
+            .permission_denials
+            .entries
+            .into_iter()
+            .filter_map(|denial| denial.0)
+            .map(|denial| denial.tool_name.0.into_owned())
+            .collect(),
+    }
+}
+
+/// Tokens and cost of all models. An empty list is a figure too: nothing was used.
+fn summed(models: Values<Object<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
+    let Some(models) = models.0 else {
+        return (None, None);
+    };
+    let mut sum = Tokens::default();
+    let mut cost = 0.0;
+    for usage in models.into_iter().filter_map(|(_, usage)| usage.0) {
+        sum += tokens(Usage {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+        });
+        cost += usage.cost.value().unwrap_or(0.0);
+    }
+    (Some(sum), Usd::from_dollars(cost))
+}
+
+fn rate_limit(limits: Limits<'_>) -> RateLimit {
+    let whole = Window {
+        status: limits.status,
+        resets_at: limits.resets_at,
+        utilization: limits.utilization,
+    };
+    let rejected = whole.status.0 == "rejected";
+    let resets_at = moment(whole.resets_at);
+    let mut windows: Vec<_> = limits
+        .unified_windows
+        .0
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, window)| quota(&name, &window.0?))
+        .collect();
+    if let Some(news) = quota(&limits.rate_limit_type.0, &whole)
+        && !windows.iter().any(|known| known.window == news.window)
+    {
+        windows.push(news);
+    }
+    RateLimit { rejected, resets_at, windows }
+}
+
+/// What is used of a window. A window that refuses is used up, whether it says so or not.
+fn quota(name: &str, window: &Window<'_>) -> Option<QuotaNews> {
+    let name = match name {
+        "five_hour" => QuotaWindow::FiveHour,
+        "seven_day" => QuotaWindow::SevenDay,
+        // Windows of single models say nothing about the account.
+        _ => return None,
+    };
+    let used = match window.utilization.value() {
+        Some(fraction) => fraction,
+        None if window.status.0 == "rejected" => 1.0,
+        None => return None,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 100 after the clamp"
+    )]
+    let used = (used * 100.0).round().clamp(0.0, 100.0) as u8;
+    Some(QuotaNews { window: name, used, resets_at: moment(window.resets_at) })
+}
+
+fn moment(epoch: Number) -> Option<Timestamp> {
+    let epoch = epoch.count().filter(|epoch| *epoch > 0)?;
+    let whole = i64::try_from(epoch).ok()?;
+    if epoch < MILLISECONDS {
+        Timestamp::from_second(whole).ok()
+    } else {
+        Timestamp::from_millisecond(whole).ok()
+    }
+}

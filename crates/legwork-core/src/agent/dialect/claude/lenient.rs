@@ -1,0 +1,263 @@
+//! Fields that take what they can use and ignore the rest: a field that changed its kind costs
+//! that field, never the line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::units::Usd;
+
+/// No list that matters is longer, and a line of nothing but commas must not fill the memory.
+const LIST_MAX: usize = 1000;
+
+/// The methods of a visitor for the kinds of value that a field has no use for.
+macro_rules! ignore {
+    ($($kind:ident)*) => { $( ignore!(@ $kind); )* };
+    (@ bool) => { ignore!(@ visit_bool: bool); };
+    (@ number) => {
+        ignore!(@ visit_i64: i64);
+        ignore!(@ visit_u64: u64);
+        ignore!(@ visit_f64: f64);
+    };
+    (@ str) => { ignore!(@ visit_str: &str); };
+    (@ null) => {
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (@ list) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+    (@ map) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+    (@ $visit:ident: $kind:ty) => {
+        fn $visit<E: Error>(self, _: $kind) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+fn anything(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("anything")
+}
+
+/// A string; empty for everything else.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text)))
+            }
+            ignore!(bool number null list map);
+        }
+        deserializer.deserialize_any(Take)
+    }
+}
+
+/// A number; `None` for everything else. `3.0` is a whole number too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Number(Option<f64>);
+
+impl Number {
+    /// As a count: never negative, fractions cut off.
+    pub(super) fn count(self) -> Option<u64> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the cast saturates, and no count is beyond nine million thousand million"
+        )]
+        self.0.filter(|number| *number >= 0.0).map(|number| number as u64)
+    }
+
+    /// As a count that fits where it goes; what is larger counts as the largest.
+    pub(super) fn small(self) -> Option<u32> {
+        self.count().map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// As the status of an answer.
+    pub(super) fn status(self) -> Option<u16> {
+        self.count().and_then(|count| u16::try_from(count).ok())
+    }
+
+    /// As an amount of money.
+    pub(super) fn dollars(self) -> Option<Usd> {
+        self.0.and_then(Usd::from_dollars)
+    }
+
+    /// As it is.
+    pub(super) fn value(self) -> Option<f64> {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = Number;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            #[expect(clippy::cast_precision_loss, reason = "exact far beyond any count of tokens")]
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
+                Ok(Number(Some(number as f64)))
+            }
+            #[expect(clippy::cast_precision_loss, reason = "exact far beyond any count of tokens")]
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
+                Ok(Number(Some(number as f64)))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+                Ok(Number(Some(number)))
+            }
+            ignore!(bool str null list map);
+        }
+        deserializer.deserialize_any(Take)
+    }
+}
+
+/// A yes or no; `None` for everything else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flag(pub(super) Option<bool>);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = Flag;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_bool<E: Error>(self, value: bool) -> Result<Flag, E> {
+                Ok(Flag(Some(value)))
+            }
+            ignore!(number str null list map);
+        }
+        deserializer.deserialize_any(Take)
+    }
+}
+
+/// An object; `None` for everything else.
+#[derive(Clone, Debug)]
+pub(super) struct Object<T>(pub(super) Option<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|found| Object(Some(found)))
+            }
+            ignore!(bool number str null list);
+        }
+        deserializer.deserialize_any(Take(PhantomData))
+    }
+}
+
+/// The entries of a list, the first of them; none for everything else.
+#[derive(Clone, Debug)]
+pub(super) struct List<T> {
+    pub(super) entries: Vec<T>,
+    /// How many there were in all.
+    pub(super) length: u32,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), length: 0 }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
+            type Value = List<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+                let mut found = List::default();
+                while found.entries.len() < LIST_MAX
+                    && let Some(entry) = list.next_element()?
+                {
+                    found.entries.push(entry);
+                    found.length += 1;
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    found.length = found.length.saturating_add(1);
+                }
+                Ok(found)
+            }
+            ignore!(bool number str null map);
+        }
+        deserializer.deserialize_any(Take(PhantomData))
+    }
+}
+
+/// An object as a list of names and values; `None` for everything else.
+#[derive(Clone, Debug)]
+pub(super) struct Values<T>(pub(super) Option<Vec<(String, T)>>);
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Values<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
+            type Value = Values<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values<T>, A::Error> {
+                let mut found = Vec::new();
+                while found.len() < LIST_MAX
+                    && let Some(entry) = map.next_entry()?
+                {
+                    found.push(entry);
+                }
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Values(Some(found)))
+            }
+            ignore!(bool number str null list);
+        }
+        deserializer.deserialize_any(Take(PhantomData))
+    }
+}

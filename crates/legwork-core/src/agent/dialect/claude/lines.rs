@@ -1,0 +1,195 @@
+//! The shape of a line: what we use of it and nothing else.
+//!
+//! Fields that are not named here are skipped without being looked at, so junk in them does no
+//! harm.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::lenient::{Flag, List, Number, Object, Text, Values};
+
+/// Everything that any line can have and that we use, so that a line is read once.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) subtype: Text<'a>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) message: Object<Message<'a>>,
+    #[serde(borrow)]
+    pub(super) event: Object<StreamEvent<'a>>,
+
+    // Errors of the provider.
+    #[serde(borrow)]
+    pub(super) error: Text<'a>,
+    #[serde(borrow)]
+    pub(super) api_error: Text<'a>,
+    pub(super) api_error_status: Number,
+    pub(super) is_api_error_message: Flag,
+
+    // The end of a turn.
+    pub(super) is_error: Flag,
+    #[serde(borrow)]
+    pub(super) result: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) errors: List<Text<'a>>,
+    pub(super) num_turns: Number,
+    pub(super) duration_ms: Number,
+    pub(super) total_cost_usd: Number,
+    #[serde(borrow)]
+    pub(super) stop_reason: Text<'a>,
+    #[serde(borrow)]
+    pub(super) terminal_reason: Text<'a>,
+    #[serde(borrow)]
+    pub(super) startup_failure_reason: Text<'a>,
+    #[serde(borrow)]
+    pub(super) structured_output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) permission_denials: List<Object<ToolName<'a>>>,
+    #[serde(rename = "modelUsage")]
+    pub(super) model_usage: Values<Object<ModelUsage>>,
+    pub(super) model_usage_since_last_result: Values<Object<ModelUsage>>,
+
+    // The beginning.
+    #[serde(borrow)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow)]
+    pub(super) claude_code_version: Text<'a>,
+    #[serde(rename = "permissionMode", borrow)]
+    pub(super) permission_mode: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tools: List<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) mcp_servers: List<Object<Server<'a>>>,
+
+    // Everything else.
+    #[serde(borrow)]
+    pub(super) tool_name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Text<'a>,
+    pub(super) error_status: Number,
+    pub(super) retry_delay_ms: Number,
+    #[serde(borrow)]
+    pub(super) rate_limit_info: Object<Limits<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow)]
+    pub(super) content: List<Object<Block<'a>>>,
+    pub(super) usage: Object<Usage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Text<'a>,
+    pub(super) is_error: Flag,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StreamEvent<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) message: Object<Message<'a>>,
+    #[serde(borrow)]
+    pub(super) delta: Object<Delta<'a>>,
+    pub(super) usage: Object<Usage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    #[serde(rename = "input_tokens")]
+    pub(super) input: Number,
+    #[serde(rename = "output_tokens")]
+    pub(super) output: Number,
+    #[serde(rename = "cache_read_input_tokens")]
+    pub(super) cache_read: Number,
+    #[serde(rename = "cache_creation_input_tokens")]
+    pub(super) cache_write: Number,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModelUsage {
+    #[serde(rename = "inputTokens")]
+    pub(super) input: Number,
+    #[serde(rename = "outputTokens")]
+    pub(super) output: Number,
+    #[serde(rename = "cacheReadInputTokens")]
+    pub(super) cache_read: Number,
+    #[serde(rename = "cacheCreationInputTokens")]
+    pub(super) cache_write: Number,
+    #[serde(rename = "costUSD")]
+    pub(super) cost: Number,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolName<'a> {
+    #[serde(borrow)]
+    pub(super) tool_name: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Server<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) status: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Limits<'a> {
+    #[serde(borrow)]
+    pub(super) status: Text<'a>,
+    #[serde(borrow)]
+    pub(super) rate_limit_type: Text<'a>,
+    pub(super) resets_at: Number,
+    pub(super) utilization: Number,
+    #[serde(borrow)]
+    pub(super) unified_windows: Values<Object<Window<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Window<'a> {
+    #[serde(borrow)]
+    pub(super) status: Text<'a>,
+    pub(super) resets_at: Number,
+    pub(super) utilization: Number,
+}

@@ -1,0 +1,238 @@
+//! Lines that no recording has.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{decode, judge};
+use crate::agent::dialect::{Dialect, Ending};
+use crate::agent::message::{ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said};
+use crate::agent::outcome::{AttemptOutcome, Death};
+
+/// What the messages in a line say, in short.
+fn said(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    decode(line.as_bytes(), &mut |message| {
+        let owner = match &message.owner {
+            Owner::Main => String::new(),
+            Owner::Sub { call } => format!("{call}: "),
+        };
+        found.push(match message.said {
+            Said::Text { text, part: Part::Whole } => format!("{owner}{text}"),
+            Said::Text { text, part: Part::Delta } => format!("{owner}{text}..."),
+            Said::ToolCall { id, name, input } => format!("{owner}{name} {id} {input}"),
+            Said::ToolResult { id, went, content } => format!("{owner}{id} {went:?} {content}"),
+            Said::Other { kind } => format!("{owner}({kind})"),
+            other => format!("{owner}{other:?}"),
+        });
+    })
+    .unwrap_or_else(|error| found.push(error.to_string()));
+    found
+}
+
+#[test]
+fn a_line_with_several_blocks_says_several_things() {
+    let line = r#"{"type":"assistant","parent_tool_use_id":"t0","message":{"content":[
+        {"type":"text","text":"a"},{"type":"thinking"},7,
+        {"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls \u0041"}},{"type":"new"}]}}"#;
+    let expected = ["t0: a", "t0: Thinking", r#"t0: Bash t1 {"command":"ls \u0041"}"#, "t0: (new)"];
+    assert_eq!(said(line), expected);
+    let line = r#"{"type":"user","message":{"content":[
+        {"type":"tool_result","tool_use_id":"t1","content":"x","is_error":true},
+        {"type":"tool_result","tool_use_id":"t2","content":[1]}]}}"#;
+    assert_eq!(said(line), [r#"t1 Wrong "x""#, "t2 Well [1]"]);
+}
+
+#[test]
+fn fields_of_another_kind_than_expected_cost_only_themselves() {
+    let line = r#"{"type":"assistant","message":"no object","parent_tool_use_id":7}"#;
+    assert!(said(line).is_empty());
+    let line =
+        r#"{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"m"}"#;
+    assert_eq!(said(line), [r#"Denied { tool: "Bash" }"#]);
+    let line = r#"{"type":"result","subtype":"success","is_error":"?","num_turns":"many","errors":{},
+        "modelUsage":[],"total_cost_usd":-1,"permission_denials":[3],"result":null}"#;
+    let mut seen = None;
+    decode(line.as_bytes(), &mut |message| match message.said {
+        Said::Result(result) => seen = Some(*result),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    let expected = ResultFacts { subtype: "success".to_owned(), ..ResultFacts::default() };
+    assert_eq!(seen, Some(expected));
+}
+
+#[test]
+fn what_is_unknown_is_something_that_was_said() {
+    assert_eq!(said(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new)"]);
+    assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(mood)"]);
+    assert_eq!(
+        said(r#"{"subtype":"x","type":"stream_event","event":{"type":"ping"}}"#),
+        ["(ping)"]
+    );
+    assert_eq!(said(r#"{"type":"stream_event"}"#), ["()"]);
+}
+
+#[test]
+fn junk_in_fields_nobody_reads_does_no_harm() {
+    let mut line = br#"{"type":"system","subtype":"x","junk":""#.to_vec();
+    line.extend([0xff, 0xfe]);
+    line.extend(br#"\ud800","far":1e999,"deep":"#);
+    line.extend([b'['; 5000]);
+    line.extend([b']'; 5000]);
+    line.push(b'}');
+    let mut count = 0;
+    decode(&line, &mut |_| count += 1).unwrap();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn words_without_escapes_are_not_copied() {
+    let line = br#"{"type":"assistant","message":{"content":[{"type":"text","text":"plain"}]}}"#;
+    decode(line, &mut |message| {
+        assert!(matches!(message.said, Said::Text { text: Cow::Borrowed("plain"), .. }));
+    })
+    .unwrap();
+}
+
+/// The outcome of an error result with these marks.
+fn failed(kind: &str, detail: &str, status: Option<u16>, text: &str) -> AttemptOutcome {
+    let error = ErrorFacts {
+        kind: kind.to_owned(),
+        detail: detail.to_owned(),
+        status,
+        text: text.to_owned(),
+    };
+    let result = ResultFacts { is_error: true, turns: 1, ..ResultFacts::default() };
+    let ending = Ending { result: Some(&result), error: Some(&error), ..nothing() };
+    judge(&ending).unwrap()
+}
+
+fn nothing() -> Ending<'static> {
+    Ending {
+        cut: None,
+        exit: Some(Death::Code(1)),
+        result: None,
+        error: None,
+        rate_limit: None,
+        tool_calls: 0,
+        saw_stdout: true,
+        stderr: "",
+        now: Timestamp::UNIX_EPOCH,
+    }
+}
+
+#[test]
+fn errors_that_were_not_recorded_have_their_names_too() {
+    let cases = [
+        (failed("max_output_tokens", "max_output_tokens", None, "API Error: ..."), "output_limit"),
+        (failed("invalid_request", "", Some(413), "Request too large"), "prompt_too_long"),
+        (
+            failed(
+                "invalid_request",
+                "org_disabled_credential",
+                Some(400),
+                "disabled organization",
+            ),
+            "auth",
+        ),
+        (failed("authentication_failed", "", None, "Not logged in · Please run /login"), "auth"),
+        (failed("server_error", "", Some(502), "bad gateway"), "overloaded"),
+        (failed("server_error", "", None, "?"), "overloaded"),
+        (failed("", "", Some(408), "?"), "network"),
+        (failed("unknown", "", None, "something else"), "bad_request"),
+        (failed("rate_limit", "", None, "slow down"), "rate_limited"),
+        (failed("rate_limit", "usage_limit_reached", Some(429), "?"), "usage_limited"),
+        (failed("", "", None, ""), "crashed"),
+    ];
+    for (outcome, name) in cases {
+        assert_eq!(outcome.name(), name, "{outcome:?}");
+    }
+}
+
+#[test]
+fn an_earlier_refusal_does_not_explain_a_later_error_of_another_kind() {
+    let limit = RateLimit {
+        rejected: true,
+        resets_at: Some(Timestamp::from_second(2_000_000_000).unwrap()),
+        windows: Vec::new(),
+    };
+    let outcome = |status, kind: &str| {
+        let error = ErrorFacts { status, kind: kind.to_owned(), ..ErrorFacts::default() };
+        let result = ResultFacts { is_error: true, turns: 1, ..ResultFacts::default() };
+        let ending = Ending {
+            result: Some(&result),
+            error: Some(&error),
+            rate_limit: Some(&limit),
+            ..nothing()
+        };
+        judge(&ending).unwrap().name()
+    };
+    assert_eq!(outcome(Some(429), "rate_limit"), "usage_limited");
+    assert_eq!(outcome(Some(401), "authentication_failed"), "auth");
+    assert_eq!(outcome(Some(529), "server_error"), "overloaded");
+}
+
+#[test]
+fn a_success_without_any_sign_of_work_is_suspect() {
+    let good = ResultFacts {
+        subtype: "success".to_owned(),
+        text: Some("Hello.".to_owned()),
+        stop_reason: "end_turn".to_owned(),
+        turns: 1,
+        ..ResultFacts::default()
+    };
+    let name = |result: &ResultFacts, tool_calls| {
+        judge(&Ending { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
+    };
+    let change = |change: fn(&mut ResultFacts)| {
+        let mut result = good.clone();
+        change(&mut result);
+        result
+    };
+    assert_eq!(name(&good, 0), "finished");
+    let silent = change(|result| result.text = Some(" \n".to_owned()));
+    assert_eq!((name(&silent, 0), name(&silent, 1)), ("suspect", "finished"));
+    let unasked = change(|result| result.total_tokens = Some(crate::units::Tokens::default()));
+    assert_eq!((name(&unasked, 0), name(&unasked, 1)), ("suspect", "finished"));
+    let slow = change(|result| {
+        result.total_tokens = Some(crate::units::Tokens::default());
+        result.took = Duration::from_secs(6);
+    });
+    assert_eq!(name(&slow, 0), "finished");
+    let broken_off = change(|result| result.stop_reason = "tool_use".to_owned());
+    assert_eq!(name(&broken_off, 3), "suspect");
+    let structured = change(|result| {
+        result.stop_reason = "tool_use".to_owned();
+        result.structured = Some("{}".to_owned());
+    });
+    assert_eq!(name(&structured, 1), "finished");
+}
+
+#[test]
+fn a_process_that_left_no_result_is_judged_by_how_it_ended() {
+    let cases: [(Option<Death>, bool, &str, &str); 8] = [
+        (None, true, "", "lost"),
+        (Some(Death::Code(0)), true, "", "crashed"),
+        (Some(Death::Code(1)), true, "warning", "crashed"),
+        (Some(Death::Code(1)), false, "error: unknown option", "bad_start"),
+        (Some(Death::Code(1)), false, "", "crashed"),
+        (Some(Death::Code(127)), false, "", "bad_start"),
+        (Some(Death::Code(143)), false, "terminated", "crashed"),
+        (Some(Death::Signal(9)), false, "x", "crashed"),
+    ];
+    for (exit, saw_stdout, stderr, name) in cases {
+        let outcome = Dialect::Claude.classify(&Ending { exit, saw_stdout, stderr, ..nothing() });
+        assert_eq!(outcome.name(), name, "{exit:?} {stderr}");
+    }
+}
+
+#[test]
+fn an_error_is_known_even_if_the_result_was_lost() {
+    let error = ErrorFacts { status: Some(401), ..ErrorFacts::default() };
+    let ending = Ending { error: Some(&error), ..nothing() };
+    assert_eq!(Dialect::Claude.classify(&ending).name(), "auth");
+    let killed = Ending { exit: Some(Death::Signal(9)), ..ending };
+    assert_eq!(Dialect::Claude.classify(&killed).name(), "crashed");
+}

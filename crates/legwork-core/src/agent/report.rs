@@ -1,0 +1,243 @@
+//! What an attempt tells the machine: little while it runs, everything once it is over.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::outcome::AttemptOutcome;
+use crate::units::{Tokens, Usd, millis};
+
+/// News of a running attempt or call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentNews {
+    /// The program has started and says what it is.
+    Ready(Ready),
+    /// What it is doing and what it has used so far; sent at most once a second.
+    Pulse(Pulse),
+    /// A turn ended with a result and the input is still open: say something more, or close it.
+    TurnEnded {
+        /// What the watchdog noticed at its end, if anything.
+        noticed: Option<Notice>,
+    },
+    /// The watchdog noticed something in the middle of a turn.
+    Noticed(Notice),
+    /// A tool was not allowed.
+    Denied {
+        /// The tool's name.
+        tool: String,
+    },
+    /// The provider refused the login; the program would go on asking for minutes.
+    LoginRefused,
+    /// How much of the account's quota is used.
+    Quota(QuotaNews),
+    /// It is over, and all its processes are gone. Comes once and last.
+    Exited(Box<AttemptReport>),
+}
+
+/// What the program said of itself when it was ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ready {
+    /// The model it works with.
+    pub model: String,
+    /// Its version.
+    pub version: String,
+    /// How it treats permissions.
+    pub permission_mode: String,
+    /// How many tools it has.
+    pub tools: u32,
+    /// Servers for further tools that did not come up.
+    pub failed_servers: Vec<String>,
+}
+
+/// A sign of life.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// How long ago its last line came.
+    pub quiet: Duration,
+    /// The tool call that has been running longest, if any.
+    pub tool: Option<RunningTool>,
+    /// Whether a result has come and the input is closed: only the exit is missing.
+    pub leaving: bool,
+    /// Tokens seen so far.
+    pub tokens: Tokens,
+}
+
+/// A tool call that is going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTool {
+    /// The tool's name.
+    pub name: String,
+    /// For how long it has been running.
+    pub running: Duration,
+    /// How long ago its last heartbeat came, if it gives any.
+    pub heartbeat: Option<Duration>,
+}
+
+/// Something in the agent's words or in the stream's rhythm that needs an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// What kind of thing.
+    pub signal: WatchSignal,
+    /// The problem's key: the same problem in other words has the same one.
+    pub key: String,
+    /// The words themselves.
+    pub text: String,
+}
+
+/// What the watchdog looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchSignal {
+    /// The agent gives up.
+    GivingUp,
+    /// The agent asks somebody who is not there.
+    Asking,
+    /// The same tool call over and over.
+    Repetition,
+    /// Tool errors in a row.
+    ToolErrors,
+    /// The context is compacted again and again.
+    Compaction,
+}
+
+/// The account's quota as the agent reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaNews {
+    /// Which window.
+    pub window: QuotaWindow,
+    /// How much of it is used, in percent.
+    pub used: u8,
+    /// When it starts anew, if that was said.
+    pub resets_at: Option<Timestamp>,
+}
+
+/// The windows of an account's quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuotaWindow {
+    /// Five hours.
+    FiveHour,
+    /// Seven days.
+    SevenDay,
+}
+
+/// Everything about an attempt or call that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptReport {
+    /// What came of it.
+    pub outcome: AttemptOutcome,
+    /// What it cost; `None` when the agent did not live to say.
+    #[serde(default)]
+    pub cost: Option<Usd>,
+    /// What the tokens seen would cost by the price table; used when `cost` is unknown.
+    #[serde(default)]
+    pub priced: Option<Usd>,
+    /// Tokens by kind.
+    #[serde(default)]
+    pub tokens: Tokens,
+    /// Turns, as the agent counts them.
+    #[serde(default)]
+    pub turns: u32,
+    /// What its own words amount to.
+    #[serde(default)]
+    pub words: Words,
+    /// Tools that were not allowed.
+    #[serde(default)]
+    pub denied: Vec<String>,
+    /// The answer, if this was a call.
+    #[serde(default)]
+    pub answer: Option<Answer>,
+    /// How much was printed, and how long before the end it fell silent.
+    #[serde(flatten)]
+    pub stream: StreamFacts,
+}
+
+impl AttemptReport {
+    /// A report of an attempt of which nothing but the outcome is known.
+    pub fn bare(outcome: AttemptOutcome) -> Self {
+        Self {
+            outcome,
+            cost: None,
+            priced: None,
+            tokens: Tokens::default(),
+            turns: 0,
+            words: Words::default(),
+            denied: Vec::new(),
+            answer: None,
+            stream: StreamFacts::default(),
+        }
+    }
+}
+
+/// Plain facts about what a program printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StreamFacts {
+    /// Bytes on standard output.
+    pub stdout_bytes: u64,
+    /// Bytes on standard error.
+    pub stderr_bytes: u64,
+    /// Lines that were no messages.
+    pub bad_lines: u64,
+    /// Time from the last line to the end.
+    #[serde(with = "millis", rename = "quiet_ms")]
+    pub quiet: Duration,
+}
+
+/// What the agent's own words amount to. Thinking, tools, files and sub-agents have no say here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Words {
+    /// The promise marker stood alone on a line of the final message.
+    pub promise: bool,
+    /// The completion signal was in the final message.
+    pub signal: bool,
+    /// The end phrase was near the end of the final message.
+    pub end_phrase: bool,
+    /// The final message says, in whatever words, that all is done.
+    pub says_done: bool,
+    /// What the agent says it can't go on without.
+    pub blockers: Vec<Blocker>,
+    /// A conflict of principles it could not resolve.
+    pub conflict: Option<String>,
+    /// What the watchdog noticed and has not answered.
+    pub noticed: Vec<Notice>,
+    /// The first words of the final message, for people.
+    pub summary: String,
+}
+
+/// Something that only a person can give.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocker {
+    /// The same blocker has the same key; each is told once a run.
+    pub key: String,
+    /// What is needed.
+    pub text: String,
+}
+
+/// What a call was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Answer {
+    /// A verdict on a claim.
+    Verdict(Verdict),
+    /// Free text: advice, a decision.
+    Text {
+        /// The text.
+        text: String,
+    },
+}
+
+/// A model's verdict on a claim of completion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the work is complete.
+    pub complete: bool,
+    /// Why.
+    pub reason: String,
+    /// What is missing.
+    #[serde(default)]
+    pub missing: Vec<String>,
+}

@@ -1,0 +1,226 @@
+//! What the machine asks the world to do.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::outcome::CutReason;
+use crate::event::{Event, Purpose, Record};
+use crate::input::TimerKey;
+use crate::prompt::Briefing;
+use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
+
+/// The machine's answer to one input: decisions already taken, and requests that follow from them.
+#[must_use = "a step that is not written down and carried out is lost"]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// To be recorded first.
+    pub records: Vec<Record>,
+    /// To be carried out then, in this order.
+    pub effects: Vec<Effect>,
+}
+
+impl Step {
+    /// Whether nothing was decided.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.effects.is_empty()
+    }
+
+    /// The events, without their times.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.records.iter().map(|record| &record.event)
+    }
+
+    /// Whether the records have to be on disk before the effects begin.
+    pub fn wants_sync(&self) -> bool {
+        self.effects.iter().any(Effect::needs_durable_past)
+            || self.events().any(|event| {
+                matches!(event, Event::IterationFinished(_) | Event::RunFinished { .. })
+            })
+    }
+}
+
+/// A request to the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Run a hook that can steer.
+    RunHook {
+        /// For the answer.
+        ticket: Ticket,
+        /// Which.
+        hook: SteeringHook,
+    },
+    /// Look at the project and the disk before an iteration.
+    Prepare {
+        /// For the answer.
+        ticket: Ticket,
+        /// Whether the state of the project is needed, or known from the previous iteration.
+        mark: Needed,
+    },
+    /// Compose the prompt and start the agent.
+    StartAttempt(Box<AttemptRequest>),
+    /// Say something more into a running session.
+    Nudge {
+        /// Whose.
+        attempt: AttemptId,
+        /// What.
+        text: String,
+    },
+    /// Close the input of a running session: it has been told everything.
+    CloseInput {
+        /// Whose.
+        attempt: AttemptId,
+    },
+    /// End an attempt.
+    CutAttempt {
+        /// Which.
+        attempt: AttemptId,
+        /// Why; it goes into the classification.
+        why: CutReason,
+        /// How much time it has to leave.
+        grace: Grace,
+    },
+    /// Look at the project after an attempt.
+    Survey {
+        /// For the answer.
+        ticket: Ticket,
+        /// The iteration whose start it is compared with.
+        iteration: Iteration,
+    },
+    /// Run the checks of the gate.
+    RunChecks {
+        /// For the answer.
+        ticket: Ticket,
+    },
+    /// End the checks.
+    CutChecks {
+        /// Which.
+        ticket: Ticket,
+    },
+    /// Look through the changes since the run began.
+    InspectChanges {
+        /// For the answer.
+        ticket: Ticket,
+    },
+    /// Use the agent for something else than work.
+    StartCall(Box<CallRequest>),
+    /// End a call.
+    CutCall {
+        /// Which.
+        call: CallId,
+        /// Why; it goes into the classification.
+        why: CutReason,
+        /// How much time it has to leave.
+        grace: Grace,
+    },
+    /// Wake the machine later. A timer already set with this key is replaced.
+    SetTimer {
+        /// What for.
+        key: TimerKey,
+        /// When.
+        alarm: Alarm,
+    },
+    /// Forget a timer.
+    ClearTimer {
+        /// Which.
+        key: TimerKey,
+    },
+    /// The run is over: end what is still there and leave.
+    Finish,
+}
+
+impl Effect {
+    /// Whether it spends, changes or signals: then the events it follows from have to be on disk
+    /// before it begins. Timers and reads need not wait.
+    pub fn needs_durable_past(&self) -> bool {
+        match self {
+            Self::RunHook { .. }
+            | Self::StartAttempt(_)
+            | Self::Nudge { .. }
+            | Self::CutAttempt { .. }
+            | Self::RunChecks { .. }
+            | Self::StartCall(_)
+            | Self::CutCall { .. }
+            | Self::CutChecks { .. } => true,
+            Self::Prepare { .. }
+            | Self::CloseInput { .. }
+            | Self::Survey { .. }
+            | Self::InspectChanges { .. }
+            | Self::SetTimer { .. }
+            | Self::ClearTimer { .. }
+            | Self::Finish => false,
+        }
+    }
+}
+
+/// Hooks whose answer can change what happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteeringHook {
+    /// Before the first iteration.
+    Started,
+    /// Before every iteration.
+    NextIteration,
+}
+
+impl SteeringHook {
+    /// The name of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::NextIteration => "next_iteration",
+        }
+    }
+}
+
+/// Whether something has to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// Yes.
+    Yes,
+    /// It is known already.
+    Known,
+}
+
+/// How much time a process has to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grace {
+    /// SIGTERM, some seconds, SIGKILL.
+    Usual,
+    /// SIGKILL.
+    None,
+}
+
+/// When a timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// After this much running time; a wall clock that jumps does not touch it.
+    After(Duration),
+    /// When the wall clock shows this, however it got there.
+    At(Timestamp),
+}
+
+/// An attempt to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptRequest {
+    /// Its id.
+    pub attempt: AttemptId,
+    /// What it may cost.
+    pub cap: Option<Usd>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// What its prompt has to say beside the files.
+    pub briefing: Briefing,
+}
+
+/// A call to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRequest {
+    /// Its id.
+    pub call: CallId,
+    /// What for.
+    pub purpose: Purpose,
+    /// What it may cost.
+    pub cap: Option<Usd>,
+    /// The question.
+    pub question: String,
+}

@@ -1,0 +1,306 @@
+//! Facts, in the past tense. An event is the journal line, the line of `--output json`, what hooks
+//! get on standard input and what the dashboards show: one vocabulary, one version.
+//!
+//! Every event is a decision already taken or something already seen; what it asks for is an
+//! [`Effect`](crate::effect::Effect). The state of a run is the fold of its events.
+
+mod facts;
+mod meaning;
+mod samples;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::facts::{
+    AgentFacts, Continuation, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
+    IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StopWhen, Totals, VerdictKind,
+    WaitEnd, WaitKind,
+};
+pub use self::samples::samples;
+use crate::agent::outcome::CutReason;
+use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
+use crate::input::{CheckResult, Finding, Mark, TaskProgress};
+use crate::outcome::Outcome;
+use crate::settings::{EvidenceKind, Limits};
+use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
+
+/// One event and when it happened. [`crate::journal`] gives it its number and its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The wall clock.
+    pub at: Timestamp,
+    /// Time at work so far, waits for limits and pauses left out: what `max_duration` counts. In
+    /// whole milliseconds, so that a replay sees the very same figure.
+    pub active: Duration,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run began; everything it was told is here and holds until its end.
+    RunStarted(Box<RunStarted>),
+    /// A later process took the run over where an earlier one left it.
+    RunContinued {
+        /// Why: after a crash, or an ended run with more room.
+        why: Continuation,
+    },
+    /// An iteration began.
+    IterationStarted {
+        /// Its number.
+        iteration: Iteration,
+        /// Why it runs.
+        kind: IterationKind,
+        /// The limit that a wrap-up prepares for: the run ends with it.
+        #[serde(default)]
+        before: Option<Outcome>,
+        /// The project as it was.
+        start: Mark,
+    },
+    /// A hook said to leave this iteration out; its number is not used up.
+    IterationSkipped {
+        /// The number it would have had.
+        iteration: Iteration,
+    },
+    /// A process of the agent was about to be started.
+    AttemptStarted {
+        /// Its id.
+        attempt: AttemptId,
+        /// The iteration it belongs to.
+        iteration: Iteration,
+        /// What it may cost; `None` = no limit.
+        cap: Option<Usd>,
+        /// The model asked for, if any.
+        model: Option<String>,
+    },
+    /// The agent said what it is.
+    AgentReady {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it said.
+        #[serde(flatten)]
+        ready: Ready,
+    },
+    /// We ended an attempt before its own end.
+    AttemptCut {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        why: CutReason,
+    },
+    /// An attempt was over and its processes gone.
+    AttemptFinished {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it is charged.
+        cost: Usd,
+        /// Whether `cost` is the agent's figure or our estimate.
+        figure: Figure,
+        /// How long it took.
+        #[serde(with = "millis", rename = "duration_ms")]
+        duration: Duration,
+        /// Everything it left.
+        report: Box<AttemptReport>,
+    },
+    /// Another attempt was put off.
+    RetryScheduled {
+        /// When it will start.
+        at_time: Timestamp,
+        /// What went wrong.
+        why: String,
+    },
+    /// A limit has to be waited out.
+    LimitWaitStarted {
+        /// What kind of limit.
+        limit: WaitKind,
+        /// When the limit ends, if that is known.
+        until: Option<Timestamp>,
+        /// When we shall try again.
+        retry_at: Timestamp,
+        /// How long that is.
+        #[serde(with = "millis", rename = "wait_ms")]
+        wait: Duration,
+    },
+    /// The wait was over.
+    LimitWaitEnded {
+        /// Why.
+        why: WaitEnd,
+        /// How long it lasted.
+        #[serde(with = "millis", rename = "waited_ms")]
+        waited: Duration,
+    },
+    /// The account's quota as the agent reported it.
+    QuotaReported {
+        /// The figures.
+        #[serde(flatten)]
+        quota: QuotaNews,
+    },
+    /// The task's status file changed in a way that matters.
+    StatusChanged {
+        /// How far the task is, if it says so.
+        progress: Option<TaskProgress>,
+        /// What it says.
+        summary: String,
+        /// Whether it says complete.
+        complete: bool,
+    },
+    /// Something is needed that only a person can give. Once a run for each.
+    BlockerReported {
+        /// What.
+        #[serde(flatten)]
+        blocker: Blocker,
+    },
+    /// The watchdog noticed something.
+    WatchdogNoticed {
+        /// In this attempt.
+        attempt: AttemptId,
+        /// What.
+        #[serde(flatten)]
+        notice: Notice,
+    },
+    /// A further message was about to be sent into a running session.
+    NudgeSent {
+        /// To this attempt.
+        attempt: AttemptId,
+        /// What it answers; `None` when a person speaks.
+        answers: Option<Notice>,
+        /// What we said.
+        text: String,
+    },
+    /// The agent was not allowed to use a tool.
+    PermissionDenied {
+        /// In this attempt.
+        attempt: AttemptId,
+        /// The tool.
+        tool: String,
+    },
+    /// Completion was claimed and has to be proved.
+    GateStarted {
+        /// In this iteration.
+        iteration: Iteration,
+        /// By what.
+        claim: Vec<EvidenceKind>,
+    },
+    /// The checks were about to be run.
+    ChecksStarted {
+        /// The commands.
+        commands: Vec<String>,
+    },
+    /// The checks were done.
+    ChecksFinished {
+        /// One for each command.
+        results: Vec<CheckResult>,
+        /// The project after them: the verdict is bound to it.
+        fingerprint: Fingerprint,
+    },
+    /// The changes since the run began were looked through for tampering.
+    ChangesInspected {
+        /// What was found.
+        findings: Vec<Finding>,
+    },
+    /// Another use of the agent was about to be started.
+    CallStarted {
+        /// Its id.
+        call: CallId,
+        /// What for.
+        purpose: Purpose,
+        /// What it may cost; `None` = no limit.
+        cap: Option<Usd>,
+    },
+    /// The call was over and its processes gone.
+    CallFinished {
+        /// The call.
+        call: CallId,
+        /// What for.
+        purpose: Purpose,
+        /// What it is charged.
+        cost: Usd,
+        /// Whether `cost` is the agent's figure or our estimate.
+        figure: Figure,
+        /// How long it took.
+        #[serde(with = "millis", rename = "duration_ms")]
+        duration: Duration,
+        /// Everything it left.
+        report: Box<AttemptReport>,
+    },
+    /// A model judged a claim.
+    VerdictGiven {
+        /// What it said.
+        verdict: VerdictKind,
+        /// Why.
+        reason: String,
+        /// What is missing.
+        missing: Vec<String>,
+    },
+    /// The gate came to a result.
+    GateFinished {
+        /// Which.
+        #[serde(flatten)]
+        result: GateResult,
+    },
+    /// A conflict of principles was decided.
+    CouncilDecided {
+        /// How.
+        decision: String,
+    },
+    /// Something was put into the inbox of the next iteration.
+    FeedbackAdded {
+        /// By whom.
+        source: FeedbackSource,
+        /// What.
+        text: String,
+    },
+    /// The operator changed the limits.
+    LimitChanged {
+        /// As they are now.
+        limits: Limits,
+    },
+    /// A snapshot of the project was made.
+    CheckpointMade {
+        /// After this iteration; 0 = before the first.
+        iteration: Iteration,
+        /// Where.
+        reference: String,
+    },
+    /// An iteration was over.
+    IterationFinished(Box<IterationFinished>),
+    /// The run was asked to stop.
+    StopRequested {
+        /// When.
+        when: StopWhen,
+        /// By whom.
+        by: Origin,
+    },
+    /// The request to stop was taken back.
+    StopCancelled,
+    /// The operator wants nothing new to start.
+    RunPaused,
+    /// The operator lets it go on.
+    RunResumed,
+    /// A hook did not do its job.
+    HookFailed {
+        /// Which.
+        hook: String,
+        /// How.
+        why: String,
+    },
+    /// Something people should know.
+    Warning {
+        /// What.
+        text: String,
+    },
+    /// The run was over. Nothing is decided after this.
+    RunFinished {
+        /// Why.
+        #[serde(flatten)]
+        outcome: Outcome,
+        /// What else there is to say about the ending.
+        note: Option<String>,
+        /// What it came to.
+        totals: Totals,
+    },
+}

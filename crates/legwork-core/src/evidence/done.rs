@@ -1,0 +1,160 @@
+//! Whether the last words say, in whatever words, that all is done. Asked only when a run would
+//! otherwise end for lack of progress, and what it says is still put to the proof; so it is better
+//! to miss a claim than to hear one that was not made.
+
+/// How much of the end of a message is looked at.
+const LAST_SENTENCES: usize = 12;
+
+/// A sentence with one of these says that all is done.
+const DONE: &[&str] = &[
+    "all done",
+    "all is done",
+    "all finished",
+    "everything is done",
+    "everything is complete",
+    "everything is finished",
+    "everything has been implemented",
+    "everything has been completed",
+    "all tasks are done",
+    "all tasks are complete",
+    "all tasks are completed",
+    "all tasks have been completed",
+    "all tasks complete",
+    "all tasks completed",
+    "all items are done",
+    "all items are complete",
+    "all items are completed",
+    "all boxes are ticked",
+    "all boxes are checked",
+    "all work is done",
+    "all work is complete",
+    "all requirements are met",
+    "all requirements have been met",
+    "the task is done",
+    "the task is complete",
+    "the task is completed",
+    "the task is finished",
+    "task complete",
+    "task completed",
+    "the goal is reached",
+    "the goal has been reached",
+    "the goal is achieved",
+    "the goal has been achieved",
+    "the work is done",
+    "the work is complete",
+    "the work is finished",
+    "the project is complete",
+    "the project is done",
+    "the project is finished",
+    "the implementation is complete",
+    "the plan is complete",
+    "is fully implemented",
+    "is now complete",
+    "nothing left to do",
+    "nothing is left to do",
+    "nothing more to do",
+    "nothing else to do",
+    "nothing remains",
+    "no work remains",
+    "no work left",
+    "no open items",
+    "no remaining work",
+    "no remaining tasks",
+    "no further work",
+    "no further changes are needed",
+];
+
+/// Takes it back, in the same sentence.
+const TAKES_BACK: &[&str] = &[
+    "not",
+    "'t",
+    "never",
+    "almost",
+    "nearly",
+    "mostly",
+    "partly",
+    "partially",
+    "until",
+    "unless",
+    "once",
+    "when",
+    "if",
+    "before",
+    "after",
+    "would",
+    "will",
+    "should",
+    "could",
+    "might",
+    "may",
+    "except",
+    "but",
+    "half",
+    "percent",
+    "%",
+    "step",
+    "phase",
+    "part",
+    "stage",
+    "iteration",
+    "cannot",
+];
+
+/// Says that something is open, in any of the last sentences.
+const OPEN: &[&str] = &[
+    "still to do",
+    "still open",
+    "still missing",
+    "still failing",
+    "still fail",
+    "still fails",
+    "still need",
+    "still needs",
+    "still have to",
+    "remaining:",
+    "remain open",
+    "remains open",
+    "remains to be done",
+    "left to do:",
+    "next step",
+    "next steps",
+    "next iteration",
+    "next up",
+    "not done",
+    "not yet",
+    "not complete",
+    "not finished",
+    "isn't done",
+    "isn't complete",
+    "isn't finished",
+    "incomplete",
+    "unfinished",
+    "almost done",
+    "to be continued",
+    "i will continue",
+    "i'll continue",
+    "todo:",
+];
+
+/// Whether the last of the writer's own lines say that all is done.
+pub(super) fn says_done(lines: &[String]) -> bool {
+    let text = lines.join("\n").to_lowercase().replace('’', "'");
+    let sentences: Vec<&str> = text
+        .split(['\n', '.', '!', '?', ';'])
+        .map(str::trim)
+        .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
+        .collect();
+    let last = &sentences[sentences.len().saturating_sub(LAST_SENTENCES)..];
+    let is_open = |sentence: &&str| OPEN.iter().any(|phrase| has(sentence, phrase));
+    last.iter().any(|sentence| says(sentence)) && !last.iter().any(is_open)
+}
+
+fn says(sentence: &str) -> bool {
+    DONE.iter().any(|phrase| has(sentence, phrase))
+        && !TAKES_BACK.iter().any(|phrase| has(sentence, phrase))
+}
+
+/// Whether the words stand there as words, not as parts of others.
+fn has(sentence: &str, phrase: &str) -> bool {
+    sentence.match_indices(phrase).any(|(at, _)| super::stands_alone(sentence, at, phrase))
+}

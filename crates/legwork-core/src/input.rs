@@ -1,0 +1,293 @@
+//! Everything that can happen to a run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::report::{AgentNews, AttemptReport, Blocker};
+use crate::event::{Origin, StopWhen};
+use crate::settings::Limits;
+use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
+
+/// Something happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The supervisor is ready: begin.
+    Start,
+    /// The supervisor took over the run of an earlier process: go on from what the journal says.
+    Resume(Salvage),
+    /// News of an attempt.
+    Agent(AttemptId, AgentNews),
+    /// News of a call.
+    Call(CallId, AgentNews),
+    /// A timer fired.
+    Timer(TimerKey),
+    /// The operator, or a signal, wants something.
+    Control(Control),
+    /// The watched status file changed in a way that matters.
+    Status(StatusReport),
+    /// A hook gave its answer.
+    Hook(Ticket, HookAnswer),
+    /// The project is ready for an iteration.
+    Prepared(Ticket, Prepared),
+    /// The project after an attempt.
+    Surveyed(Ticket, Box<Survey>),
+    /// The checks are done.
+    Checked(Ticket, CheckReport),
+    /// The changes were looked through.
+    Inspected(Ticket, Vec<Finding>),
+    /// A snapshot was made.
+    Checkpointed {
+        /// Where.
+        reference: String,
+    },
+    /// Something outside went wrong in a way that people should know.
+    Trouble {
+        /// What.
+        text: String,
+    },
+    /// An event could not be recorded.
+    JournalFailed {
+        /// Why.
+        why: String,
+    },
+    /// Work outside the loop failed in a way that ends the run.
+    PullRequestFailed {
+        /// How.
+        why: String,
+    },
+}
+
+/// What the operator can want. Signals want the same things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Stop, soon or now.
+    Stop {
+        /// How soon.
+        when: StopWhen,
+        /// By whom.
+        by: Origin,
+    },
+    /// Take back a stop.
+    CancelStop,
+    /// Start nothing new.
+    Pause,
+    /// Go on.
+    Resume,
+    /// A word for the agent.
+    Tell {
+        /// The word.
+        text: String,
+    },
+    /// Try now what is being waited for.
+    RetryNow,
+    /// Other limits.
+    SetLimits(Limits),
+}
+
+/// Timers, by what they are for. One that fires for something over is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimerKey {
+    /// Between two iterations.
+    Delay(Ticket),
+    /// Before another attempt, or another try at a limit.
+    Wait(Ticket),
+    /// A deadline of an attempt may have passed.
+    Attempt(AttemptId),
+    /// A deadline of a call may have passed.
+    Call(CallId),
+}
+
+/// What was found of the work of an earlier process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Salvage {
+    /// The raw output of the attempt or call that was going on, decoded.
+    pub report: Option<Box<AttemptReport>>,
+    /// New limits, if the operator gave any.
+    pub limits: Option<Limits>,
+    /// Whether a run that has ended is to go on.
+    pub again: Again,
+}
+
+/// Whether a run that has ended is to go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Again {
+    /// Only with more room than it had.
+    #[default]
+    IfRoom,
+    /// In any case.
+    Yes,
+}
+
+/// A hook's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookAnswer {
+    /// Go on.
+    GoOn,
+    /// Leave this iteration out.
+    Skip,
+    /// End the run.
+    Abort {
+        /// How it said so.
+        why: String,
+    },
+    /// It did not do its job; the run goes on.
+    Failed {
+        /// How.
+        why: String,
+    },
+}
+
+/// The project before an iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The project; `None` = as the previous iteration left it.
+    pub mark: Option<Mark>,
+    /// Space on the disk of the project and the run folder, if it could be asked.
+    pub disk: Option<Disk>,
+}
+
+/// Space on a disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Free.
+    pub free: u64,
+    /// What has to stay free.
+    pub floor: u64,
+}
+
+/// A state of the project, by which another can be compared with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Over everything that counts as work.
+    pub fingerprint: Fingerprint,
+    /// The commit, with git.
+    #[serde(default)]
+    pub head: Option<String>,
+    /// The tree of that commit.
+    #[serde(default)]
+    pub head_tree: Option<String>,
+    /// The identity of the status file: inode, size, times.
+    #[serde(default)]
+    pub status: Option<String>,
+}
+
+/// The project after an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// How it is now.
+    pub mark: Mark,
+    /// Files that differ from the start of the iteration.
+    pub files_changed: u32,
+    /// Commits since then.
+    pub commits: u32,
+    /// The status file, if there is a valid one.
+    pub status: Option<StatusReport>,
+    /// The boxes of the to-do list or plan.
+    pub boxes: Option<Boxes>,
+    /// What is odd about any of it.
+    pub warnings: Vec<String>,
+}
+
+/// What a status file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusReport {
+    /// It says complete.
+    pub complete: bool,
+    /// It says failed, in these words.
+    pub failed: Option<String>,
+    /// How far the task is.
+    pub progress: Option<TaskProgress>,
+    /// Whether the agent says that it worked.
+    pub worked: Option<bool>,
+    /// What the agent says it did.
+    pub summary: String,
+    /// What it can't go on without.
+    pub blockers: Vec<Blocker>,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// Items done.
+    pub completed: u32,
+    /// Items in all.
+    pub total: u32,
+}
+
+/// The boxes of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boxes {
+    /// Not ticked.
+    pub open: u32,
+    /// Ticked.
+    pub done: u32,
+}
+
+/// What the checks came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// One for each command, in order; the first that fails is the last that was run.
+    pub results: Vec<CheckResult>,
+    /// The project after them.
+    pub fingerprint: Fingerprint,
+}
+
+/// What one check came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub verdict: CheckVerdict,
+    /// The last lines of its output.
+    pub output: String,
+    /// How long it took.
+    #[serde(with = "crate::units::millis", rename = "duration_ms")]
+    pub duration: Duration,
+}
+
+/// How a check ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CheckVerdict {
+    /// It passed.
+    Passed,
+    /// It failed, was run once more, and passed.
+    Flaky,
+    /// It failed.
+    Failed {
+        /// Its exit code, or the signal that ended it.
+        how: crate::agent::outcome::Death,
+    },
+    /// It took too long.
+    TimedOut,
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+    /// The run was stopped before it ended.
+    Interrupted,
+}
+
+impl CheckVerdict {
+    /// Whether the check is passed.
+    pub fn is_pass(&self) -> bool {
+        match self {
+            Self::Passed | Self::Flaky => true,
+            Self::Failed { .. } | Self::TimedOut | Self::NotStarted { .. } | Self::Interrupted => {
+                false
+            }
+        }
+    }
+}
+
+/// Something in the changes that makes passing checks worth less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Where.
+    pub path: String,
+    /// What.
+    pub what: String,
+}

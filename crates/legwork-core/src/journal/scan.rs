@@ -1,0 +1,210 @@
+//! Reads a journal piece by piece, and tells a torn end from damage.
+//!
+//! A crash can leave the end of the file half written: bytes without a newline, or a last line
+//! whose checksum is wrong. Nobody was ever told that such an event is recorded, so it may be cut
+//! off. Anything wrong before that is damage: something that *was* recorded is not there any more,
+//! and no program may decide to go on without it.
+
+use crate::journal::{LONGEST_LINE, Line, LineError, decode};
+use crate::units::RunId;
+
+/// A reader that is fed bytes and gives lines. After an error it is of no further use.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Where the first byte after the last good line is.
+    position: u64,
+    /// The number of the last good line, which is also its `seq`.
+    lines: u64,
+    /// The run, known from the first line on.
+    run: Option<RunId>,
+    /// What came after the last good line.
+    rest: Rest,
+}
+
+/// What came after the last good line.
+#[derive(Clone, Debug)]
+enum Rest {
+    /// The beginning of a line, or nothing.
+    Piece(Vec<u8>),
+    /// A whole line that is damaged. At the end of the file it is torn; before anything else it is
+    /// damage.
+    Suspect { length: u64, why: crate::journal::Damage },
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self::Piece(Vec::new())
+    }
+}
+
+/// What a journal came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The run; `None` if there is no line.
+    pub run: Option<RunId>,
+    /// How many good lines there are, which is also the `seq` of the last.
+    pub lines: u64,
+    /// How many bytes they take.
+    pub length: u64,
+    /// What is behind them, if anything.
+    pub torn: Option<TornTail>,
+}
+
+/// The end of a journal that a crash left half written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// The number of the line that it would have been.
+    pub line: u64,
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// Damage: what is wrong, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} is wrong")]
+pub struct ScanError {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// Where the line begins.
+    pub offset: u64,
+    /// What is wrong with it.
+    #[source]
+    pub why: Wrong,
+}
+
+/// What can be wrong with a line of a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum Wrong {
+    /// It can't be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// Lines before it are missing, or there twice.
+    #[error("its number is {found} and should be {expected}")]
+    Gap {
+        /// The number it should have.
+        expected: u64,
+        /// The number it has.
+        found: u64,
+    },
+    /// It was written by another run.
+    #[error("it belongs to the run {found}, and those before it to {expected}")]
+    OtherRun {
+        /// The run of the lines before it.
+        expected: RunId,
+        /// Its run.
+        found: RunId,
+    },
+    /// It is longer than any line can be.
+    #[error("it is longer than {LONGEST_LINE} bytes")]
+    TooLong,
+}
+
+impl Scan {
+    /// A reader at the beginning of a journal.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes and hands over every line that they complete.
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Line)) -> Result<(), ScanError> {
+        self.feed_raw(bytes, |line, _| each(line))
+    }
+
+    /// The same, each line with the bytes it was read from, its newline left out.
+    pub fn feed_raw(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(Line, &[u8]),
+    ) -> Result<(), ScanError> {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let mut piece = match std::mem::take(&mut self.rest) {
+                Rest::Piece(piece) => piece,
+                Rest::Suspect { why, .. } => return Err(self.wrong(LineError::Damaged(why))),
+            };
+            let end = memchr::memchr(b'\n', bytes);
+            if piece.len() + end.unwrap_or(bytes.len()) > LONGEST_LINE {
+                return Err(self.wrong(Wrong::TooLong));
+            }
+            let Some(end) = end else {
+                piece.extend_from_slice(bytes);
+                self.rest = Rest::Piece(piece);
+                return Ok(());
+            };
+            if piece.is_empty() {
+                self.line(&bytes[..end], &mut each)?;
+            } else {
+                piece.extend_from_slice(&bytes[..end]);
+                self.line(&piece, &mut each)?;
+            }
+            bytes = &bytes[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// Where the first byte after the last good line is.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many good lines there were so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Forgets what came after the last good line: the next bytes are to be those at
+    /// [`position`](Self::position). For a journal that is still being written, whose half-written
+    /// end may be taken back.
+    pub fn rewind(&mut self) {
+        self.rest = Rest::default();
+    }
+
+    /// There are no more bytes.
+    pub fn finish(self) -> End {
+        let length = match &self.rest {
+            Rest::Piece(piece) => piece.len() as u64,
+            Rest::Suspect { length, .. } => *length,
+        };
+        let torn = (length > 0).then_some(TornTail {
+            line: self.lines + 1,
+            offset: self.position,
+            length,
+        });
+        End { run: self.run, lines: self.lines, length: self.position, torn }
+    }
+
+    fn line(&mut self, bytes: &[u8], each: &mut impl FnMut(Line, &[u8])) -> Result<(), ScanError> {
+        let length = bytes.len() as u64 + 1;
+        let line = match decode(bytes) {
+            Ok(line) => line,
+            Err(LineError::Damaged(why)) => {
+                self.rest = Rest::Suspect { length, why };
+                return Ok(());
+            }
+            Err(error) => return Err(self.wrong(error)),
+        };
+        let expected = self.lines + 1;
+        if line.seq != expected {
+            return Err(self.wrong(Wrong::Gap { expected, found: line.seq }));
+        }
+        match &self.run {
+            None => self.run = Some(line.run.clone()),
+            Some(run) if *run == line.run => {}
+            Some(run) => {
+                let expected = run.clone();
+                return Err(self.wrong(Wrong::OtherRun { expected, found: line.run }));
+            }
+        }
+        self.lines = expected;
+        self.position += length;
+        each(line, bytes);
+        Ok(())
+    }
+
+    /// An error about the line after the last good one.
+    fn wrong(&self, why: impl Into<Wrong>) -> ScanError {
+        ScanError { line: self.lines + 1, offset: self.position, why: why.into() }
+    }
+}

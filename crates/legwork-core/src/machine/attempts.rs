@@ -1,0 +1,401 @@
+//! Attempts: starting them, watching them, and what follows from their end.
+
+use std::time::Duration;
+
+use super::ledger::Stage;
+use super::{Asked, Machine};
+use crate::agent::outcome::{Consequence, CutReason};
+use crate::agent::report::{AgentNews, AttemptReport, Notice, Pulse, QuotaNews, Ready};
+use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
+use crate::event::{Event, Figure, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind};
+use crate::input::TimerKey;
+use crate::outcome::Outcome;
+use crate::policy::deadlines::{self, Watch};
+use crate::policy::limits::{self, Room, Share};
+use crate::policy::retry;
+use crate::policy::waiting::{self, Plan};
+use crate::prompt::{Briefing, Feedback, Previous};
+use crate::units::{AttemptId, Usd};
+
+/// What an attempt without any figure is charged when nothing better is known.
+const UNKNOWN_COST: Usd = Usd::from_cents(1);
+
+/// The running attempt.
+#[derive(Clone, Debug)]
+pub(super) struct LiveAttempt {
+    pub(super) id: AttemptId,
+    pub(super) watch: Watch,
+    /// When the timer for its deadlines fires.
+    armed: Duration,
+    /// Why we are ending it, if we are.
+    pub(super) cut: Option<CutReason>,
+    /// Tokens it may use.
+    tokens: Option<u64>,
+    /// Messages sent into it, and when and for what the last ones were.
+    pub(super) nudges: Vec<(Duration, Notice)>,
+    /// Whether its input is still open.
+    pub(super) open: bool,
+}
+
+impl Machine {
+    /// Starts another attempt of this iteration, if nothing speaks against it.
+    pub(super) fn next_attempt(&mut self) {
+        if self.ledger.stop.is_some() {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        if self.ledger.paused {
+            return;
+        }
+        let room = limits::before_attempt(&self.ledger.settings, self.used());
+        let share = match (room, self.current().kind) {
+            (Room::Work(share), _) => share,
+            (Room::WrapUp(share, _), IterationKind::WrapUp) => share,
+            // What is left is kept for the wrap-up, or there is nothing left.
+            (Room::WrapUp(..), IterationKind::Work) | (Room::None(_), _) => {
+                self.interrupt_iteration();
+                return self.advance();
+            }
+        };
+        self.start_attempt(share);
+    }
+
+    fn start_attempt(&mut self, share: Share) {
+        let attempt = self.ledger.last_attempt.next();
+        let iteration = self.current().iteration;
+        let model = self.model();
+        let briefing = self.briefing();
+        self.record(Event::AttemptStarted {
+            attempt,
+            iteration,
+            cap: share.cost,
+            model: model.clone(),
+        });
+        let watch = Watch {
+            started: self.now.mono,
+            ready: false,
+            last_line: self.now.mono,
+            tool: None,
+            leaving: None,
+            run_out: share.time.map(|time| self.now.mono + time),
+        };
+        let (armed, _) = deadlines::next(&self.ledger.settings.deadlines, &watch);
+        self.live.attempt = Some(LiveAttempt {
+            id: attempt,
+            watch,
+            armed,
+            cut: None,
+            tokens: share.tokens,
+            nudges: Vec::new(),
+            open: true,
+        });
+        let request = AttemptRequest { attempt, cap: share.cost, model, briefing };
+        self.effect(Effect::StartAttempt(Box::new(request)));
+        self.arm(TimerKey::Attempt(attempt), armed);
+    }
+
+    pub(super) fn arm(&mut self, key: TimerKey, at: Duration) {
+        let alarm = Alarm::After(at.saturating_sub(self.now.mono));
+        self.effect(Effect::SetTimer { key, alarm });
+    }
+
+    /// The model for the next attempt: a stronger one once the ladder is at its third step.
+    fn model(&self) -> Option<String> {
+        let model = &self.ledger.settings.model;
+        match &model.escalate {
+            Some(stronger) if self.ledger.rows.idle >= 3 => Some(stronger.clone()),
+            Some(_) | None => model.name.clone(),
+        }
+    }
+
+    fn briefing(&self) -> Briefing {
+        let state = &self.ledger;
+        let current = self.current();
+        let left = limits::left(&state.settings, self.used());
+        let told = |entry: &&super::ledger::Entry| entry.given_to == Some(current.iteration);
+        Briefing {
+            iteration: current.iteration,
+            kind: current.kind,
+            last: left.iterations == Some(1),
+            cut_off: current.attempts > 0,
+            shorten: state.shorten,
+            feedback: state
+                .inbox
+                .iter()
+                .filter(told)
+                .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
+                .collect(),
+            previous: state.last.as_ref().map(|last| Previous {
+                summary: last.finished.summary.clone(),
+                progress: last.finished.task,
+            }),
+            left,
+        }
+    }
+
+    pub(super) fn agent_news(&mut self, id: AttemptId, news: AgentNews) {
+        // News of an attempt already given up is nobody's business any more.
+        if self.live.attempt.as_ref().is_none_or(|attempt| attempt.id != id) {
+            return;
+        }
+        match news {
+            AgentNews::Ready(ready) => self.ready(id, ready),
+            AgentNews::Pulse(pulse) => self.pulse(id, &pulse),
+            AgentNews::TurnEnded { noticed } => self.turn_ended(id, noticed),
+            AgentNews::Noticed(notice) => self.record_notice(id, notice),
+            AgentNews::Denied { tool } => {
+                if !self.current().denied.contains(&tool) {
+                    self.record(Event::PermissionDenied { attempt: id, tool });
+                }
+            }
+            AgentNews::LoginRefused => self.cut_attempt(CutReason::Auth, Grace::Usual),
+            AgentNews::Quota(quota) => self.quota_reported(quota),
+            AgentNews::Exited(report) => self.attempt_over(id, *report),
+        }
+    }
+
+    fn ready(&mut self, attempt: AttemptId, ready: Ready) {
+        if let Some(live) = &mut self.live.attempt {
+            live.watch.ready = true;
+            live.watch.last_line = self.now.mono;
+        }
+        let failed = ready.failed_servers.join(", ");
+        self.record(Event::AgentReady { attempt, ready });
+        if !failed.is_empty() {
+            self.warn(format!("servers for further tools did not come up: {failed}"));
+        }
+        self.rearm();
+    }
+
+    fn pulse(&mut self, id: AttemptId, pulse: &Pulse) {
+        let now = self.now.mono;
+        let spent = self.ledger.totals.tokens.counted();
+        let Some(live) = &mut self.live.attempt else {
+            return;
+        };
+        let ago = |age: Duration| now.saturating_sub(age);
+        live.watch.last_line = ago(pulse.quiet);
+        live.watch.tool =
+            pulse.tool.as_ref().map(|tool| (ago(tool.running), tool.heartbeat.map(ago)));
+        if !pulse.leaving {
+            live.watch.leaving = None;
+        } else if live.watch.leaving.is_none() {
+            live.watch.leaving = Some(now);
+        }
+        let over = live.tokens.is_some_and(|left| pulse.tokens.counted() > left);
+        if over && live.cut.is_none() {
+            self.warn(format!(
+                "attempt {id} has used {} tokens, more than were left: ending it",
+                pulse.tokens.counted().saturating_add(spent)
+            ));
+            self.cut_attempt(CutReason::Limit, Grace::Usual);
+        }
+        self.rearm();
+    }
+
+    /// Sets the timer anew if a deadline has come closer. One that has moved away is noticed when
+    /// the timer fires.
+    fn rearm(&mut self) {
+        let deadlines = &self.ledger.settings.deadlines;
+        let Some(live) = &mut self.live.attempt else {
+            return;
+        };
+        let (at, _) = deadlines::next(deadlines, &live.watch);
+        if at < live.armed && live.cut.is_none() {
+            live.armed = at;
+            let key = TimerKey::Attempt(live.id);
+            self.arm(key, at);
+        }
+    }
+
+    pub(super) fn attempt_deadline(&mut self, id: AttemptId) {
+        let now = self.now.mono;
+        let deadlines = &self.ledger.settings.deadlines;
+        let Some(live) = &mut self.live.attempt else {
+            return;
+        };
+        if live.id != id || live.cut.is_some() {
+            return;
+        }
+        let (at, why) = deadlines::next(deadlines, &live.watch);
+        if at <= now {
+            self.cut_attempt(why, Grace::Usual);
+        } else {
+            live.armed = at;
+            self.arm(TimerKey::Attempt(id), at);
+        }
+    }
+
+    /// Ends the running attempt. The first reason counts.
+    pub(super) fn cut_attempt(&mut self, why: CutReason, grace: Grace) {
+        let Some(live) = &mut self.live.attempt else {
+            return;
+        };
+        if live.cut.is_some() && grace == Grace::Usual {
+            return;
+        }
+        let first = live.cut.is_none();
+        live.cut = Some(live.cut.unwrap_or(why));
+        let attempt = live.id;
+        if first && !self.live.journal_failed {
+            self.record(Event::AttemptCut { attempt, why });
+        }
+        self.effect(Effect::CutAttempt { attempt, why, grace });
+    }
+
+    pub(super) fn quota_reported(&mut self, quota: QuotaNews) {
+        if self.ledger.quotas.get(&quota.window) != Some(&quota) {
+            self.record(Event::QuotaReported { quota });
+        }
+    }
+
+    fn attempt_over(&mut self, id: AttemptId, report: AttemptReport) {
+        let started = self.live.attempt.take().map_or(self.now.mono, |live| live.watch.started);
+        self.effect(Effect::ClearTimer { key: TimerKey::Attempt(id) });
+        self.live.survey = None;
+        self.live.work = None;
+        let duration = self.now.mono.saturating_sub(started);
+        self.record_attempt(id, report, duration);
+        self.advance();
+    }
+
+    /// Writes an attempt down, with what it is charged.
+    pub(super) fn record_attempt(
+        &mut self,
+        attempt: AttemptId,
+        report: AttemptReport,
+        duration: Duration,
+    ) {
+        let cap = match self.current().stage {
+            Stage::Attempting { cap, .. } => cap,
+            Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => None,
+        };
+        let (cost, figure) = self.charge("work", cap, &report);
+        let notices = report.words.noticed.clone();
+        let report = Box::new(report);
+        self.record(Event::AttemptFinished { attempt, cost, figure, duration, report });
+        for notice in notices {
+            self.record_notice(attempt, notice);
+        }
+    }
+
+    /// What an attempt or call is charged: what the agent says; else what its tokens are worth,
+    /// the mean of its kind, half its cap. Never nothing, unless no model can have been asked.
+    pub(super) fn charge(
+        &self,
+        purpose: &str,
+        cap: Option<Usd>,
+        report: &AttemptReport,
+    ) -> (Usd, Figure) {
+        if let Some(cost) = report.cost {
+            return (cost, Figure::Reported);
+        }
+        if report.outcome.never_asked() {
+            return (Usd::ZERO, Figure::Reported);
+        }
+        let positive = |cost: &Usd| *cost > Usd::ZERO;
+        let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
+        let estimate = report
+            .priced
+            .filter(positive)
+            .or_else(|| Some(spend.cost.per(u64::from(spend.count))).filter(positive))
+            .or_else(|| cap.map(|cap| cap.per(2)).filter(positive))
+            .unwrap_or(UNKNOWN_COST);
+        // The agent keeps to its cap, so no estimate goes beyond it.
+        (cap.map_or(estimate, |cap| estimate.min(cap)), Figure::Estimated)
+    }
+
+    /// An attempt is over: what follows?
+    pub(super) fn conclude_attempt(&mut self) {
+        if self.ledger.stop == Some(StopWhen::Now) {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        let Some(report) = self.current().report.clone() else {
+            return;
+        };
+        match report.outcome.consequence() {
+            Consequence::Judge => self.judge(),
+            Consequence::JudgeTree => self.judge_suspect(),
+            Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
+            Consequence::Retry => self.retry(&report.outcome.sentence()),
+            Consequence::FailIteration { too_long } => {
+                self.fail_iteration(report.outcome.sentence(), too_long);
+            }
+            Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
+        }
+    }
+
+    /// Puts another attempt off, if any is left.
+    pub(super) fn retry(&mut self, why: &str) {
+        let current = self.current();
+        let used = current.retries + current.suspects;
+        if used > self.ledger.settings.retry.max_retries || current.suspects >= 2 {
+            return self.fail_iteration(why.to_owned(), false);
+        }
+        if self.ledger.stop.is_some() {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        let policy = &self.ledger.settings.retry;
+        let delay = retry::delay(policy, used, self.ledger.seed, self.ledger.last_attempt);
+        let at_time = self.now.plus(delay);
+        self.record(Event::RetryScheduled { at_time, why: why.to_owned() });
+        self.wait_until(Alarm::After(delay));
+    }
+
+    pub(super) fn wait_until(&mut self, alarm: Alarm) {
+        let ticket = self.ask(Asked::Wait { since: self.now.mono });
+        self.effect(Effect::SetTimer { key: TimerKey::Wait(ticket), alarm });
+    }
+
+    /// Waits for a limit to end, if the leash is long enough.
+    pub(super) fn wait_for_limit(&mut self, limit: WaitKind, until: Option<jiff::Timestamp>) {
+        if self.ledger.stop.is_some() {
+            if self.ledger.current().is_some() {
+                self.interrupt_iteration();
+            }
+            return self.advance();
+        }
+        let leash = self.ledger.settings.limits.max_wait;
+        match waiting::plan(self.ledger.waits, until, leash, self.now, self.ledger.seed) {
+            Plan::Wait { retry_at, wait, dated } => {
+                self.record(Event::LimitWaitStarted { limit, until, retry_at, wait });
+                self.wait_until(if dated { Alarm::At(retry_at) } else { Alarm::After(wait) });
+            }
+            Plan::TooLong => {
+                if self.ledger.current().is_some() {
+                    self.finish_iteration(
+                        IterationResult::Interrupted,
+                        Some(Outcome::LimitWaitTooLong { until }),
+                    );
+                    self.advance();
+                } else {
+                    self.finish(Outcome::LimitWaitTooLong { until }, None);
+                }
+            }
+        }
+    }
+
+    pub(super) fn wait_over(&mut self, why: WaitEnd, since: Duration) {
+        if self.ledger.wait.is_some() {
+            let waited = self.now.mono.saturating_sub(since);
+            self.record(Event::LimitWaitEnded { why, waited });
+        }
+    }
+
+    /// The account or the program does not let anything work.
+    pub(super) fn end_by(&mut self, why: String, ending: Outcome) {
+        self.finish_iteration(IterationResult::Failed { why, too_long: false }, Some(ending));
+        self.advance();
+    }
+
+    pub(super) fn fail_iteration(&mut self, why: String, too_long: bool) {
+        self.finish_iteration(IterationResult::Failed { why, too_long }, None);
+        self.advance();
+    }
+
+    pub(super) fn interrupt_iteration(&mut self) {
+        self.finish_iteration(IterationResult::Interrupted, None);
+    }
+}

@@ -1,0 +1,370 @@
+//! Between iterations: what may begin, what has to end, and in which order that is asked.
+
+use std::time::Duration;
+
+use super::ledger::{Last, Phase};
+use super::{Asked, Machine, Opening};
+use crate::agent::report::{QuotaNews, QuotaWindow};
+use crate::effect::{Alarm, Effect, Needed, SteeringHook};
+use crate::event::{
+    Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Movement,
+    StopWhen, WaitKind,
+};
+use crate::input::{HookAnswer, Prepared, TimerKey};
+use crate::outcome::Outcome;
+use crate::policy::limits::{self, Room, Used};
+use crate::policy::{progress, retry};
+use crate::settings::Stagnation;
+use crate::units::{Iteration, Ticket};
+
+/// A hook that skips can't spin.
+const SHORTEST_SKIP: Duration = Duration::from_secs(1);
+/// So many skips in a row end the run.
+const MOST_SKIPS: u32 = 10;
+/// So many rejected claims in a row end the run.
+const MOST_REJECTIONS: u32 = 3;
+/// So many gates in a row that come to nothing end the run.
+const MOST_INCONCLUSIVE: u32 = 2;
+/// So many idle iterations in a row that report a blocker end the run.
+const MOST_BLOCKED: u32 = 2;
+/// So many failed reviews in a row end the run.
+const MOST_REVIEW_ERRORS: u32 = 3;
+/// The same checks failing in the same way on the same tree so often end the run.
+const MOST_SAME_FAILURES: u32 = 3;
+
+impl Machine {
+    /// What counts against the limits, up to now.
+    pub(super) fn used(&self) -> Used {
+        Used { active: self.active(), ..self.ledger.used() }
+    }
+
+    /// The first of these that holds: stop now, stop, pause, limits, quota, disk; then the hook,
+    /// then the iteration. Every answer of the world comes back to the top of this list.
+    pub(super) fn before_iteration(&mut self) {
+        match self.ledger.stop {
+            Some(StopWhen::Now) => return self.finish(Outcome::Interrupted, None),
+            Some(StopWhen::AfterIteration) => return self.finish(Outcome::Stopped, None),
+            None => {}
+        }
+        if !self.live.started {
+            self.live.started = true;
+            if self.ledger.settings.hooks.started {
+                return self.run_hook(Asked::StartedHook, SteeringHook::Started);
+            }
+        }
+        if self.ledger.paused {
+            return;
+        }
+        let room = limits::before_iteration(&self.ledger.settings, self.used());
+        let before = match (room, &self.ledger.wrap_up) {
+            (Room::None(ending), _) => return self.finish_by_limit(ending),
+            (_, Some(ending)) => return self.finish_by_limit(ending.clone()),
+            (Room::Work(_), None) => None,
+            (Room::WrapUp(_, ending), None) => Some(ending),
+        };
+        if let Some(quota) = self.quota_reached() {
+            return self.wait_for_limit(WaitKind::Quota, quota.resets_at);
+        }
+        let Some(prepared) = self.live.opening.prepared.clone() else {
+            return self.prepare();
+        };
+        if let Some(disk) = prepared.disk
+            && disk.free < disk.floor
+        {
+            return self.finish(Outcome::DiskFull { free: disk.free, floor: disk.floor }, None);
+        }
+        if self.ledger.settings.hooks.next_iteration && !self.live.opening.hooked {
+            return self.run_hook(Asked::NextHook, SteeringHook::NextIteration);
+        }
+        self.begin_iteration(before, prepared);
+    }
+
+    /// The quota of which more is used up than the operator allows; the one that lasts longest.
+    fn quota_reached(&self) -> Option<QuotaNews> {
+        let allowed = self.ledger.settings.limits.quota;
+        self.ledger
+            .quotas
+            .values()
+            .filter(|quota| {
+                let share = match quota.window {
+                    QuotaWindow::FiveHour => allowed.five_hour,
+                    QuotaWindow::SevenDay => allowed.seven_day,
+                };
+                let over = quota.resets_at.is_some_and(|reset| reset <= self.now.wall);
+                share.is_some_and(|share| quota.used >= share) && !over
+            })
+            .max_by_key(|quota| quota.resets_at)
+            .copied()
+    }
+
+    fn prepare(&mut self) {
+        let known = self.ledger.last.as_ref().is_some_and(|last| last.finished.end.is_some());
+        // A hook may have changed the project; then its state has to be looked at again.
+        let mark = if known && !self.live.opening.hooked { Needed::Known } else { Needed::Yes };
+        let ticket = self.ask(Asked::Prepare);
+        self.effect(Effect::Prepare { ticket, mark });
+    }
+
+    pub(super) fn prepared(&mut self, ticket: Ticket, prepared: Prepared) {
+        if self.answered(ticket).is_some() {
+            self.live.opening.prepared = Some(prepared);
+            self.advance();
+        }
+    }
+
+    fn run_hook(&mut self, what: Asked, hook: SteeringHook) {
+        let ticket = self.ask(what);
+        self.effect(Effect::RunHook { ticket, hook });
+    }
+
+    pub(super) fn hook_answered(&mut self, ticket: Ticket, answer: HookAnswer) {
+        let Some(asked) = self.answered(ticket) else {
+            return;
+        };
+        let hook = if asked == Asked::StartedHook {
+            SteeringHook::Started
+        } else {
+            SteeringHook::NextIteration
+        };
+        match answer {
+            HookAnswer::GoOn => {}
+            HookAnswer::Failed { why } => {
+                self.record(Event::HookFailed { hook: hook.name().to_owned(), why });
+            }
+            HookAnswer::Abort { why } => {
+                let why = format!("`{}` {why}", hook.name());
+                return self.finish(Outcome::HookAbort { why }, None);
+            }
+            HookAnswer::Skip if hook == SteeringHook::NextIteration => return self.skip(),
+            HookAnswer::Skip => {}
+        }
+        if hook == SteeringHook::NextIteration {
+            self.live.opening = Opening { prepared: None, hooked: true };
+        }
+        self.advance();
+    }
+
+    fn skip(&mut self) {
+        let iteration = Iteration(self.ledger.totals.iterations).next();
+        self.live.opening = Opening::default();
+        self.record(Event::IterationSkipped { iteration });
+        if self.ledger.rows.skips >= MOST_SKIPS {
+            let why = format!("`next_iteration` skipped {MOST_SKIPS} iterations in a row");
+            return self.finish(Outcome::HookAbort { why }, None);
+        }
+        self.delay(self.ledger.settings.delay.max(SHORTEST_SKIP));
+    }
+
+    fn delay(&mut self, delay: Duration) {
+        // A stop that came meanwhile ends every wait, also one that has not begun.
+        if delay.is_zero() || self.ledger.stop.is_some() {
+            self.live.delayed = true;
+            return self.advance();
+        }
+        let ticket = self.ask(Asked::Delay);
+        self.effect(Effect::SetTimer { key: TimerKey::Delay(ticket), alarm: Alarm::After(delay) });
+    }
+
+    fn begin_iteration(&mut self, before: Option<Outcome>, prepared: Prepared) {
+        let end = self.ledger.last.as_ref().and_then(|last| last.finished.end.clone());
+        let Some(start) = prepared.mark.or(end) else {
+            // The world said "as before" when there is no before: look properly.
+            self.live.opening = Opening { prepared: None, hooked: true };
+            return self.prepare();
+        };
+        self.live.opening = Opening::default();
+        self.live.survey = None;
+        self.live.work = None;
+        self.live.delayed = false;
+        let iteration = Iteration(self.ledger.totals.iterations).next();
+        let kind = match before {
+            Some(_) => IterationKind::WrapUp,
+            None => IterationKind::Work,
+        };
+        self.record(Event::IterationStarted { iteration, kind, before, start });
+        self.advance();
+    }
+
+    /// Writes the iteration down with everything that is known of it. Nothing is concluded from
+    /// one that failed or was stopped.
+    pub(super) fn finish_iteration(&mut self, result: IterationResult, ends: Option<Outcome>) {
+        let current = self.current().clone();
+        let judged = result == IterationResult::Done;
+        let survey = self.live.survey.take();
+        let blockers = self.blockers(&current, survey.as_deref());
+        if !self.live.journal_failed {
+            for blocker in &blockers {
+                if !self.ledger.told.contains(&blocker.key) {
+                    self.record(Event::BlockerReported { blocker: blocker.clone() });
+                }
+            }
+        }
+        let words = current.report.as_ref().map(|report| &report.words).filter(|_| judged);
+        let claim = current.gate.as_ref().map(|gate| gate.claim.clone()).unwrap_or_default();
+        let progress = match survey.as_deref() {
+            Some(survey) if judged => self.movement(&current, survey),
+            Some(_) | None => Movement::Uncounted,
+        };
+        let status = survey.as_deref().and_then(|survey| survey.status.as_ref());
+        let summary = status
+            .map(|status| status.summary.clone())
+            .filter(|summary| !summary.is_empty())
+            .or_else(|| words.map(|words| words.summary.clone()))
+            .unwrap_or_default();
+        let finished = IterationFinished {
+            iteration: current.iteration,
+            result,
+            ends,
+            progress,
+            claim,
+            blockers,
+            signal: words.is_some_and(|words| words.signal),
+            files_changed: survey.as_ref().map_or(0, |survey| survey.files_changed),
+            commits: survey.as_ref().map_or(0, |survey| survey.commits),
+            task: status.and_then(|status| status.progress),
+            boxes: survey.as_ref().and_then(|survey| survey.boxes),
+            end: survey.map(|survey| survey.mark),
+            cost: self.ledger.totals.cost.minus(current.cost_before),
+            duration: self.active().saturating_sub(current.active_before),
+            summary,
+        };
+        let idle_before = self.ledger.rows.idle;
+        self.record(Event::IterationFinished(Box::new(finished)));
+        let idle = self.ledger.rows.idle;
+        let threshold = self.ledger.settings.progress.threshold;
+        if idle > idle_before && (threshold == 0 || idle < threshold) {
+            let text = progress::ladder(idle);
+            self.record(Event::FeedbackAdded { source: FeedbackSource::Ladder, text });
+        }
+    }
+
+    /// The first of these that holds ends the run: stop now; what nothing survives; a passed gate;
+    /// stop; errors; rejections; blockers; no progress; limits. Otherwise the next iteration
+    /// follows after the delay.
+    pub(super) fn after_iteration(&mut self) {
+        if self.live.delayed {
+            return self.before_iteration();
+        }
+        if let Some((ending, note)) = self.ending() {
+            return self.finish(ending, note);
+        }
+        let failed = self
+            .ledger
+            .last
+            .as_ref()
+            .is_some_and(|last| matches!(last.finished.result, IterationResult::Failed { .. }));
+        let least = if failed { retry::SHORTEST } else { Duration::ZERO };
+        self.delay(self.ledger.settings.delay.max(least));
+    }
+
+    /// The ending that follows from the last iteration, if any does. Asks only the durable state,
+    /// so a run that died right here ends the same way when it is resumed.
+    pub(super) fn ending(&self) -> Option<(Outcome, Option<String>)> {
+        let state = &self.ledger;
+        let Last { finished, gate } = state.last.as_ref()?;
+        if state.stop == Some(StopWhen::Now) {
+            return Some((Outcome::Interrupted, None));
+        }
+        if let Some(ending) = &finished.ends {
+            return Some((ending.clone(), None));
+        }
+        if let Some(GateResult::Passed { proof }) = gate {
+            return Some((Outcome::Completed { proof: *proof }, None));
+        }
+        if state.stop == Some(StopWhen::AfterIteration) {
+            return Some((Outcome::Stopped, None));
+        }
+        self.too_many_in_a_row(finished, gate.as_ref())
+            .map(|ending| (ending, None))
+            .or_else(|| self.same_failure(gate.as_ref()))
+            .or_else(|| self.limit_reached(gate.as_ref()))
+    }
+
+    fn too_many_in_a_row(
+        &self,
+        finished: &IterationFinished,
+        gate: Option<&GateResult>,
+    ) -> Option<Outcome> {
+        let rows = &self.ledger.rows;
+        let settings = &self.ledger.settings;
+        if rows.errors >= settings.retry.max_consecutive_errors.max(1) {
+            let last = match &finished.result {
+                IterationResult::Failed { why, .. } => why.clone(),
+                IterationResult::Done | IterationResult::Interrupted => String::new(),
+            };
+            return Some(Outcome::ConsecutiveErrors { errors: rows.errors, last });
+        }
+        if rows.review_errors >= MOST_REVIEW_ERRORS {
+            let last = "the review failed".to_owned();
+            return Some(Outcome::ConsecutiveErrors { errors: rows.review_errors, last });
+        }
+        let doubt = match gate {
+            Some(GateResult::Rejected { why, .. }) if rows.rejections >= MOST_REJECTIONS => {
+                Some(why)
+            }
+            Some(GateResult::Inconclusive { why }) if rows.inconclusive >= MOST_INCONCLUSIVE => {
+                Some(why)
+            }
+            Some(_) | None => None,
+        };
+        if let Some(why) = doubt {
+            return Some(Outcome::Unverified { why: why.clone() });
+        }
+        if rows.blocked >= MOST_BLOCKED {
+            let needs: Vec<_> = finished.blockers.iter().map(|b| b.text.as_str()).collect();
+            return Some(Outcome::Blocked { needs: needs.join("; ") });
+        }
+        let threshold = settings.progress.threshold;
+        if threshold > 0 && rows.idle >= threshold {
+            return Some(match settings.progress.ending {
+                Stagnation::Stagnated => Outcome::Stagnated { idle: rows.idle },
+                Stagnation::NoChanges => Outcome::NoChanges { idle: rows.idle },
+            });
+        }
+        None
+    }
+
+    /// The same checks failed in the same way on the same tree, again and again.
+    fn same_failure(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
+        let Some(GateResult::Rejected { why, failure: Some(failure) }) = gate else { return None };
+        let same = self.ledger.failures.get(failure).copied().unwrap_or(0);
+        let note = format!("the checks failed {same} times in the same way: {why}");
+        (same >= MOST_SAME_FAILURES).then_some((Outcome::Stagnated { idle: same }, Some(note)))
+    }
+
+    fn limit_reached(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
+        let note = match gate {
+            Some(GateResult::Rejected { why, .. }) => Some(format!("claimed, rejected: {why}")),
+            Some(GateResult::Inconclusive { why }) => Some(format!("claimed, not verified: {why}")),
+            Some(GateResult::Unaffordable) => Some("claimed, not verified".to_owned()),
+            Some(GateResult::Passed { .. }) | None => None,
+        };
+        let settings = &self.ledger.settings;
+        if let (Some(GateResult::Unaffordable), Some(limit)) = (gate, settings.limits.max_cost) {
+            return Some((Outcome::MaxCost { limit }, note));
+        }
+        if let Some(ending) = &self.ledger.wrap_up {
+            return Some((ending.clone(), note));
+        }
+        match limits::before_iteration(settings, self.used()) {
+            Room::None(ending) => Some((ending, note)),
+            Room::Work(_) | Room::WrapUp(..) => None,
+        }
+    }
+
+    /// A limit is reached before an iteration could begin: what the last one claimed is still said.
+    fn finish_by_limit(&mut self, ending: Outcome) {
+        let gate = self.ledger.last.as_ref().and_then(|last| last.gate.clone());
+        let note = self.limit_reached(gate.as_ref()).and_then(|(_, note)| note);
+        self.finish(ending, note);
+    }
+
+    /// The end. Nothing is decided after this.
+    pub(super) fn finish(&mut self, outcome: Outcome, note: Option<String>) {
+        debug_assert!(!matches!(self.ledger.phase, Phase::Ended(_)), "a run ends once");
+        let mut totals = self.ledger.totals.clone();
+        totals.duration = self.active();
+        self.record(Event::RunFinished { outcome, note, totals });
+        self.effect(Effect::Finish);
+    }
+}

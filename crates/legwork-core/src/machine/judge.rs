@@ -1,0 +1,247 @@
+//! After the attempts: what was done, what was claimed, and who else is to be asked.
+
+use super::ledger::{Answered, Current, distinct};
+use super::{Asked, Machine};
+use crate::agent::outcome::Consequence;
+use crate::agent::report::{Blocker, Words};
+use crate::effect::Effect;
+use crate::event::{Event, FeedbackSource, IterationResult, Movement, Purpose};
+use crate::input::{StatusReport, Survey};
+use crate::outcome::Outcome;
+use crate::policy::escalation::{self, Response};
+use crate::policy::progress;
+use crate::prompt;
+use crate::settings::{Council, EvidenceKind, Respond};
+use crate::units::Ticket;
+
+impl Machine {
+    /// Looks, asks whoever is to be asked, lets the gate decide about a claim, and writes the
+    /// iteration down. It is entered anew after every answer and finds its place by what is known.
+    pub(super) fn judge(&mut self) {
+        let Some(survey) = self.live.survey.clone() else {
+            return self.survey();
+        };
+        if let Some(why) = self.status_failed(&survey) {
+            self.finish_iteration(IterationResult::Done, Some(Outcome::Failed { why }));
+            return self.advance();
+        }
+        if self.advise() || self.review() || self.council() {
+            return;
+        }
+        let begun = self.current().gate.is_some();
+        let claim = if begun { Vec::new() } else { self.claim(self.current(), &survey) };
+        if begun || !claim.is_empty() {
+            return self.gate(&survey, claim);
+        }
+        self.finish_iteration(IterationResult::Done, None);
+        self.advance();
+    }
+
+    /// Success without any sign of work: only what is on disk counts.
+    pub(super) fn judge_suspect(&mut self) {
+        if self.live.survey.is_none() {
+            return self.survey();
+        }
+        if self.live.work == Some(true) {
+            return self.judge();
+        }
+        let why = self.current().report.as_ref().map(|report| report.outcome.sentence());
+        self.retry(&why.unwrap_or_default());
+    }
+
+    fn survey(&mut self) {
+        let ticket = self.ask(Asked::Survey);
+        let iteration = self.current().iteration;
+        self.effect(Effect::Survey { ticket, iteration });
+    }
+
+    pub(super) fn surveyed(&mut self, ticket: Ticket, survey: Box<Survey>) {
+        if self.answered(ticket).is_none() {
+            return;
+        }
+        for warning in &survey.warnings {
+            self.warn(warning.clone());
+        }
+        if self.live.work.is_none()
+            && let Some(current) = self.ledger.current()
+        {
+            self.live.work = Some(self.ledger.seen.is_work(&current.start, &survey));
+        }
+        self.live.survey = Some(survey);
+        self.advance();
+    }
+
+    pub(super) fn status_changed(&mut self, report: &StatusReport) {
+        self.record(Event::StatusChanged {
+            progress: report.progress,
+            summary: report.summary.clone(),
+            complete: report.complete,
+        });
+    }
+
+    /// The agent's words, where they count: never those of an attempt that looks wrong.
+    fn words(current: &Current) -> Option<&Words> {
+        let report = current.report.as_ref()?;
+        (report.outcome.consequence() == Consequence::Judge).then_some(&report.words)
+    }
+
+    /// Whether the status file was written in this iteration.
+    fn is_fresh(current: &Current, survey: &Survey) -> bool {
+        survey.mark.status.is_some() && survey.mark.status != current.start.status
+    }
+
+    fn status_failed(&self, survey: &Survey) -> Option<String> {
+        let status = survey.status.as_ref()?;
+        Self::is_fresh(self.current(), survey).then(|| status.failed.clone())?
+    }
+
+    /// Everything that claims completion.
+    fn claim(&self, current: &Current, survey: &Survey) -> Vec<EvidenceKind> {
+        let completion = &self.ledger.settings.completion;
+        let claims = |kind: &EvidenceKind| self.claims(*kind, current, survey);
+        let claim: Vec<_> = completion.evidence.iter().copied().filter(|k| claims(k)).collect();
+        let last_words = claim.is_empty()
+            && !completion.evidence.is_empty()
+            && Self::words(current).is_some_and(|words| words.says_done)
+            && self.would_stagnate(current, survey);
+        if last_words { vec![EvidenceKind::LastWords] } else { claim }
+    }
+
+    fn claims(&self, kind: EvidenceKind, current: &Current, survey: &Survey) -> bool {
+        let words = Self::words(current);
+        let promised = words.is_some_and(|words| words.promise);
+        let all_ticked = survey.boxes.is_some_and(|boxes| boxes.open == 0 && boxes.done > 0);
+        match kind {
+            EvidenceKind::Status => {
+                let origin = self.ledger.origin.as_ref().and_then(|mark| mark.status.as_ref());
+                let of_this_run = survey.mark.status.as_ref() != origin;
+                of_this_run && survey.status.as_ref().is_some_and(|status| status.complete)
+            }
+            EvidenceKind::Todo => all_ticked && survey.status.is_none(),
+            EvidenceKind::Plan => all_ticked,
+            EvidenceKind::Planned => promised && survey.boxes.is_some_and(|boxes| boxes.open > 0),
+            EvidenceKind::Promise => promised,
+            EvidenceKind::Signal => {
+                words.is_some_and(|words| words.signal)
+                    && self.ledger.rows.signals + 1
+                        >= self.ledger.settings.completion.signal_threshold
+            }
+            EvidenceKind::EndPhrase => words.is_some_and(|words| words.end_phrase),
+            EvidenceKind::LastWords => false,
+        }
+    }
+
+    /// Whether this iteration would be the idle one too many.
+    fn would_stagnate(&self, current: &Current, survey: &Survey) -> bool {
+        let threshold = self.ledger.settings.progress.threshold;
+        threshold > 0
+            && self.ledger.rows.idle + 1 >= threshold
+            && self.movement(current, survey) == Movement::Idle
+            && self.blockers(current, Some(survey)).is_empty()
+    }
+
+    /// Whether the iteration moved the project forward.
+    pub(super) fn movement(&self, current: &Current, survey: &Survey) -> Movement {
+        if self.live.work == Some(true) {
+            return Movement::Work;
+        }
+        let claimed =
+            current.gate.as_ref().is_some_and(|gate| gate.claim != [EvidenceKind::LastWords]);
+        if claimed {
+            return Movement::Uncounted;
+        }
+        let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
+        let worked = status.and_then(|status| status.worked);
+        progress::without_work(&self.ledger.settings.progress, worked, self.ledger.rows.excused)
+    }
+
+    /// Everything that only a person can give, from words, status and denied permissions. Also of
+    /// attempts that failed: a blocker may be why.
+    pub(super) fn blockers(&self, current: &Current, survey: Option<&Survey>) -> Vec<Blocker> {
+        let words = current.report.iter().flat_map(|report| report.words.blockers.clone());
+        let status = survey
+            .filter(|survey| Self::is_fresh(current, survey))
+            .and_then(|survey| survey.status.as_ref())
+            .map(|status| status.blockers.clone())
+            .unwrap_or_default();
+        let stuck = current.notices.iter().filter_map(|(notice, answered)| {
+            let round = self.ledger.problems.get(&notice.key).copied().unwrap_or(0);
+            let ours = *answered == Answered::No
+                && self.ledger.settings.extras.watchdog != Respond::Off
+                && escalation::response(round) == Response::Blocker;
+            ours.then(|| Blocker { key: notice.key.clone(), text: notice.text.clone() })
+        });
+        let denied = (self.live.work != Some(true) && !current.denied.is_empty()).then(|| {
+            let tools: Vec<_> = current.denied.iter().map(String::as_str).collect();
+            Blocker {
+                key: "permissions".to_owned(),
+                text: format!(
+                    "permission for {} (allow it with `agent.permissions` or \
+                     `agent.allowed_tools`)",
+                    tools.join(", ")
+                ),
+            }
+        });
+        distinct(words.chain(status).chain(stuck).chain(denied))
+    }
+
+    /// Something was noticed and not answered in the session: the next iteration is told. True
+    /// when that has to be waited for.
+    fn advise(&mut self) -> bool {
+        if self.ledger.settings.extras.watchdog == Respond::Off
+            || self.current().calls_done.contains(&Purpose::Advise)
+        {
+            return false;
+        }
+        let open = self.current().notices.iter().find(|(_, answered)| *answered == Answered::No);
+        let Some((notice, _)) = open.cloned() else {
+            return false;
+        };
+        let round = self.ledger.problems.get(&notice.key).copied().unwrap_or(1);
+        match escalation::response(round) {
+            Response::Advise => {
+                let question = prompt::advice_question(&self.ledger.settings, &notice, round);
+                self.extra_call(Purpose::Advise, question, Machine::ADVICE_COST)
+            }
+            Response::RootCause => {
+                let text = escalation::root_cause(&notice);
+                self.feedback_once(FeedbackSource::Watchdog, text);
+                false
+            }
+            Response::Blocker => false,
+        }
+    }
+
+    /// Puts a word into the inbox unless it is there already: this place is passed several times.
+    fn feedback_once(&mut self, source: FeedbackSource, text: String) {
+        let known = self.ledger.inbox.iter().any(|entry| entry.text == text);
+        if !known {
+            self.record(Event::FeedbackAdded { source, text });
+        }
+    }
+
+    fn review(&mut self) -> bool {
+        let Some(wish) = self.ledger.settings.extras.review.clone() else {
+            return false;
+        };
+        if self.live.work != Some(true) || self.current().calls_done.contains(&Purpose::Review) {
+            return false;
+        }
+        let question = prompt::review_question(&self.ledger.settings, &wish);
+        self.extra_call(Purpose::Review, question, self.review_cost())
+    }
+
+    fn council(&mut self) -> bool {
+        if self.ledger.settings.extras.council == Council::Off
+            || self.current().calls_done.contains(&Purpose::Council)
+        {
+            return false;
+        }
+        let conflict = Self::words(self.current()).and_then(|words| words.conflict.clone());
+        let Some(conflict) = conflict else {
+            return false;
+        };
+        let question = prompt::council_question(&self.ledger.settings, &conflict);
+        self.extra_call(Purpose::Council, question, Machine::ADVICE_COST)
+    }
+}

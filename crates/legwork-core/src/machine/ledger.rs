@@ -1,0 +1,408 @@
+//! The durable state of a run: what its events add up to.
+//!
+//! The state is readable everywhere and changes in one place only: [`Ledger::record`]. The same
+//! function folds a live run and a journal, so what is not in an event can't be remembered, and
+//! what is can't be forgotten.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::time::Duration;
+
+pub use super::state::{
+    Answered, Current, Entry, Gate, Last, OpenCall, Phase, Rows, Stage, State, Wait,
+};
+use crate::agent::outcome::Consequence;
+use crate::agent::report::{AttemptReport, Blocker, Notice};
+use crate::event::{
+    Continuation, Event, Figure, GateResult, IterationFinished, IterationKind, IterationResult,
+    Movement, Purpose, Record, RunStarted, WaitKind,
+};
+use crate::input::Mark;
+use crate::policy::waiting::Row;
+use crate::settings::EvidenceKind;
+use crate::units::{AttemptId, Iteration, Usd};
+
+/// The durable state, behind a door that only events open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    state: State,
+}
+
+impl Ledger {
+    /// Takes one event into account.
+    pub fn record(&mut self, record: &Record) {
+        self.state.fold(record);
+    }
+
+    /// The state that a journal adds up to.
+    pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut ledger = Self::default();
+        for record in records {
+            ledger.record(record);
+        }
+        ledger
+    }
+}
+
+impl Deref for Ledger {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl State {
+    fn current_mut(&mut self) -> Option<&mut Current> {
+        match &mut self.phase {
+            Phase::Iterating(current) => Some(current),
+            Phase::New | Phase::Ready | Phase::Concluding | Phase::Ended(_) => None,
+        }
+    }
+
+    fn gate_mut(&mut self) -> Option<&mut Gate> {
+        self.current_mut().and_then(|current| current.gate.as_mut())
+    }
+
+    fn fold(&mut self, record: &Record) {
+        self.active = record.active;
+        self.totals.duration = record.active;
+        match &record.event {
+            Event::RunStarted(started) => self.run_started(started),
+            Event::RunContinued { why } => self.run_continued(*why),
+            Event::IterationStarted { iteration, kind, before, start } => {
+                self.wrap_up.clone_from(before);
+                self.iteration_started(*iteration, *kind, start);
+            }
+            Event::IterationSkipped { .. } => {
+                self.rows.skips += 1;
+                self.phase = Phase::Ready;
+            }
+            Event::AttemptStarted { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
+            Event::AttemptFinished { cost, figure, report, .. } => {
+                self.attempt_finished(*cost, *figure, report);
+            }
+            Event::RetryScheduled { at_time, .. } => {
+                if let Some(current) = self.current_mut() {
+                    current.stage = Stage::Retrying { at: *at_time };
+                }
+            }
+            Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
+                self.wait = Some(Wait { kind: *limit, retry_at: *retry_at });
+                self.waits.rounds += 1;
+                self.waits.waited += *wait;
+            }
+            Event::LimitWaitEnded { waited, .. } => self.limit_wait_ended(*waited),
+            Event::QuotaReported { quota } => {
+                self.quotas.insert(quota.window, *quota);
+            }
+            Event::BlockerReported { blocker } => {
+                self.told.insert(blocker.key.clone());
+            }
+            Event::WatchdogNoticed { notice, .. } => self.watchdog_noticed(notice),
+            Event::NudgeSent { answers, .. } => self.nudge_sent(answers.as_ref()),
+            Event::PermissionDenied { tool, .. } => {
+                if let Some(current) = self.current_mut() {
+                    current.denied.insert(tool.clone());
+                }
+            }
+            Event::GateStarted { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. } => self.fold_gate(&record.event),
+            Event::CallStarted { call, purpose, cap } => {
+                self.last_call = *call;
+                if let Some(current) = self.current_mut() {
+                    current.call = Some(OpenCall { call: *call, purpose: *purpose, cap: *cap });
+                }
+            }
+            Event::CallFinished { purpose, cost, figure, report, .. } => {
+                self.call_finished(*purpose, *cost, *figure, report);
+            }
+            Event::FeedbackAdded { source, text } => {
+                self.inbox.push(Entry { source: *source, text: text.clone(), given_to: None });
+            }
+            Event::LimitChanged { limits } => {
+                self.settings.limits = limits.clone();
+                self.wrap_up = None;
+            }
+            Event::IterationFinished(finished) => self.iteration_finished(finished),
+            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
+            Event::StopCancelled => self.stop = None,
+            Event::RunPaused => self.paused = true,
+            Event::RunResumed => self.paused = false,
+            Event::RunFinished { outcome, .. } => self.phase = Phase::Ended(outcome.clone()),
+            Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::StatusChanged { .. }
+            | Event::ChecksStarted { .. }
+            | Event::CouncilDecided { .. }
+            | Event::CheckpointMade { .. }
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => {}
+        }
+    }
+
+    fn run_started(&mut self, started: &RunStarted) {
+        self.settings = started.settings.clone();
+        self.seed = started.seed;
+        self.phase = Phase::Ready;
+    }
+
+    /// What an earlier process had only half done is done anew: the gate starts from its
+    /// beginning, a stop that was meant for that process is over.
+    fn run_continued(&mut self, why: Continuation) {
+        self.stop = None;
+        if let Some(current) = self.current_mut() {
+            current.gate = None;
+            current.verifier = None;
+        }
+        match why {
+            Continuation::AfterCrash => {}
+            Continuation::AfterEnd => {
+                self.phase = Phase::Ready;
+                self.rows = Rows::default();
+                self.failures.clear();
+                self.waits = Row::default();
+                self.wait = None;
+                self.wrap_up = None;
+            }
+        }
+    }
+
+    fn iteration_started(&mut self, iteration: Iteration, kind: IterationKind, start: &Mark) {
+        if self.origin.is_none() {
+            self.origin = Some(start.clone());
+        }
+        // The end of the previous iteration is usually the start of this one; anything else is
+        // somebody else's work, and must not count as the agent's.
+        self.seen.add(start, None);
+        self.rows.skips = 0;
+        for entry in &mut self.inbox {
+            entry.given_to = Some(iteration);
+        }
+        let current = Current::new(iteration, kind, start.clone(), self);
+        self.phase = Phase::Iterating(Box::new(current));
+    }
+
+    fn attempt_started(&mut self, attempt: AttemptId, cap: Option<Usd>) {
+        self.last_attempt = attempt;
+        self.totals.attempts += 1;
+        if let Some(current) = self.current_mut() {
+            current.attempts += 1;
+            current.stage = Stage::Attempting { attempt, cap };
+        }
+    }
+
+    fn attempt_finished(&mut self, cost: Usd, figure: Figure, report: &AttemptReport) {
+        self.charge("work", cost, figure, report);
+        if let Some(current) = self.current_mut() {
+            current.stage = Stage::Attempted;
+            current.denied.extend(report.denied.iter().cloned());
+            match report.outcome.consequence() {
+                Consequence::Retry => current.retries += 1,
+                Consequence::JudgeTree => current.suspects += 1,
+                Consequence::Judge => current.suspects = 0,
+                Consequence::Wait { .. }
+                | Consequence::FailIteration { .. }
+                | Consequence::EndRun { .. } => {}
+            }
+            current.report = Some(report.clone());
+        }
+    }
+
+    fn call_finished(
+        &mut self,
+        purpose: Purpose,
+        cost: Usd,
+        figure: Figure,
+        report: &AttemptReport,
+    ) {
+        self.charge(purpose.name(), cost, figure, report);
+        let consequence = report.outcome.consequence();
+        let waits = matches!(consequence, Consequence::Wait { .. });
+        let answered = consequence == Consequence::Judge;
+        if purpose == Purpose::Review && !waits {
+            self.rows.review_errors = if answered { 0 } else { self.rows.review_errors + 1 };
+        }
+        if let Some(current) = self.current_mut() {
+            current.call = None;
+            if waits {
+                return;
+            }
+            if purpose == Purpose::Verify {
+                current.verifier = Some(report.clone());
+                if let Some(gate) = &mut current.gate {
+                    gate.asked += 1;
+                }
+            } else {
+                current.calls_done.insert(purpose);
+            }
+        }
+    }
+
+    fn charge(&mut self, purpose: &str, cost: Usd, figure: Figure, report: &AttemptReport) {
+        if report.outcome.got_an_answer() {
+            self.waits = Row::default();
+        }
+        self.totals.cost += cost;
+        if figure == Figure::Estimated {
+            self.totals.estimated += cost;
+        }
+        self.totals.tokens += report.tokens;
+        let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
+        spend.count += 1;
+        spend.cost += cost;
+        spend.tokens += report.tokens;
+    }
+
+    fn limit_wait_ended(&mut self, waited: Duration) {
+        self.totals.waited += waited;
+        if let Some(Wait { kind: WaitKind::Quota, .. }) = self.wait.take() {
+            // The next iteration finds out whether the quota is really free again.
+            self.quotas.clear();
+        }
+        if let Some(current) = self.current_mut()
+            && current.stage == Stage::Attempted
+        {
+            let limited = current.report.as_ref().is_some_and(|report| {
+                matches!(report.outcome.consequence(), Consequence::Wait { .. })
+            });
+            if limited {
+                current.stage = Stage::Begun;
+            }
+        }
+    }
+
+    fn watchdog_noticed(&mut self, notice: &Notice) {
+        let Some(current) = self.current_mut() else {
+            return;
+        };
+        let first = !current.notices.iter().any(|(known, _)| known.key == notice.key);
+        current.notices.push((notice.clone(), Answered::No));
+        if first {
+            *self.problems.entry(notice.key.clone()).or_default() += 1;
+        }
+    }
+
+    fn nudge_sent(&mut self, answers: Option<&Notice>) {
+        let (Some(current), Some(answers)) = (self.current_mut(), answers) else {
+            return;
+        };
+        for (notice, answered) in &mut current.notices {
+            if notice.key == answers.key {
+                *answered = Answered::Live;
+            }
+        }
+    }
+
+    fn fold_gate(&mut self, event: &Event) {
+        match event {
+            Event::GateStarted { claim, .. } => {
+                if let Some(current) = self.current_mut() {
+                    current.gate = Some(Gate {
+                        claim: claim.clone(),
+                        checks: None,
+                        findings: None,
+                        asked: 0,
+                        verdict: None,
+                        result: None,
+                    });
+                }
+            }
+            Event::ChecksFinished { results, fingerprint } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.checks = Some((results.clone(), fingerprint.clone()));
+                }
+            }
+            Event::ChangesInspected { findings } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.findings = Some(findings.clone());
+                }
+            }
+            Event::VerdictGiven { verdict, .. } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.verdict = Some(*verdict);
+                }
+            }
+            Event::GateFinished { result } => {
+                if let GateResult::Rejected { failure: Some(failure), .. } = result {
+                    *self.failures.entry(failure.clone()).or_default() += 1;
+                }
+                if let Some(gate) = self.gate_mut() {
+                    gate.result = Some(result.clone());
+                }
+            }
+            _ => unreachable!("only the events of the gate are handed here"),
+        }
+    }
+
+    fn iteration_finished(&mut self, finished: &IterationFinished) {
+        let gate = self.gate_mut().and_then(|gate| gate.result.clone());
+        self.totals.iterations += 1;
+        self.totals.commits += finished.commits;
+        if let Some(end) = &finished.end {
+            self.seen.add(end, finished.boxes);
+        }
+        self.shorten = false;
+        match &finished.result {
+            IterationResult::Done => {
+                self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
+                self.count_rows(finished, gate.as_ref());
+            }
+            IterationResult::Failed { too_long, .. } => {
+                self.rows.errors += 1;
+                self.shorten = *too_long;
+            }
+            IterationResult::Interrupted => {}
+        }
+        self.last = Some(Last { finished: finished.clone(), gate });
+        self.phase = Phase::Concluding;
+    }
+
+    fn count_rows(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+        let rows = &mut self.rows;
+        rows.errors = 0;
+        rows.signals = if finished.signal { rows.signals + 1 } else { 0 };
+        let claimed = finished.claim != [EvidenceKind::LastWords];
+        match gate {
+            Some(GateResult::Rejected { .. }) if claimed => {
+                rows.rejections += 1;
+                rows.inconclusive = 0;
+            }
+            Some(GateResult::Inconclusive { .. }) => rows.inconclusive += 1,
+            Some(
+                GateResult::Rejected { .. } | GateResult::Passed { .. } | GateResult::Unaffordable,
+            )
+            | None => {
+                rows.rejections = 0;
+                rows.inconclusive = 0;
+            }
+        }
+        // A claim without work is not idle, but neither does it wipe out the idle ones before it:
+        // claims and idleness in turn must not keep a run alive.
+        let reports = !finished.blockers.is_empty();
+        match finished.progress {
+            Movement::Work => {
+                rows.idle = 0;
+                rows.excused = 0;
+                rows.blocked = 0;
+                self.problems.clear();
+            }
+            Movement::Idle if reports => rows.blocked += 1,
+            Movement::Idle => {
+                rows.idle += 1;
+                rows.blocked = 0;
+            }
+            Movement::Excused => rows.excused += 1,
+            Movement::Uncounted if reports => rows.blocked += 1,
+            Movement::Uncounted => {}
+        }
+    }
+}
+
+/// Blockers, each key once.
+pub(crate) fn distinct(blockers: impl IntoIterator<Item = Blocker>) -> Vec<Blocker> {
+    let mut keys = BTreeSet::new();
+    blockers.into_iter().filter(|blocker| keys.insert(blocker.key.clone())).collect()
+}

@@ -1,0 +1,288 @@
+//! What the events of a run add up to: plain data, read by everybody, changed by none but the
+//! [ledger](super::ledger).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::report::{AttemptReport, Notice, QuotaNews, QuotaWindow};
+use crate::event::{
+    FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StopWhen, Totals,
+    VerdictKind, WaitKind,
+};
+use crate::input::{CheckResult, Finding, Mark};
+use crate::outcome::Outcome;
+use crate::policy::limits::Used;
+use crate::policy::progress::Seen;
+use crate::policy::waiting::Row;
+use crate::settings::{EvidenceKind, Settings};
+use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
+
+/// What the events of a run add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// What the run was told; the limits as they are now.
+    pub settings: Settings,
+    /// The source of all chance.
+    pub seed: u64,
+    /// Time at work so far.
+    pub active: Duration,
+    /// Where the run is.
+    pub phase: Phase,
+    /// The limit that is being waited for.
+    pub wait: Option<Wait>,
+    /// Waits in a row without an answer from the provider.
+    pub waits: Row,
+    /// Whether the run was asked to stop.
+    pub stop: Option<StopWhen>,
+    /// Whether the operator wants nothing new to start.
+    pub paused: bool,
+    /// The last attempt started.
+    pub last_attempt: AttemptId,
+    /// The last call started.
+    pub last_call: CallId,
+    /// What the run has come to.
+    pub totals: Totals,
+    /// Things that happened several times in a row.
+    pub rows: Rows,
+    /// The limit for whose sake the wrap-up iteration was begun.
+    pub wrap_up: Option<Outcome>,
+    /// States of the project seen so far.
+    pub seen: Seen,
+    /// The project as it was at the start of the run.
+    pub origin: Option<Mark>,
+    /// How often the same checks failed in the same way on the same tree.
+    pub failures: BTreeMap<String, u32>,
+    /// Blockers told already.
+    pub told: BTreeSet<String>,
+    /// In how many iterations each problem was noticed since the last progress.
+    pub problems: BTreeMap<String, u32>,
+    /// Words for the next iteration.
+    pub inbox: Vec<Entry>,
+    /// Whether the last prompt was too long.
+    pub shorten: bool,
+    /// The account's quotas as last reported.
+    pub quotas: BTreeMap<QuotaWindow, QuotaNews>,
+    /// How the last iteration went.
+    pub last: Option<Last>,
+}
+
+/// Where a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing has happened yet.
+    #[default]
+    New,
+    /// Nothing is going on; the next iteration may begin.
+    Ready,
+    /// An iteration is going on.
+    Iterating(Box<Current>),
+    /// An iteration is over, and what follows from it is to be decided.
+    Concluding,
+    /// The run is over.
+    Ended(Outcome),
+}
+
+/// The iteration that is going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    /// Its number.
+    pub iteration: Iteration,
+    /// Why it runs.
+    pub kind: IterationKind,
+    /// The project as it was.
+    pub start: Mark,
+    /// What the run had cost when it began.
+    pub cost_before: Usd,
+    /// Time at work when it began.
+    pub active_before: Duration,
+    /// How far it is.
+    pub stage: Stage,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// Retries used up.
+    pub retries: u32,
+    /// Attempts in a row that claimed success without any sign of work.
+    pub suspects: u32,
+    /// What the last attempt left.
+    pub report: Option<AttemptReport>,
+    /// Tools denied in any of its attempts.
+    pub denied: BTreeSet<String>,
+    /// What the watchdog noticed, and whether it was answered in the session.
+    pub notices: Vec<(Notice, Answered)>,
+    /// The call that is going on.
+    pub call: Option<OpenCall>,
+    /// Further calls made to their end.
+    pub calls_done: BTreeSet<Purpose>,
+    /// What the last verifier said.
+    pub verifier: Option<AttemptReport>,
+    /// The gate.
+    pub gate: Option<Gate>,
+}
+
+impl Current {
+    pub(super) fn new(
+        iteration: Iteration,
+        kind: IterationKind,
+        start: Mark,
+        state: &State,
+    ) -> Self {
+        Self {
+            iteration,
+            kind,
+            start,
+            cost_before: state.totals.cost,
+            active_before: state.active,
+            stage: Stage::Begun,
+            attempts: 0,
+            retries: 0,
+            suspects: 0,
+            report: None,
+            denied: BTreeSet::new(),
+            notices: Vec::new(),
+            call: None,
+            calls_done: BTreeSet::new(),
+            verifier: None,
+            gate: None,
+        }
+    }
+}
+
+/// Whether something noticed was answered in the running session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It was.
+    Live,
+    /// Not yet.
+    No,
+}
+
+/// How far an iteration is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The next attempt may start.
+    Begun,
+    /// An attempt is going on.
+    Attempting {
+        /// Which.
+        attempt: AttemptId,
+        /// What it may cost.
+        cap: Option<Usd>,
+    },
+    /// An attempt is over, and what follows from it is to be decided.
+    Attempted,
+    /// Another attempt is put off until then.
+    Retrying {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// A call that is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Which.
+    pub call: CallId,
+    /// What for.
+    pub purpose: Purpose,
+    /// What it may cost.
+    pub cap: Option<Usd>,
+}
+
+/// A claim on its way to being believed, or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// What claims.
+    pub claim: Vec<EvidenceKind>,
+    /// What the checks came to, and the project after them.
+    pub checks: Option<(Vec<CheckResult>, Fingerprint)>,
+    /// What looks like tampering.
+    pub findings: Option<Vec<Finding>>,
+    /// Verifier calls made to their end.
+    pub asked: u32,
+    /// What the model said.
+    pub verdict: Option<VerdictKind>,
+    /// What it came to.
+    pub result: Option<GateResult>,
+}
+
+/// A limit that is being waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What kind.
+    pub kind: WaitKind,
+    /// When we shall try again.
+    pub retry_at: Timestamp,
+}
+
+/// Things that happened several times in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Failed iterations.
+    pub errors: u32,
+    /// Failed reviews.
+    pub review_errors: u32,
+    /// Rejected claims, without an iteration that made none between them.
+    pub rejections: u32,
+    /// Gates that came to nothing.
+    pub inconclusive: u32,
+    /// Idle iterations.
+    pub idle: u32,
+    /// Iterations without work that the agent's word excused.
+    pub excused: u32,
+    /// Idle iterations that reported a blocker.
+    pub blocked: u32,
+    /// Iterations that gave the completion signal.
+    pub signals: u32,
+    /// Iterations left out by a hook.
+    pub skips: u32,
+}
+
+/// A word for the next iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// From whom.
+    pub source: FeedbackSource,
+    /// What.
+    pub text: String,
+    /// The iteration that is being told; it is spent when that one is recorded.
+    pub given_to: Option<Iteration>,
+}
+
+/// How the last iteration went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Last {
+    /// As it was recorded.
+    pub finished: IterationFinished,
+    /// What its gate came to, if there was one.
+    pub gate: Option<GateResult>,
+}
+
+impl State {
+    /// What counts against the limits.
+    pub fn used(&self) -> Used {
+        Used {
+            iterations: self.totals.iterations,
+            cost: self.totals.cost,
+            tokens: self.totals.tokens.counted(),
+            active: self.active,
+        }
+    }
+
+    /// The iteration that is going on.
+    pub fn current(&self) -> Option<&Current> {
+        match &self.phase {
+            Phase::Iterating(current) => Some(current),
+            Phase::New | Phase::Ready | Phase::Concluding | Phase::Ended(_) => None,
+        }
+    }
+
+    /// How the run ended, once it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.phase {
+            Phase::Ended(outcome) => Some(outcome),
+            Phase::New | Phase::Ready | Phase::Iterating(_) | Phase::Concluding => None,
+        }
+    }
+}

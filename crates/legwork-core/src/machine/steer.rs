@@ -1,0 +1,158 @@
+//! What the operator wants: stop, pause, a word for the agent.
+
+use std::time::Duration;
+
+use super::{Asked, Machine};
+use crate::agent::outcome::{AttemptOutcome, CutReason};
+use crate::agent::report::AttemptReport;
+use crate::effect::{Effect, Grace};
+use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
+use crate::input::{Control, TimerKey};
+use crate::outcome::Outcome;
+use crate::settings::Respond;
+
+/// The operator may try at once at most this often.
+const PROBE_GAP: Duration = Duration::from_mins(1);
+
+impl Machine {
+    pub(super) fn control(&mut self, control: Control) {
+        match control {
+            Control::Stop { when: StopWhen::Now, by } => self.stop_now(by),
+            Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
+            Control::CancelStop => {
+                if self.ledger.stop == Some(StopWhen::AfterIteration) {
+                    self.record(Event::StopCancelled);
+                }
+            }
+            Control::Pause => {
+                if !self.ledger.paused {
+                    self.record(Event::RunPaused);
+                }
+            }
+            Control::Resume => {
+                if self.ledger.paused {
+                    self.record(Event::RunResumed);
+                    self.advance();
+                }
+            }
+            Control::Tell { text } => self.tell(text),
+            Control::RetryNow => self.retry_now(),
+            Control::SetLimits(limits) => self.record(Event::LimitChanged { limits }),
+        }
+    }
+
+    /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
+    fn stop_now(&mut self, by: Origin) {
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+            if by == Origin::Signal {
+                self.kill();
+            }
+            return;
+        }
+        self.record(Event::StopRequested { when: StopWhen::Now, by });
+        self.cut_everything();
+        self.leave_off();
+    }
+
+    fn stop_after(&mut self, by: Origin) {
+        if self.ledger.stop.is_some() {
+            return;
+        }
+        self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
+        self.end_waiting();
+        self.leave_off();
+    }
+
+    /// Goes on to the end that was asked for, if nothing is running any more.
+    fn leave_off(&mut self) {
+        let idle =
+            self.live.pending.is_none() && self.live.attempt.is_none() && self.live.call.is_none();
+        if idle && self.ledger.stop == Some(StopWhen::Now) && self.ledger.current().is_some() {
+            self.interrupt_iteration();
+        }
+        self.advance();
+    }
+
+    pub(super) fn cut_everything(&mut self) {
+        self.cut_attempt(CutReason::StopNow, Grace::Usual);
+        self.cut_call(CutReason::StopNow, Grace::Usual);
+        if let Some(pending) = self.live.pending
+            && pending.what == Asked::Checks
+        {
+            self.effect(Effect::CutChecks { ticket: pending.ticket });
+        }
+        self.end_waiting();
+    }
+
+    /// A stop ends every wait at once.
+    fn end_waiting(&mut self) {
+        let Some(pending) = self.live.pending else {
+            return;
+        };
+        match pending.what {
+            Asked::Delay => {
+                self.live.pending = None;
+                self.effect(Effect::ClearTimer { key: TimerKey::Delay(pending.ticket) });
+            }
+            Asked::Wait { since } => {
+                self.live.pending = None;
+                self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
+                self.wait_over(WaitEnd::Stopped, since);
+            }
+            Asked::StartedHook
+            | Asked::NextHook
+            | Asked::Prepare
+            | Asked::Survey
+            | Asked::Checks
+            | Asked::Changes => {}
+        }
+    }
+
+    /// Everything is killed, and we leave without waiting for it.
+    fn kill(&mut self) {
+        self.cut_attempt(CutReason::StopNow, Grace::None);
+        self.cut_call(CutReason::StopNow, Grace::None);
+        let report = || AttemptReport::bare(AttemptOutcome::Interrupted);
+        if let Some(live) = self.live.attempt.take() {
+            let duration = self.now.mono.saturating_sub(live.watch.started);
+            self.record_attempt(live.id, report(), duration);
+        }
+        if let Some(live) = self.live.call.take() {
+            self.record_call(live.id, live.purpose, report(), Duration::ZERO);
+        }
+        self.live.pending = None;
+        let outcome = self.live.doom.clone().unwrap_or(Outcome::Interrupted);
+        self.perish(outcome);
+    }
+
+    fn tell(&mut self, text: String) {
+        let live = self.ledger.settings.extras.watchdog == Respond::Live;
+        let open =
+            self.live.attempt.as_ref().filter(|attempt| {
+                live && attempt.open && attempt.watch.ready && attempt.cut.is_none()
+            });
+        match open.map(|attempt| attempt.id) {
+            Some(attempt) => self.nudge(attempt, None, text),
+            None => self.record(Event::FeedbackAdded { source: FeedbackSource::Human, text }),
+        }
+    }
+
+    /// Tries at once what is being waited for, but not again and again.
+    fn retry_now(&mut self) {
+        let Some(pending) = self.live.pending else {
+            return;
+        };
+        let Asked::Wait { since } = pending.what else {
+            return;
+        };
+        let now = self.now.mono;
+        if self.live.probed.is_some_and(|probed| now.saturating_sub(probed) < PROBE_GAP) {
+            return self.warn("tried less than a minute ago; not trying again yet");
+        }
+        self.live.probed = Some(now);
+        self.live.pending = None;
+        self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
+        self.wait_over(WaitEnd::RetryNow, since);
+        self.advance();
+    }
+}

@@ -1,0 +1,13 @@
+//! Every rule of a run as a story. The name states the rule.
+
+mod endings;
+mod failures;
+mod gate;
+mod iteration;
+mod limits;
+mod order;
+mod progress;
+mod recovery;
+mod steering;
+mod waiting;
+mod watchdog;

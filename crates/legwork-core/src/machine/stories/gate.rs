@@ -1,0 +1,419 @@
+//! The gate: only what passes here completes a run.
+
+use super::super::story::story;
+
+#[test]
+fn done_needs_both_the_claim_and_the_checks() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B
+          not gate_started
+        > iteration B->C promise
+          gate_started [Promise]
+          checks_started make test
+          -> run checks
+        > checks fail boom
+          feedback_added Checks: You said that the work is complete. It is not: `make test` failed (exit 1).
+          gate_finished rejected: `make test` failed (exit 1)
+          iteration_finished 2 Work
+        > prepared same
+          -> start attempt 3 with feedback
+        > agent finishes promise
+        > surveyed D
+        > checks pass
+          gate_finished passed Verified
+          run_finished completed exit 0
+        ",
+    );
+}
+
+#[test]
+fn an_empty_gate_lets_a_claim_pass_and_says_so() {
+    let told = story(
+        "
+        > start
+        > iteration A->B promise
+          gate_finished passed NotVerified
+          run_finished completed exit 0
+        ",
+    );
+    assert_eq!(
+        told.ending().sentence(1),
+        "Task completed successfully after 1 iteration, not verified"
+    );
+}
+
+#[test]
+fn a_flaky_check_is_a_pass_with_a_warning() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B promise
+        > checks flaky
+          warning: `make test` is flaky
+          run_finished completed
+        ",
+    );
+}
+
+#[test]
+fn a_check_that_changes_the_project_is_a_warning_and_no_work_of_the_agent() {
+    story(
+        "
+        given checks, model always
+        > start
+        > iteration A->A promise
+        > checks pass-and-change
+          warning: the checks changed files of the project
+        > call no: nothing was done
+          iteration_finished 1 Uncounted
+        ",
+    );
+}
+
+#[test]
+fn a_change_after_the_verdict_voids_it() {
+    story(
+        "
+        given checks, model always
+        > start
+        > iteration A->B promise
+        > checks pass
+        > call yes
+          -> survey
+        > surveyed C
+          gate_finished inconclusive: the project changed while it was being judged
+          not run_finished
+        ",
+    );
+}
+
+#[test]
+fn the_model_is_asked_when_nothing_else_checks_or_the_evidence_is_only_words() {
+    story(
+        "
+        given model auto
+        > start
+        > iteration A->B promise
+          call_started 1 verify
+        ",
+    );
+    story(
+        "
+        given model auto, checks
+        > start
+        > iteration A->B promise
+        > checks pass
+          call_started 1 verify
+        ",
+    );
+    story(
+        "
+        given model auto, checks, evidence status
+        > start
+        > iteration A->B status:complete
+        > checks pass
+          not call_started
+          run_finished completed
+        ",
+    );
+}
+
+#[test]
+fn the_model_is_asked_when_the_changes_look_like_tampering() {
+    story(
+        "
+        given model auto, checks, tamper warn, evidence status
+        > start
+        > iteration A->B status:complete
+        > checks pass
+          -> inspect changes
+        > inspected tests/a.rs
+          warning: tests/a.rs: a test was deleted
+          call_started 1 verify
+        ",
+    );
+}
+
+#[test]
+fn tampering_rejects_where_it_is_told_to_or_where_no_model_may_be_asked() {
+    for given in ["tamper reject, model auto", "tamper warn"] {
+        story(&format!(
+            "
+            given checks, {given}
+            > start
+            > iteration A->B promise
+            > checks pass
+            > inspected tests/a.rs
+              gate_finished rejected: the checks were tampered with
+            "
+        ));
+    }
+}
+
+#[test]
+fn a_no_goes_into_the_inbox_with_what_is_missing() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+        > call no: the tests were never run
+          verdict_given No
+          feedback_added Verifier: You said that the work is complete. It is not: the tests were never run
+          gate_finished rejected: the tests were never run
+        ",
+    );
+}
+
+#[test]
+fn no_verdict_after_one_retry_is_inconclusive_and_no_rejection() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+        > call unclear
+          call_started 2 verify
+        > call fails timed_out
+          verdict_given Inconclusive
+          not feedback_added
+          iteration_finished 1 Work
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn two_inconclusive_gates_in_a_row_end_as_unverified() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+        > call unclear
+        > call unclear
+        > iteration B->C promise
+        > call unclear
+        > call unclear
+          run_finished unverified exit 0
+        ",
+    );
+}
+
+#[test]
+fn three_rejections_in_a_row_end_as_unverified() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B promise
+        > checks fail one
+        > iteration B->C promise
+        > checks fail two
+        > iteration C->D promise
+        > checks fail three
+          run_finished unverified exit 0
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_without_a_claim_between_them_breaks_the_row_of_rejections() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B promise
+        > checks fail one
+        > iteration B->C promise
+        > checks fail two
+        > iteration C->D
+        > iteration D->E promise
+        > checks fail three
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn auth_and_billing_during_a_call_end_the_run() {
+    for outcome in ["auth", "billing"] {
+        story(&format!(
+            "
+            given model always
+            > start
+            > iteration A->B promise
+            > call fails {outcome}
+              run_finished auth exit 1
+            "
+        ));
+    }
+}
+
+#[test]
+fn the_completion_signal_claims_only_after_several_iterations_in_a_row() {
+    story(
+        "
+        given evidence signal
+        > start
+        > iteration A->B signal
+          not gate_started
+        > iteration B->C signal
+        > iteration C->D
+        > iteration D->E signal
+        > iteration E->F signal
+          not gate_started
+        > iteration F->G signal
+          gate_started [Signal]
+          run_finished completed
+        ",
+    );
+}
+
+#[test]
+fn boxes_claim_only_when_there_is_one_none_is_open_and_no_status_file_speaks() {
+    story(
+        "
+        given evidence todo, threshold 0
+        > start
+        > prepared A
+        > agent finishes
+        > surveyed B boxes 0/0
+          not gate_started
+        > prepared same
+        > agent finishes
+        > surveyed C boxes 1/5
+          not gate_started
+        > prepared same
+        > agent finishes
+        > surveyed D boxes 0/6 status half
+          not gate_started
+        > prepared same
+        > agent finishes
+        > surveyed E boxes 0/6
+          gate_started [Todo]
+        ",
+    );
+}
+
+#[test]
+fn a_plan_is_finished_when_promised_and_something_is_open_in_it() {
+    story(
+        "
+        given evidence planned
+        > start
+        > prepared A
+        > agent finishes promise
+        > surveyed B boxes 0/3
+          not gate_started
+        > prepared same
+        > agent finishes promise
+        > surveyed C boxes 2/3
+          gate_started [Planned]
+        ",
+    );
+}
+
+#[test]
+fn a_status_file_left_from_before_the_run_claims_nothing() {
+    story(
+        "
+        given evidence status
+        > start
+        > prepared A
+        > agent finishes
+        > surveyed B status stale
+          not gate_started
+        > prepared same
+        > agent finishes
+        > surveyed C status complete
+          gate_started [Status]
+        ",
+    );
+}
+
+#[test]
+fn without_detection_nothing_is_a_claim() {
+    story(
+        "
+        given no detection, max_iterations 1
+        > start
+        > iteration A->B promise signal end-phrase says-done
+          not gate_started
+          run_finished max_iterations
+        ",
+    );
+}
+
+#[test]
+fn the_end_phrase_claims_where_it_is_asked_for() {
+    story(
+        "
+        given evidence end-phrase
+        > start
+        > iteration A->B end-phrase
+          gate_started [EndPhrase]
+        ",
+    );
+}
+
+#[test]
+fn a_review_follows_work_and_what_it_leaves_is_judged() {
+    story(
+        "
+        given review
+        > start
+        > iteration A->B
+          call_started 1 review
+        > call says: looks good
+          call_finished 1 review finished
+          -> survey
+        > surveyed C
+          not call_started
+          iteration_finished 1 Work
+        > iteration C->C
+          not call_started
+        ",
+    );
+}
+
+#[test]
+fn three_failed_reviews_in_a_row_end_the_run() {
+    story(
+        "
+        given review
+        > start
+        > iteration A->B
+        > call fails crashed
+          warning: the review failed
+        > surveyed B
+        > iteration B->C
+        > call fails crashed
+        > surveyed C
+        > iteration C->D
+        > call fails crashed
+        > surveyed D
+          run_finished consecutive_errors exit 1
+        ",
+    );
+}
+
+#[test]
+fn a_conflict_of_principles_is_decided_by_the_council() {
+    story(
+        "
+        given council
+        > start
+        > iteration A->B conflict
+          call_started 1 council
+        > call says: safety first
+          council_decided: safety first
+          feedback_added Council: safety first
+          iteration_finished 1 Work
+        ",
+    );
+}

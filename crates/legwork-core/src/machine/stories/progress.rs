@@ -1,0 +1,276 @@
+//! No progress: idleness, its ladder, its endings.
+
+use super::super::story::story;
+
+#[test]
+fn idle_iterations_in_a_row_end_the_run_at_the_threshold() {
+    story(
+        "
+        > start
+        > iteration A->A
+          iteration_finished 1 Idle
+        > iteration A->A
+        > iteration A->A
+          run_finished stagnated exit 0
+        ",
+    );
+}
+
+#[test]
+fn any_work_resets_the_row() {
+    story(
+        "
+        > start
+        > iteration A->A
+        > iteration A->A
+        > iteration A->B
+          iteration_finished 3 Work
+        > iteration B->B
+        > iteration B->B
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn the_ladder_tells_more_at_each_step_and_never_lengthens_the_run() {
+    story(
+        "
+        given threshold 4
+        > start
+        > iteration A->A
+          feedback_added Ladder: The last iteration changed nothing
+        > iteration A->A
+          feedback_added Ladder: The last 2 iterations changed nothing in the project. What was tried
+        > iteration A->A
+          feedback_added Ladder: The last 3 iterations changed nothing in the project. Stop repeating
+        > iteration A->A
+          run_finished stagnated
+          not feedback_added
+        ",
+    );
+}
+
+#[test]
+fn from_the_third_step_on_a_stronger_model_takes_over() {
+    story(
+        "
+        given threshold 5, escalate opus
+        > start
+        > iteration A->A
+        > iteration A->A
+        > prepared same
+          not attempt_started 3 model opus
+        > agent finishes
+        > surveyed A
+        > prepared same
+          attempt_started 4 model opus
+        ",
+    );
+}
+
+#[test]
+fn a_threshold_of_one_ends_at_once_and_of_nought_never() {
+    story(
+        "
+        given threshold 1
+        > start
+        > iteration A->A
+          run_finished stagnated
+        ",
+    );
+    let mut endless = String::from("given threshold 0\n> start\n");
+    for _ in 0..30 {
+        endless.push_str("> iteration A->A\n-> prepare\n");
+    }
+    story(&endless);
+}
+
+#[test]
+fn worked_true_excuses_an_unchanged_tree_only_where_the_mode_says_so() {
+    story(
+        "
+        given threshold 2, mode iterative
+        > start
+        > iteration A->A status:worked
+          iteration_finished 1 Excused
+        > iteration A->A status:worked
+        > iteration A->A status:worked
+        > iteration A->A status:worked
+          iteration_finished 4 Excused
+        > iteration A->A status:worked
+          iteration_finished 5 Idle
+        ",
+    );
+    story(
+        "
+        given threshold 2
+        > start
+        > iteration A->A status:worked
+          iteration_finished 1 Idle
+        ",
+    );
+}
+
+#[test]
+fn worked_false_with_an_unchanged_tree_is_idle_everywhere() {
+    story(
+        "
+        given mode iterative
+        > start
+        > iteration A->A status:idle
+          iteration_finished 1 Idle
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_whose_claim_went_to_the_gate_is_not_idle_and_resets_nothing() {
+    story(
+        "
+        given checks, threshold 3
+        > start
+        > iteration A->A
+        > iteration A->A
+        > iteration A->A promise
+        > checks fail boom
+          iteration_finished 3 Uncounted
+          not run_finished
+        > iteration A->A
+          run_finished stagnated
+        ",
+    );
+}
+
+#[test]
+fn failed_iterations_neither_count_as_idle_nor_reset_the_row() {
+    story(
+        "
+        given threshold 2
+        > start
+        > iteration A->A
+        > prepared same
+        > agent fails refused
+          iteration_finished 2 failed
+        > iteration A->A
+          run_finished stagnated
+        ",
+    );
+}
+
+#[test]
+fn the_same_checks_failing_alike_on_the_same_tree_three_times_end_the_run() {
+    story(
+        "
+        given checks, threshold 9
+        > start
+        > iteration A->A promise
+        > checks fail boom
+        > iteration A->A
+        > iteration A->A promise
+        > checks fail boom
+        > iteration A->A
+        > iteration A->A promise
+        > checks fail boom
+          run_finished stagnated exit 0
+        ",
+    );
+}
+
+#[test]
+fn last_words_that_all_is_done_bring_the_gate_before_a_run_ends_for_lack_of_progress() {
+    story(
+        "
+        given checks, threshold 2
+        > start
+        > iteration A->A says-done
+          not gate_started
+        > iteration A->A says-done
+          gate_started [LastWords]
+        > checks pass
+          run_finished completed exit 0
+        ",
+    );
+    story(
+        "
+        given checks, threshold 1
+        > start
+        > iteration A->A says-done
+        > checks fail boom
+          run_finished stagnated exit 0
+        ",
+    );
+}
+
+#[test]
+fn where_every_iteration_should_change_files_the_ending_is_called_no_changes() {
+    story(
+        "
+        given mode build, threshold 2
+        > start
+        > iteration A->A
+        > iteration A->A
+          run_finished no_changes exit 0
+        ",
+    );
+}
+
+#[test]
+fn two_idle_iterations_in_a_row_that_report_a_blocker_end_as_blocked() {
+    story(
+        "
+        > start
+        > iteration A->A blocker=password
+          blocker_reported password
+        > iteration A->A blocker=password
+          not blocker_reported
+          run_finished blocked exit 0
+        ",
+    );
+}
+
+#[test]
+fn a_blocker_does_not_end_a_run_that_does_other_work() {
+    story(
+        "
+        > start
+        > iteration A->A blocker=password
+        > iteration A->B blocker=password
+          iteration_finished 2 Work
+        > iteration B->B blocker=password
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn blockers_in_the_status_file_count_when_written_in_this_iteration() {
+    story(
+        "
+        > start
+        > iteration A->A status:blocked
+          blocker_reported password
+        > iteration A->A status:blocked
+          run_finished blocked
+        ",
+    );
+}
+
+#[test]
+fn denied_permissions_without_work_are_a_blocker_that_names_the_setting() {
+    let told = story(
+        "
+        > start
+        > prepared A
+        > agent denied Bash
+          permission_denied Bash
+        > agent finishes denied=Write
+        > surveyed A
+          blocker_reported permissions
+        > iteration A->A denied=Write
+          run_finished blocked
+        ",
+    );
+    let sentence = told.ending().sentence(2);
+    assert!(sentence.contains("Write") && sentence.contains("agent.allowed_tools"), "{sentence}");
+}

@@ -1,0 +1,181 @@
+//! Stories: inputs in, decisions out, as readable text.
+//!
+//! A line that begins with `>` is something that happens; the lines below it are decisions that
+//! must follow from it, in this order (others may stand between them; `not X` forbids one,
+//! `nothing` forbids all). `given` lines change the settings. The world is played by the story:
+//! it knows which question is open, so `surveyed B` answers the survey that was asked for.
+
+mod render;
+mod world;
+
+use std::time::Duration;
+
+use self::render::{effect_line, event_line};
+use self::world::World;
+use super::Machine;
+use super::ledger::Ledger;
+use crate::effect::Step;
+use crate::event::{AgentFacts, Record, RunStarted};
+use crate::input::Input;
+use crate::journal;
+use crate::outcome::Outcome;
+use crate::settings::Settings;
+use crate::units::{Now, RunId};
+
+/// A run being told.
+pub(super) struct Story {
+    pub(super) machine: Machine,
+    pub(super) now: Now,
+    pub(super) journal: Vec<Record>,
+    world: World,
+}
+
+/// Tells a story and checks it, line by line.
+pub(super) fn story(text: &str) -> Story {
+    let mut settings = Settings::default();
+    settings.verify.model = crate::settings::Judge::Off;
+    settings.delay = Duration::ZERO;
+    let (given, told): (Vec<_>, Vec<_>) = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .partition(|line| line.starts_with("given "));
+    for line in given {
+        for wish in line.trim_start_matches("given ").split(", ") {
+            world::apply(&mut settings, wish);
+        }
+    }
+    let mut story = Story::new(settings);
+    let mut decisions: Vec<String> = Vec::new();
+    let mut place = 0;
+    let mut last = "";
+    for line in told {
+        if let Some(happening) = line.strip_prefix('>') {
+            last = happening.trim();
+            decisions = story.happen(last);
+            place = 0;
+        } else {
+            place = check(line, &decisions, place).unwrap_or_else(|| {
+                panic!(
+                    "\nafter `> {last}` expected `{line}`, decided:\n  {}\n",
+                    decisions.join("\n  ")
+                )
+            });
+        }
+    }
+    story.check_replay();
+    story
+}
+
+/// Looks for an expected line among the decisions from `place` on; gives the place behind it.
+fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
+    if line == "nothing" {
+        return decisions.is_empty().then_some(0);
+    }
+    if let Some(forbidden) = line.strip_prefix("not ") {
+        let found = decisions.iter().any(|decision| decision.starts_with(forbidden));
+        return (!found).then_some(place);
+    }
+    let found = decisions[place..].iter().position(|decision| decision.starts_with(line))?;
+    Some(place + found + 1)
+}
+
+impl Story {
+    pub(super) fn new(settings: Settings) -> Self {
+        let opening = RunStarted {
+            settings,
+            agent: AgentFacts::default(),
+            project: "/project".to_owned(),
+            git_head: None,
+            containment: String::new(),
+            sandbox: String::new(),
+            seed: 42,
+        };
+        let wall = "2026-11-15T22:00:00Z".parse().expect("a date");
+        Self {
+            machine: Machine::new(opening),
+            now: Now { wall, mono: Duration::from_secs(1000) },
+            journal: Vec::new(),
+            world: World::default(),
+        }
+    }
+
+    /// Something happens; what is decided, as text.
+    pub(super) fn happen(&mut self, line: &str) -> Vec<String> {
+        if line == "crash" {
+            // Through the real format, as it would come back from the disk.
+            self.journal = reread(&self.journal);
+            self.machine = Machine::resume(&self.journal);
+            self.world.forget();
+            return Vec::new();
+        }
+        if let Some(rest) = line.strip_prefix("iteration ") {
+            return self.iteration(rest);
+        }
+        let input = self.world.input(line, &mut self.now, &self.machine);
+        match input {
+            Some(input) => self.feed(input),
+            None => Vec::new(),
+        }
+    }
+
+    /// A whole plain iteration: `iteration A->B $0.10 promise`.
+    fn iteration(&mut self, rest: &str) -> Vec<String> {
+        let (states, words) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (before, after) = states.split_once("->").expect("iteration A->B");
+        let mut decisions = Vec::new();
+        if self.world.is_waiting_for_timer() {
+            decisions.extend(self.happen("timer"));
+        }
+        if self.world.is_asked_to_prepare() {
+            decisions.extend(self.happen(&format!("prepared {before}")));
+        }
+        let (words, status): (Vec<_>, Vec<_>) =
+            words.split_whitespace().partition(|word| !word.starts_with("status:"));
+        let status: Vec<_> = status.iter().map(|word| word.replace("status:", "status ")).collect();
+        decisions.extend(self.happen(&format!("agent finishes {}", words.join(" "))));
+        decisions.extend(self.happen(&format!("surveyed {after} {}", status.join(" "))));
+        decisions
+    }
+
+    pub(super) fn feed(&mut self, input: Input) -> Vec<String> {
+        let step = self.machine.handle(self.now, input);
+        self.take(&step)
+    }
+
+    fn take(&mut self, step: &Step) -> Vec<String> {
+        self.journal.extend(step.records.iter().cloned());
+        for effect in &step.effects {
+            self.world.notice(effect, self.now);
+        }
+        let events = step.events().map(event_line);
+        let effects = step.effects.iter().filter_map(effect_line);
+        events.chain(effects).collect()
+    }
+
+    /// The ending, which must be there.
+    pub(super) fn ending(&self) -> Outcome {
+        self.machine.state().outcome().cloned().expect("the run has ended")
+    }
+
+    /// The journal alone gives the state that the machine has, and so does the journal as text.
+    fn check_replay(&self) {
+        let replayed = Ledger::replay(&self.journal);
+        assert_eq!(*replayed, *self.machine.state(), "replay gives another state");
+        assert_eq!(reread(&self.journal), self.journal, "the journal's text gives another journal");
+    }
+}
+
+/// A journal written out and read in again.
+pub(super) fn reread(records: &[Record]) -> Vec<Record> {
+    let run = RunId("story".to_owned());
+    records
+        .iter()
+        .enumerate()
+        .map(|(index, record)| {
+            let mut line = Vec::new();
+            journal::encode(&mut line, index as u64 + 1, &run, record);
+            journal::decode(line.trim_ascii_end()).expect("what we wrote can be read").record
+        })
+        .collect()
+}

@@ -1,0 +1,141 @@
+//! Decisions as short lines.
+
+use crate::effect::{Alarm, Effect};
+use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult};
+use crate::input::TimerKey;
+use crate::outcome::{Outcome, Strictness};
+use crate::units::human;
+
+pub(super) fn event_line(event: &Event) -> String {
+    let name = event.name();
+    match event {
+        Event::IterationStarted { iteration, kind, .. } => match kind {
+            IterationKind::Work => format!("{name} {iteration}"),
+            IterationKind::WrapUp => format!("{name} {iteration} wrap-up"),
+        },
+        Event::IterationSkipped { iteration } => format!("{name} {iteration}"),
+        Event::AttemptStarted { attempt, cap, model, .. } => {
+            let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
+            let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
+            format!("{name} {attempt}{cap}{model}")
+        }
+        Event::AttemptCut { attempt, why } => format!("{name} {attempt} {why:?}"),
+        Event::AttemptFinished { attempt, cost, figure, report, .. } => {
+            format!("{name} {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
+        }
+        Event::RetryScheduled { why, .. } => format!("{name}: {why}"),
+        Event::LimitWaitStarted { limit, wait, .. } => {
+            format!("{name} {limit:?} {}", human(*wait))
+        }
+        Event::LimitWaitEnded { why, .. } => format!("{name} {why:?}"),
+        Event::BlockerReported { blocker } => format!("{name} {}", blocker.key),
+        Event::WatchdogNoticed { notice, .. } => format!("{name} {:?}", notice.signal),
+        Event::NudgeSent { text, .. } => format!("{name}: {text}"),
+        Event::PermissionDenied { tool, .. } => format!("{name} {tool}"),
+        Event::GateStarted { claim, .. } => format!("{name} {claim:?}"),
+        Event::ChecksStarted { commands } => format!("{name} {}", commands.join(", ")),
+        Event::CallStarted { call, purpose, .. } => format!("{name} {call} {}", purpose.name()),
+        Event::CallFinished { call, purpose, cost, figure, report, .. } => format!(
+            "{name} {call} {} {} {cost}{}",
+            purpose.name(),
+            report.outcome.name(),
+            mark(*figure)
+        ),
+        Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
+        Event::GateFinished { result } => match result {
+            GateResult::Passed { proof } => format!("{name} passed {proof:?}"),
+            GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
+            GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
+            GateResult::Unaffordable => format!("{name} unaffordable"),
+        },
+        Event::FeedbackAdded { source, text } => format!("{name} {source:?}: {text}"),
+        Event::IterationFinished(finished) => {
+            let iteration = finished.iteration;
+            match &finished.result {
+                IterationResult::Done => {
+                    format!("{name} {iteration} {:?}", finished.progress)
+                }
+                IterationResult::Failed { why, .. } => format!("{name} {iteration} failed: {why}"),
+                IterationResult::Interrupted => format!("{name} {iteration} interrupted"),
+            }
+        }
+        Event::StopRequested { when, by } => format!("{name} {when:?} {by:?}"),
+        Event::HookFailed { hook, .. } => format!("{name} {hook}"),
+        Event::Warning { text } => format!("{name}: {text}"),
+        Event::RunFinished { outcome, note, .. } => ending_line(outcome, note.as_deref()),
+        Event::RunContinued { why } => format!("{name} {why:?}"),
+        Event::CouncilDecided { decision } => format!("{name}: {decision}"),
+        Event::RunStarted(_)
+        | Event::AgentReady { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::ChecksFinished { .. }
+        | Event::ChangesInspected { .. }
+        | Event::LimitChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed => name.to_owned(),
+    }
+}
+
+fn ending_line(outcome: &Outcome, note: Option<&str>) -> String {
+    let code = outcome.exit_code(Strictness::Lenient);
+    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+    format!("run_finished {} exit {code}{note}", outcome.name())
+}
+
+fn mark(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Reported => "",
+        Figure::Estimated => " estimated",
+    }
+}
+
+/// `None` for what is noise in a story: deadlines being set, timers being cleared.
+pub(super) fn effect_line(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::RunHook { hook, .. } => format!("-> hook {}", hook.name()),
+        Effect::Prepare { mark, .. } => format!("-> prepare {mark:?}"),
+        Effect::StartAttempt(request) => {
+            let briefing = &request.briefing;
+            let mut line = format!("-> start attempt {}", request.attempt);
+            for (said, word) in [
+                (briefing.last, " last"),
+                (briefing.cut_off, " cut-off"),
+                (briefing.shorten, " shortened"),
+                (!briefing.feedback.is_empty(), " with feedback"),
+            ] {
+                if said {
+                    line.push_str(word);
+                }
+            }
+            line
+        }
+        Effect::Nudge { attempt, .. } => format!("-> nudge {attempt}"),
+        Effect::CloseInput { attempt } => format!("-> close input {attempt}"),
+        Effect::CutAttempt { attempt, grace, .. } => format!("-> cut attempt {attempt} {grace:?}"),
+        Effect::Survey { .. } => "-> survey".to_owned(),
+        Effect::RunChecks { .. } => "-> run checks".to_owned(),
+        Effect::CutChecks { .. } => "-> cut checks".to_owned(),
+        Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
+        Effect::StartCall(request) => format!("-> start call {}", request.call),
+        Effect::CutCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),
+        Effect::SetTimer { key: TimerKey::Delay(_), alarm } => {
+            format!("-> delay {}", alarm_text(*alarm))
+        }
+        Effect::SetTimer { key: TimerKey::Wait(_), alarm } => {
+            format!("-> wait {}", alarm_text(*alarm))
+        }
+        Effect::SetTimer { key: TimerKey::Attempt(_) | TimerKey::Call(_), .. }
+        | Effect::ClearTimer { .. } => return None,
+        Effect::Finish => "-> finish".to_owned(),
+    })
+}
+
+fn alarm_text(alarm: Alarm) -> String {
+    match alarm {
+        Alarm::After(after) => human(after),
+        Alarm::At(at) => format!("until {at}"),
+    }
+}

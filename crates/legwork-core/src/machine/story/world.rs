@@ -1,0 +1,516 @@
+//! The world of a story: it knows what was asked and turns words into inputs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::Machine;
+use crate::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use crate::agent::report::{
+    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, QuotaWindow, Ready,
+    RunningTool, Verdict, WatchSignal,
+};
+use crate::effect::{Alarm, Effect};
+use crate::event::{Origin, StopWhen};
+use crate::input::{
+    Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
+    Input, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
+};
+use crate::settings::{
+    Council, EvidenceKind, Excuse, Judge, Respond, Settings, Stagnation, Tamper,
+};
+use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket, Tokens, Usd};
+
+/// What was asked of the world and has not been answered.
+#[derive(Default)]
+pub(super) struct World {
+    hook: Option<Ticket>,
+    prepare: Option<Ticket>,
+    survey: Option<Ticket>,
+    checks: Option<Ticket>,
+    changes: Option<Ticket>,
+    attempt: Option<AttemptId>,
+    call: Option<CallId>,
+    cut: Option<CutReason>,
+    timers: BTreeMap<TimerKey, Duration>,
+    /// The wall-clock moment a timer was set for.
+    dates: BTreeMap<TimerKey, Timestamp>,
+    tree: String,
+    status: u32,
+}
+
+impl World {
+    pub(super) fn forget(&mut self) {
+        let (tree, status) = (std::mem::take(&mut self.tree), self.status);
+        *self = Self { tree, status, ..Self::default() };
+    }
+
+    pub(super) fn is_asked_to_prepare(&self) -> bool {
+        self.prepare.is_some()
+    }
+
+    pub(super) fn is_waiting_for_timer(&self) -> bool {
+        self.next_timer(|key| matches!(key, TimerKey::Delay(_) | TimerKey::Wait(_))).is_some()
+    }
+
+    pub(super) fn notice(&mut self, effect: &Effect, now: Now) {
+        match effect {
+            Effect::RunHook { ticket, .. } => self.hook = Some(*ticket),
+            Effect::Prepare { ticket, .. } => self.prepare = Some(*ticket),
+            Effect::Survey { ticket, .. } => self.survey = Some(*ticket),
+            Effect::RunChecks { ticket } => self.checks = Some(*ticket),
+            Effect::InspectChanges { ticket } => self.changes = Some(*ticket),
+            Effect::StartAttempt(request) => {
+                self.attempt = Some(request.attempt);
+                self.cut = None;
+            }
+            Effect::StartCall(request) => self.call = Some(request.call),
+            Effect::CutAttempt { why, .. } | Effect::CutCall { why, .. } => self.cut = Some(*why),
+            Effect::SetTimer { key, alarm } => {
+                let at = match alarm {
+                    Alarm::After(after) => now.mono + *after,
+                    Alarm::At(at) => {
+                        self.dates.insert(*key, *at);
+                        now.mono + now.until(*at)
+                    }
+                };
+                self.timers.insert(*key, at);
+            }
+            Effect::ClearTimer { key } => {
+                self.timers.remove(key);
+            }
+            Effect::Nudge { .. }
+            | Effect::CloseInput { .. }
+            | Effect::CutChecks { .. }
+            | Effect::Finish => {}
+        }
+    }
+
+    fn next_timer(&self, which: impl Fn(&TimerKey) -> bool) -> Option<(TimerKey, Duration)> {
+        let timers = self.timers.iter().filter(|(key, _)| which(key));
+        timers.map(|(key, at)| (*key, *at)).min_by_key(|(_, at)| *at)
+    }
+
+    /// What a line means; `None` when only time passes.
+    pub(super) fn input(&mut self, line: &str, now: &mut Now, machine: &Machine) -> Option<Input> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let text = line.split_once(": ").map_or("", |(_, text)| text).to_owned();
+        Some(match words.as_slice() {
+            ["start"] => Input::Start,
+            ["wait", time] => {
+                pass(now, duration(time));
+                return None;
+            }
+            ["timer"] => {
+                self.fire(now, |key| matches!(key, TimerKey::Delay(_) | TimerKey::Wait(_)))
+            }
+            ["deadline"] => {
+                self.fire(now, |key| matches!(key, TimerKey::Attempt(_) | TimerKey::Call(_)))
+            }
+            ["prepared", "same", disk @ ..] => {
+                Input::Prepared(self.prepare.take()?, Prepared { mark: None, disk: disk_of(disk) })
+            }
+            ["prepared", tree, disk @ ..] => {
+                (*tree).clone_into(&mut self.tree);
+                let prepared = Prepared { mark: Some(self.mark()), disk: disk_of(disk) };
+                Input::Prepared(self.prepare.take()?, prepared)
+            }
+            ["surveyed", tree, rest @ ..] => {
+                (*tree).clone_into(&mut self.tree);
+                let survey = Box::new(self.survey_of(rest));
+                Input::Surveyed(self.survey.take()?, survey)
+            }
+            ["agent", rest @ ..] => {
+                let news = self.agent_news(rest, *now);
+                Input::Agent(machine.state().last_attempt, news)
+            }
+            ["stale", "agent", id, "finishes", rest @ ..] => {
+                let report = Box::new(report("finished", rest, *now));
+                Input::Agent(AttemptId(id.parse().expect("id")), AgentNews::Exited(report))
+            }
+            ["checks", "fail", output] => self.checks(output, "fail")?,
+            ["checks", how] => self.checks("", how)?,
+            ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Vec::new()),
+            ["inspected", path] => {
+                let finding =
+                    Finding { path: (*path).to_owned(), what: "a test was deleted".to_owned() };
+                Input::Inspected(self.changes.take()?, vec![finding])
+            }
+            ["call", "fails", outcome, rest @ ..] => self.call_over(report(outcome, rest, *now))?,
+            ["call", answer, rest @ ..] => {
+                let answer = match *answer {
+                    "yes" | "no:" => Some(Answer::Verdict(Verdict {
+                        complete: *answer == "yes",
+                        reason: text,
+                        missing: Vec::new(),
+                    })),
+                    "says:" => Some(Answer::Text { text }),
+                    "unclear" => None,
+                    other => panic!("a call can't {other}"),
+                };
+                let rest = if *answer_cost(rest) == *"" { "$0.05" } else { answer_cost(rest) };
+                self.call_over(AttemptReport { answer, ..report("finished", &[rest], *now) })?
+            }
+            ["hook", "goes", "on"] => Input::Hook(self.hook.take()?, HookAnswer::GoOn),
+            ["hook", "skips"] => Input::Hook(self.hook.take()?, HookAnswer::Skip),
+            ["hook", "aborts"] => {
+                let why = "exited with 2".to_owned();
+                Input::Hook(self.hook.take()?, HookAnswer::Abort { why })
+            }
+            ["hook", "fails"] => {
+                let why = "exited with 7".to_owned();
+                Input::Hook(self.hook.take()?, HookAnswer::Failed { why })
+            }
+            ["stop"] => stop(StopWhen::AfterIteration, Origin::Operator),
+            ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
+            ["signal"] => stop(StopWhen::Now, Origin::Signal),
+            ["cancel", "stop"] => Input::Control(Control::CancelStop),
+            ["pause"] => Input::Control(Control::Pause),
+            ["resume"] => Input::Control(Control::Resume),
+            ["retry", "now"] => Input::Control(Control::RetryNow),
+            ["tell:", ..] => Input::Control(Control::Tell { text }),
+            ["limit", rest @ ..] => {
+                let mut settings = machine.state().settings.clone();
+                apply(&mut settings, &rest.join(" "));
+                Input::Control(Control::SetLimits(settings.limits))
+            }
+            ["journal", "fails"] => {
+                Input::JournalFailed { why: "no space left on device".to_owned() }
+            }
+            ["pull", "request", "fails"] => {
+                Input::PullRequestFailed { why: "merge conflict".to_owned() }
+            }
+            ["go", "on", rest @ ..] => Input::Resume(salvage(rest, machine, *now)),
+            _ => panic!("a story has no words for `{line}`"),
+        })
+    }
+
+    /// What the agent does.
+    fn agent_news(&self, words: &[&str], now: Now) -> AgentNews {
+        match words {
+            ["ready"] => AgentNews::Ready(Ready::default()),
+            ["pulse", rest @ ..] => AgentNews::Pulse(pulse(rest)),
+            ["asks"] => {
+                let noticed = Some(notice(WatchSignal::Asking, "which database"));
+                AgentNews::TurnEnded { noticed }
+            }
+            ["turn", "ends"] => AgentNews::TurnEnded { noticed: None },
+            ["denied", tool] => AgentNews::Denied { tool: (*tool).to_owned() },
+            ["login", "refused"] => AgentNews::LoginRefused,
+            ["quota", used] => {
+                let quota = QuotaNews {
+                    window: QuotaWindow::FiveHour,
+                    used: used.parse().expect("percent"),
+                    resets_at: Some(now.plus(Duration::from_hours(1))),
+                };
+                AgentNews::Quota(quota)
+            }
+            ["exits"] => {
+                let outcome = self.cut.map_or(AttemptOutcome::Interrupted, outcome_of_cut);
+                let report = Box::new(AttemptReport::bare(outcome));
+                AgentNews::Exited(report)
+            }
+            ["finishes", rest @ ..] => {
+                let report = Box::new(report("finished", rest, now));
+                AgentNews::Exited(report)
+            }
+            ["fails", outcome, rest @ ..] => {
+                let report = Box::new(report(outcome, rest, now));
+                AgentNews::Exited(report)
+            }
+            _ => panic!("an agent can't {words:?}"),
+        }
+    }
+
+    fn fire(&mut self, now: &mut Now, which: impl Fn(&TimerKey) -> bool) -> Input {
+        let (key, at) = self.next_timer(which).expect("a timer is set");
+        self.timers.remove(&key);
+        let wait = at.saturating_sub(now.mono);
+        let wait = self.dates.remove(&key).map_or(wait, |date| now.until(date));
+        pass(now, wait);
+        Input::Timer(key)
+    }
+
+    fn call_over(&mut self, report: AttemptReport) -> Option<Input> {
+        Some(Input::Call(self.call.take()?, AgentNews::Exited(Box::new(report))))
+    }
+
+    fn checks(&mut self, output: &str, how: &str) -> Option<Input> {
+        let verdict = match how {
+            "pass" | "pass-and-change" => CheckVerdict::Passed,
+            "flaky" => CheckVerdict::Flaky,
+            "fail" => CheckVerdict::Failed { how: Death::Code(1) },
+            "time-out" => CheckVerdict::TimedOut,
+            "interrupted" => CheckVerdict::Interrupted,
+            other => panic!("checks can't {other}"),
+        };
+        if how == "pass-and-change" {
+            self.tree.push('+');
+        }
+        let result = CheckResult {
+            command: "make test".to_owned(),
+            verdict,
+            output: output.to_owned(),
+            duration: Duration::from_secs(1),
+        };
+        let fingerprint = Fingerprint(self.tree.clone());
+        Some(Input::Checked(
+            self.checks.take()?,
+            CheckReport { results: vec![result], fingerprint },
+        ))
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            fingerprint: Fingerprint(self.tree.clone()),
+            head: None,
+            head_tree: None,
+            status: (self.status > 0).then(|| self.status.to_string()),
+        }
+    }
+
+    /// `status complete|failed|worked|idle|blocked|stale`, `boxes OPEN/DONE`, `tree T`.
+    fn survey_of(&mut self, words: &[&str]) -> Survey {
+        let mut status = None;
+        let mut boxes = None;
+        let mut tree = None;
+        for pair in words.chunks(2) {
+            let [key, value] = *pair else { panic!("survey words come in pairs: {words:?}") };
+            match key {
+                "status" => {
+                    // A stale one was not written in this iteration.
+                    self.status += u32::from(value != "stale");
+                    status = Some(status_of(value));
+                }
+                "boxes" => {
+                    let (open, done) = value.split_once('/').expect("OPEN/DONE");
+                    let number = |text: &str| text.parse().expect("a number");
+                    boxes = Some(Boxes { open: number(open), done: number(done) });
+                }
+                "tree" => tree = Some(value.to_owned()),
+                other => panic!("a survey does not know `{other}`"),
+            }
+        }
+        let mut mark = self.mark();
+        mark.head_tree = tree;
+        Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings: Vec::new() }
+    }
+}
+
+fn answer_cost<'a>(rest: &[&'a str]) -> &'a str {
+    rest.iter().find(|word| word.starts_with('$')).copied().unwrap_or("")
+}
+
+fn status_of(value: &str) -> StatusReport {
+    let summary = format!("status says {value}");
+    let blank = StatusReport { summary, ..StatusReport::default() };
+    match value {
+        "complete" | "stale" => StatusReport { complete: true, ..blank },
+        "failed" => {
+            StatusReport { complete: true, failed: Some("it can't be done".to_owned()), ..blank }
+        }
+        "worked" => StatusReport { worked: Some(true), ..blank },
+        "idle" => StatusReport { worked: Some(false), ..blank },
+        "blocked" => StatusReport { blockers: vec![blocker("password")], ..blank },
+        "half" => StatusReport { progress: Some(TaskProgress { completed: 1, total: 2 }), ..blank },
+        other => panic!("a status can't be `{other}`"),
+    }
+}
+
+fn blocker(key: &str) -> Blocker {
+    Blocker { key: key.to_owned(), text: format!("the {key}") }
+}
+
+fn notice(signal: WatchSignal, text: &str) -> Notice {
+    Notice { signal, key: text.replace(' ', "-"), text: text.to_owned() }
+}
+
+fn stop(when: StopWhen, by: Origin) -> Input {
+    Input::Control(Control::Stop { when, by })
+}
+
+fn pass(now: &mut Now, time: Duration) {
+    now.mono += time;
+    now.wall = now.plus(time);
+}
+
+fn outcome_of_cut(why: CutReason) -> AttemptOutcome {
+    match why {
+        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CutReason::AfterResult => AttemptOutcome::Finished,
+        CutReason::Limit => AttemptOutcome::AttemptBudget,
+        CutReason::Auth => AttemptOutcome::Auth { why: "401".to_owned() },
+        CutReason::StopNow => AttemptOutcome::Interrupted,
+    }
+}
+
+fn disk_of(words: &[&str]) -> Option<Disk> {
+    let ["disk", space] = words else { return None };
+    let (free, floor) = space.split_once('/').expect("FREE/FLOOR");
+    let bytes = |text: &str| text.parse().expect("bytes");
+    Some(Disk { free: bytes(free), floor: bytes(floor) })
+}
+
+fn pulse(words: &[&str]) -> Pulse {
+    let mut pulse = Pulse::default();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "quiet" => pulse.quiet = duration(value),
+            "tokens" => {
+                pulse.tokens =
+                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
+            }
+            "leaving" => pulse.leaving = true,
+            "tool" => {
+                let (name, running) = ("Bash".to_owned(), duration(value));
+                pulse.tool = Some(RunningTool { name, running, heartbeat: None });
+            }
+            other => panic!("a pulse does not know `{other}`"),
+        }
+    }
+    pulse
+}
+
+fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
+    let why = || "so it said".to_owned();
+    let mut until = None;
+    let mut report = AttemptReport::bare(AttemptOutcome::Finished);
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            money if money.starts_with('$') => {
+                report.cost = Usd::from_dollars(money[1..].parse().expect("dollars"));
+            }
+            "tokens" => {
+                report.tokens =
+                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
+            }
+            "promise" => report.words.promise = true,
+            "signal" => report.words.signal = true,
+            "says-done" => report.words.says_done = true,
+            "end-phrase" => report.words.end_phrase = true,
+            "conflict" => report.words.conflict = Some("speed against safety".to_owned()),
+            "blocker" => report.words.blockers.push(blocker(value)),
+            "gives-up" => report.words.noticed.push(notice(WatchSignal::GivingUp, "item seven")),
+            "denied" => report.denied.push(value.to_owned()),
+            "until" => until = Some(now.plus(duration(value))),
+            other => panic!("a report does not know `{other}`"),
+        }
+    }
+    report.outcome = match outcome {
+        "finished" => AttemptOutcome::Finished,
+        "turn_limit" => AttemptOutcome::TurnLimit,
+        "attempt_budget" => AttemptOutcome::AttemptBudget,
+        "usage_limited" => AttemptOutcome::UsageLimited { until },
+        "rate_limited" => AttemptOutcome::RateLimited,
+        "overloaded" => AttemptOutcome::Overloaded,
+        "network" => AttemptOutcome::Network,
+        "timed_out" => AttemptOutcome::TimedOut { which: Deadline::Idle },
+        "crashed" => AttemptOutcome::Crashed { how: Death::Signal(9) },
+        "auth" => AttemptOutcome::Auth { why: why() },
+        "billing" => AttemptOutcome::Billing { why: why() },
+        "bad_start" => AttemptOutcome::BadStart { why: why() },
+        "not_started" => AttemptOutcome::NotStarted { why: why() },
+        "prompt_too_long" => AttemptOutcome::PromptTooLong,
+        "bad_request" => AttemptOutcome::BadRequest { why: why() },
+        "model_not_found" => AttemptOutcome::ModelNotFound { why: why() },
+        "refused" => AttemptOutcome::Refused,
+        "output_limit" => AttemptOutcome::OutputLimit,
+        "interrupted" => AttemptOutcome::Interrupted,
+        "suspect" => AttemptOutcome::Suspect,
+        other => panic!("no outcome is called `{other}`"),
+    };
+    // An attempt that came to its end says what it cost.
+    if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
+        report.cost = Some(Usd::from_cents(10));
+    }
+    report
+}
+
+fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
+    let mut salvage = Salvage::default();
+    match words {
+        [] => {}
+        ["again"] => salvage.again = Again::Yes,
+        ["with", "result", rest @ ..] => {
+            salvage.report = Some(Box::new(report("finished", rest, now)));
+        }
+        ["with", rest @ ..] => {
+            let mut settings = machine.state().settings.clone();
+            apply(&mut settings, &rest.join(" "));
+            salvage.limits = Some(settings.limits);
+        }
+        other => panic!("a run can't go on {other:?}"),
+    }
+    salvage
+}
+
+fn duration(text: &str) -> Duration {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number = text[..at].parse().expect("a number of time");
+    match &text[at..] {
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        "m" => Duration::from_mins(number),
+        "h" => Duration::from_hours(number),
+        other => panic!("no unit of time is called `{other}`"),
+    }
+}
+
+/// `given` lines: one wish each.
+pub(super) fn apply(settings: &mut Settings, wish: &str) {
+    let words: Vec<&str> = wish.split_whitespace().collect();
+    let limits = &mut settings.limits;
+    match words.as_slice() {
+        ["max_iterations", n] => limits.max_iterations = Some(n.parse().expect("a number")),
+        ["max_cost", usd] => limits.max_cost = Usd::from_dollars(usd.parse().expect("dollars")),
+        ["max_tokens", n] => limits.max_tokens = Some(n.parse().expect("a number")),
+        ["max_duration", time] => limits.max_duration = Some(duration(time)),
+        ["max_wait", time] => limits.max_wait = duration(time),
+        ["reserve", percent] => limits.reserve = percent.parse().expect("percent"),
+        ["quota", percent] => limits.quota.five_hour = Some(percent.parse().expect("percent")),
+        ["retries", n] => settings.retry.max_retries = n.parse().expect("a number"),
+        ["max_errors", n] => {
+            settings.retry.max_consecutive_errors = n.parse().expect("a number");
+        }
+        ["threshold", n] => settings.progress.threshold = n.parse().expect("a number"),
+        ["mode", "build"] => settings.progress.ending = Stagnation::NoChanges,
+        ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,
+        ["delay", time] => settings.delay = duration(time),
+        ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
+        ["model", "auto"] => settings.verify.model = Judge::Auto,
+        ["model", "always"] => settings.verify.model = Judge::Always,
+        ["verifier", "cost", usd] => {
+            settings.verify.max_cost =
+                Usd::from_dollars(usd.parse().expect("dollars")).expect("usd");
+        }
+        ["tamper", "warn"] => settings.verify.tamper = Tamper::Warn,
+        ["tamper", "reject"] => settings.verify.tamper = Tamper::Reject,
+        ["evidence", kinds @ ..] => {
+            settings.completion.evidence = kinds
+                .iter()
+                .map(|kind| match *kind {
+                    "status" => EvidenceKind::Status,
+                    "todo" => EvidenceKind::Todo,
+                    "plan" => EvidenceKind::Plan,
+                    "planned" => EvidenceKind::Planned,
+                    "promise" => EvidenceKind::Promise,
+                    "signal" => EvidenceKind::Signal,
+                    "end-phrase" => EvidenceKind::EndPhrase,
+                    other => panic!("no evidence is called `{other}`"),
+                })
+                .collect();
+        }
+        ["no", "detection"] => settings.completion.evidence.clear(),
+        ["review"] => settings.extras.review = Some("look again".to_owned()),
+        ["council"] => settings.extras.council = Council::On,
+        ["watchdog", "live"] => settings.extras.watchdog = Respond::Live,
+        ["watchdog", "next"] => settings.extras.watchdog = Respond::Next,
+        ["hook", "started"] => settings.hooks.started = true,
+        ["hook", "next"] => settings.hooks.next_iteration = true,
+        ["escalate", model] => settings.model.escalate = Some((*model).to_owned()),
+        _ => panic!("no story can be given `{wish}`"),
+    }
+}

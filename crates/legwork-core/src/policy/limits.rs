@@ -1,0 +1,145 @@
+//! What is left of the limits, and what an attempt or call may take of it.
+
+use std::time::Duration;
+
+use crate::outcome::Outcome;
+use crate::prompt::Left;
+use crate::settings::{Judge, Settings};
+use crate::units::Usd;
+
+/// No attempt starts with less money than this.
+pub const LEAST_COST: Usd = Usd::from_cents(1);
+/// No attempt starts with less time than this.
+pub const LEAST_TIME: Duration = Duration::from_secs(30);
+/// A reserve smaller than this is none.
+const LEAST_RESERVE_COST: Usd = Usd::from_cents(5);
+/// A reserve shorter than this is none.
+const LEAST_RESERVE_TIME: Duration = Duration::from_mins(1);
+
+/// What has been used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Iterations finished.
+    pub iterations: u32,
+    /// Money.
+    pub cost: Usd,
+    /// Tokens that count.
+    pub tokens: u64,
+    /// Time at work.
+    pub active: Duration,
+}
+
+/// Whether there is room for an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// For work.
+    Work(Share),
+    /// Only for leaving things in order; then the run ends as said.
+    WrapUp(Share, Outcome),
+    /// For nothing.
+    None(Outcome),
+}
+
+/// What one attempt may take. `None` = no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Money.
+    pub cost: Option<Usd>,
+    /// Time.
+    pub time: Option<Duration>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+}
+
+/// What is left.
+pub fn left(settings: &Settings, used: Used) -> Left {
+    let limits = &settings.limits;
+    Left {
+        iterations: limits.max_iterations.map(|max| max.saturating_sub(used.iterations)),
+        cost: limits.max_cost.map(|max| max.minus(used.cost)),
+        duration: limits.max_duration.map(|max| max.saturating_sub(used.active)),
+        tokens: limits.max_tokens.map(|max| max.saturating_sub(used.tokens)),
+    }
+}
+
+/// Whether another iteration may begin.
+pub fn before_iteration(settings: &Settings, used: Used) -> Room {
+    match settings.limits.max_iterations {
+        Some(limit) if used.iterations >= limit => Room::None(Outcome::MaxIterations { limit }),
+        _ => before_attempt(settings, used),
+    }
+}
+
+/// Whether another attempt may begin.
+pub fn before_attempt(settings: &Settings, used: Used) -> Room {
+    let limits = &settings.limits;
+    let left = left(settings, used);
+    if let (Some(limit), Some(left)) = (limits.max_cost, left.cost)
+        && left < LEAST_COST
+    {
+        return Room::None(Outcome::MaxCost { limit });
+    }
+    if let (Some(limit), Some(0)) = (limits.max_tokens, left.tokens) {
+        return Room::None(Outcome::MaxTokens { limit });
+    }
+    if let (Some(limit), Some(left)) = (limits.max_duration, left.duration)
+        && left < LEAST_TIME
+    {
+        return Room::None(Outcome::MaxDuration { limit });
+    }
+
+    let all = Share { cost: left.cost, time: left.duration, tokens: left.tokens };
+    let (cost_reserve, time_reserve) = reserves(settings);
+    if let (Some(limit), Some(left), Some(reserve)) = (limits.max_cost, left.cost, cost_reserve)
+        && left.minus(reserve) < LEAST_COST
+    {
+        return Room::WrapUp(all, Outcome::MaxCost { limit });
+    }
+    if let (Some(limit), Some(left), Some(reserve)) =
+        (limits.max_duration, left.duration, time_reserve)
+        && left.saturating_sub(reserve) < LEAST_TIME
+    {
+        return Room::WrapUp(all, Outcome::MaxDuration { limit });
+    }
+
+    let cost = left.cost.map(|left| {
+        let work = left.minus(cost_reserve.unwrap_or_default());
+        // Money for the gate is held back, unless that would leave nothing to do the work with:
+        // checks cost nothing, and a claim that can't be judged is told as such.
+        match work.minus(gate_cost(settings)) {
+            rest if rest >= LEAST_COST => rest,
+            _ => work,
+        }
+    });
+    let time = left.duration.map(|left| left.saturating_sub(time_reserve.unwrap_or_default()));
+    Room::Work(Share { cost, time, tokens: left.tokens })
+}
+
+/// Whether a call of this price still fits, the reserve left out of account: what a call takes
+/// from the reserve is missing from the wrap-up, not from the limit.
+pub fn fits(settings: &Settings, used: Used, cap: Usd) -> bool {
+    match before_attempt(settings, used) {
+        Room::None(_) => false,
+        Room::Work(_) | Room::WrapUp(..) => {
+            left(settings, used).cost.is_none_or(|left| left >= cap)
+        }
+    }
+}
+
+fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
+    let limits = &settings.limits;
+    let cost = limits.max_cost.map(|max| max.percent(limits.reserve));
+    let time = limits.max_duration.map(|max| max * u32::from(limits.reserve) / 100);
+    (
+        cost.filter(|reserve| *reserve >= LEAST_RESERVE_COST),
+        time.filter(|reserve| *reserve >= LEAST_RESERVE_TIME),
+    )
+}
+
+/// What the gate that would follow may cost.
+fn gate_cost(settings: &Settings) -> Usd {
+    match settings.verify.model {
+        Judge::Off => Usd::ZERO,
+        Judge::Auto | Judge::Always => settings.verify.max_cost,
+    }
+}

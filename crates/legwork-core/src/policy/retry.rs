@@ -1,0 +1,46 @@
+//! How long to wait before another attempt of the same iteration.
+
+use std::time::Duration;
+
+use super::dice;
+use crate::settings::Retry;
+use crate::units::AttemptId;
+
+/// At least this long between two attempts of one iteration, and after a failed iteration.
+pub const SHORTEST: Duration = Duration::from_secs(5);
+/// The delay stops doubling here.
+pub const LONGEST: Duration = Duration::from_mins(1);
+
+/// The delay after the `retries`-th failed attempt (from 1): doubling, spread by a quarter either
+/// way so that many runs don't come back at the same moment.
+pub fn delay(policy: &Retry, retries: u32, seed: u64, attempt: AttemptId) -> Duration {
+    let doubled = policy.delay.saturating_mul(1 << retries.saturating_sub(1).min(16));
+    let base = doubled.clamp(SHORTEST, LONGEST);
+    let spread = dice(seed, u64::from(attempt.0), 501);
+    let thousandths = u32::try_from(750 + spread).unwrap_or(1000);
+    (base * thousandths / 1000).clamp(SHORTEST, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_a_minute_within_a_quarter_of_chance() {
+        let policy = Retry::default();
+        for (retries, middle) in [(1, 5), (2, 10), (3, 20), (4, 40), (5, 60), (40, 60)] {
+            for attempt in 1..200 {
+                let delay = delay(&policy, retries, 7, AttemptId(attempt)).as_millis();
+                let (low, high) = (middle * 750, middle * 1250);
+                assert!((low.max(5000)..=high.min(60_000)).contains(&delay), "{retries}: {delay}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_waits_the_same() {
+        let policy = Retry::default();
+        assert_eq!(delay(&policy, 3, 1, AttemptId(4)), delay(&policy, 3, 1, AttemptId(4)));
+        assert_ne!(delay(&policy, 3, 1, AttemptId(4)), delay(&policy, 3, 2, AttemptId(4)));
+    }
+}

@@ -1,0 +1,115 @@
+//! How long a limit of the provider is waited for.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::dice;
+use crate::units::Now;
+
+/// A wait to a known date ends up to this much later, so that not all come back at once.
+const SPREAD: Duration = Duration::from_mins(1);
+
+/// What is to be done about a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Wait, then try once.
+    Wait {
+        /// Until then.
+        retry_at: Timestamp,
+        /// That long.
+        wait: Duration,
+        /// Whether the end was given as a date.
+        dated: bool,
+    },
+    /// The leash is too short for it.
+    TooLong,
+}
+
+/// Waits already made in a row, without an answer from the provider between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// How many.
+    pub rounds: u32,
+    /// How long in all.
+    pub waited: Duration,
+}
+
+/// Plans the next wait. A date that has passed already says nothing: then it is a back-off of 5,
+/// 10, 20, 30, 30, … minutes.
+pub fn plan(row: Row, until: Option<Timestamp>, leash: Duration, now: Now, seed: u64) -> Plan {
+    let dated = until.map(|until| now.until(until)).filter(|wait| !wait.is_zero());
+    let wait = dated.unwrap_or_else(|| back_off(row.rounds));
+    if row.waited.saturating_add(wait) > leash {
+        return Plan::TooLong;
+    }
+    let late = match dated {
+        Some(_) => Duration::from_millis(dice(seed, u64::from(row.rounds), 60_001)).min(SPREAD),
+        None => Duration::ZERO,
+    };
+    let wait = wait + late;
+    Plan::Wait { retry_at: now.plus(wait), wait, dated: dated.is_some() }
+}
+
+fn back_off(rounds: u32) -> Duration {
+    Duration::from_mins(match rounds {
+        0 => 5,
+        1 => 10,
+        2 => 20,
+        3.. => 30,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASH: Duration = Duration::from_hours(12);
+
+    fn now() -> Now {
+        Now { wall: Timestamp::from_second(1_800_000_000).unwrap(), mono: Duration::ZERO }
+    }
+
+    fn minutes(row: Row, until: Option<Timestamp>) -> Option<u64> {
+        match plan(row, until, LEASH, now(), 3) {
+            Plan::Wait { wait, .. } => Some(wait.as_secs() / 60),
+            Plan::TooLong => None,
+        }
+    }
+
+    #[test]
+    fn a_known_end_is_waited_for_and_a_minute_at_most_on_top() {
+        let until = now().plus(Duration::from_hours(2));
+        for seed in 0..100 {
+            let Plan::Wait { wait, dated: true, .. } =
+                plan(Row::default(), Some(until), LEASH, now(), seed)
+            else {
+                panic!("no dated wait")
+            };
+            assert!((7200..=7260).contains(&wait.as_secs()), "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_end_backs_off_5_10_20_30_minutes() {
+        let rounds = |rounds| Row { rounds, waited: Duration::ZERO };
+        let waits: Vec<_> = (0..6).map(|round| minutes(rounds(round), None)).collect();
+        assert_eq!(waits, [5, 10, 20, 30, 30, 30].map(Some));
+    }
+
+    #[test]
+    fn a_date_that_has_passed_backs_off() {
+        assert_eq!(minutes(Row::default(), Some(now().wall)), Some(5));
+    }
+
+    #[test]
+    fn an_end_beyond_the_leash_is_too_long() {
+        assert_eq!(minutes(Row::default(), Some(now().plus(LEASH + SPREAD))), None);
+    }
+
+    #[test]
+    fn waits_in_a_row_share_one_leash() {
+        let row = Row { rounds: 9, waited: Duration::from_mins(12 * 60 - 29) };
+        assert_eq!(minutes(row, None), None);
+    }
+}

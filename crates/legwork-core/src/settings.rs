@@ -1,0 +1,402 @@
+//! What a run was told, resolved: layers are full of `Option`s, settings have none that mean
+//! "not decided yet". They are recorded at the start of the run and hold until its end.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Usd, millis};
+
+/// Everything the machine needs to know of the user's wishes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The mode's name, for people.
+    pub mode: String,
+    /// The task's name; `None` for a run with only a goal.
+    pub task: Option<String>,
+    /// What to do, in the user's words.
+    pub goal: String,
+    /// The file in which iterations hand over to each other; `None` for none.
+    pub notes_file: Option<String>,
+    /// How far a run may go.
+    pub limits: Limits,
+    /// What follows a failed attempt.
+    pub retry: Retry,
+    /// When lack of progress ends the run.
+    pub progress: Progress,
+    /// What counts as a claim of completion.
+    pub completion: Completion,
+    /// What has to be passed before a claim is believed.
+    pub verify: Verify,
+    /// Further calls around an iteration.
+    pub extras: Extras,
+    /// When an attempt is given up.
+    pub deadlines: Deadlines,
+    /// Which of the user's steering hooks exist.
+    pub hooks: Hooks,
+    /// Which model works, and how long it may take turns.
+    pub model: Model,
+    /// How long to wait between two good iterations.
+    #[serde(with = "millis")]
+    pub delay: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: "prompt".to_owned(),
+            task: None,
+            goal: String::new(),
+            notes_file: None,
+            limits: Limits::default(),
+            retry: Retry::default(),
+            progress: Progress::default(),
+            completion: Completion::default(),
+            verify: Verify::default(),
+            extras: Extras::default(),
+            deadlines: Deadlines::default(),
+            hooks: Hooks::default(),
+            model: Model::default(),
+            delay: Duration::from_secs(1),
+        }
+    }
+}
+
+/// How far a run may go. `None` is no limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Iterations, failed and interrupted ones too.
+    pub max_iterations: Option<u32>,
+    /// Cost of every attempt and call, failed ones too.
+    pub max_cost: Option<Usd>,
+    /// Input, output and cache writes of all models.
+    pub max_tokens: Option<u64>,
+    /// Time at work; waits for usage limits and pauses are left out.
+    #[serde(with = "millis::option")]
+    pub max_duration: Option<Duration>,
+    /// Share of cost and duration kept back for one wrap-up iteration, in percent.
+    pub reserve: u8,
+    /// Shares of the account's own quotas beyond which no iteration starts.
+    pub quota: Quota,
+    /// The leash of all waiting: an end further away than this ends the run.
+    #[serde(with = "millis")]
+    pub max_wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_iterations: None,
+            max_cost: None,
+            max_tokens: None,
+            max_duration: None,
+            reserve: 10,
+            quota: Quota::default(),
+            max_wait: Duration::from_hours(12),
+        }
+    }
+}
+
+impl Limits {
+    /// Whether nothing at all would end a run that goes on and on.
+    pub fn is_unlimited(&self) -> bool {
+        let Self { max_iterations, max_cost, max_tokens, max_duration, .. } = self;
+        max_iterations.is_none()
+            && max_cost.is_none()
+            && max_tokens.is_none()
+            && max_duration.is_none()
+    }
+}
+
+/// Percentages of the account's quotas; `None` is "whatever the account allows".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Quota {
+    /// Of the five-hour window.
+    pub five_hour: Option<u8>,
+    /// Of the seven-day window.
+    pub seven_day: Option<u8>,
+}
+
+/// What follows a failed attempt or iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Retry {
+    /// Further attempts an iteration may have after transient failures.
+    pub max_retries: u32,
+    /// The first delay; it doubles with every further retry.
+    #[serde(with = "millis")]
+    pub delay: Duration,
+    /// Failed iterations in a row that end the run.
+    pub max_consecutive_errors: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { max_retries: 5, delay: Duration::from_secs(5), max_consecutive_errors: 3 }
+    }
+}
+
+/// When lack of progress ends the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// Idle iterations in a row that end the run; 0 = never.
+    pub threshold: u32,
+    /// What that ending is called in this mode.
+    pub ending: Stagnation,
+    /// Whether the agent's word that it worked excuses an unchanged tree.
+    pub excuse: Excuse,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { threshold: 3, ending: Stagnation::Stagnated, excuse: Excuse::None }
+    }
+}
+
+/// The name of the ending for lack of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stagnation {
+    /// In most modes.
+    Stagnated,
+    /// Where every iteration is expected to change files.
+    NoChanges,
+}
+
+/// What excuses an iteration that changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Excuse {
+    /// Nothing.
+    None,
+    /// `worked: true` in the status file, at most twice the threshold in a row.
+    Worked,
+}
+
+/// What counts as a claim of completion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Completion {
+    /// The kinds of evidence that count; empty = none is read, the run ends by limits, stop or
+    /// errors only.
+    pub evidence: Vec<EvidenceKind>,
+    /// The exact phrase of the completion signal.
+    pub signal: String,
+    /// Iterations in a row that must give the signal.
+    pub signal_threshold: u32,
+    /// A phrase within the last lines of the final message that claims completion, if any.
+    pub end_phrase: Option<String>,
+}
+
+impl Default for Completion {
+    fn default() -> Self {
+        Self {
+            evidence: vec![EvidenceKind::Promise, EvidenceKind::Signal],
+            signal: "CONTINUOUS_CLAUDE_PROJECT_COMPLETE".to_owned(),
+            signal_threshold: 3,
+            end_phrase: None,
+        }
+    }
+}
+
+/// What can say that the work is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceKind {
+    /// `complete: true` in the task's status file, written in this run.
+    Status,
+    /// A to-do list with boxes, none of them open. Only without a valid status file.
+    Todo,
+    /// A plan with boxes, none of them open.
+    Plan,
+    /// A plan that was written: it has at least one open box. Counts only beside a promise.
+    Planned,
+    /// `<promise>COMPLETE</promise>` alone on a line of the final message.
+    Promise,
+    /// The completion signal, several iterations in a row.
+    Signal,
+    /// The end phrase.
+    EndPhrase,
+    /// The last words say that all is done, and the run would otherwise end for lack of progress.
+    LastWords,
+}
+
+impl EvidenceKind {
+    /// Whether it is nothing but something the agent said.
+    pub fn is_only_words(self) -> bool {
+        match self {
+            Self::Promise | Self::Signal | Self::EndPhrase | Self::LastWords => true,
+            Self::Status | Self::Todo | Self::Plan | Self::Planned => false,
+        }
+    }
+}
+
+/// The gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verify {
+    /// Commands that must exit 0. Pinned here: a change made by the agent takes no effect.
+    pub commands: Vec<String>,
+    /// How long each may take.
+    #[serde(with = "millis")]
+    pub timeout: Duration,
+    /// Whether a failed command gets a second chance.
+    pub rerun: Rerun,
+    /// What findings of the tamper guard lead to.
+    pub tamper: Tamper,
+    /// Whether a model is asked for a verdict.
+    pub model: Judge,
+    /// What one verdict may cost.
+    pub max_cost: Usd,
+    /// How long one verdict may take.
+    #[serde(with = "millis")]
+    pub model_timeout: Duration,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self {
+            commands: Vec::new(),
+            timeout: Duration::from_mins(10),
+            rerun: Rerun::Once,
+            tamper: Tamper::Off,
+            model: Judge::Auto,
+            max_cost: Usd::from_cents(25),
+            model_timeout: Duration::from_mins(2),
+        }
+    }
+}
+
+/// Whether a failed check gets a second chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rerun {
+    /// A check that fails and then passes is a pass, with a warning that it is flaky.
+    Once,
+    /// The first failure counts.
+    Never,
+}
+
+/// What findings of the tamper guard lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tamper {
+    /// The changes are not looked at.
+    Off,
+    /// Findings are warnings, and a model has the last word.
+    Warn,
+    /// Findings reject the claim.
+    Reject,
+}
+
+/// Whether a model is asked for a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judge {
+    /// When no command is configured, when the evidence is only words, or when the tamper guard
+    /// found anything.
+    Auto,
+    /// At every claim.
+    Always,
+    /// Never; then a finding of the tamper guard rejects.
+    Off,
+}
+
+/// Further calls around an iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extras {
+    /// A second pair of eyes after every iteration that did work.
+    pub review: Option<String>,
+    /// Whether unresolved conflicts of principles are decided by an extra call.
+    pub council: Council,
+    /// What is done about questions and surrenders.
+    pub watchdog: Respond,
+}
+
+/// Whether unresolved conflicts of principles are decided by an extra call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Council {
+    /// No.
+    #[default]
+    Off,
+    /// Yes.
+    On,
+}
+
+/// What is done about questions and surrenders of the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Respond {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The answer goes into the same session.
+    Live,
+    /// The answer goes into the next prompt.
+    Next,
+}
+
+/// When an attempt is given up. Each is named in the journal when it fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Deadlines {
+    /// Until the agent says that it is ready.
+    #[serde(with = "millis")]
+    pub start: Duration,
+    /// Without a line while no tool runs.
+    #[serde(with = "millis")]
+    pub idle: Duration,
+    /// One tool call.
+    #[serde(with = "millis")]
+    pub tool: Duration,
+    /// Between two heartbeats of a tool that gives any.
+    #[serde(with = "millis")]
+    pub heartbeat: Duration,
+    /// From the result, once the input is closed, to the end of the process.
+    #[serde(with = "millis")]
+    pub after_result: Duration,
+    /// The whole attempt; `None` = no deadline.
+    #[serde(with = "millis::option")]
+    pub attempt: Option<Duration>,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_mins(2),
+            idle: Duration::from_mins(10),
+            tool: Duration::from_mins(30),
+            heartbeat: Duration::from_mins(5),
+            after_result: Duration::from_secs(15),
+            attempt: Some(Duration::from_hours(1)),
+        }
+    }
+}
+
+/// Which of the user's hooks that can steer a run exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hooks {
+    /// May abort the run before its first iteration.
+    pub started: bool,
+    /// May skip an iteration or abort the run.
+    pub next_iteration: bool,
+}
+
+/// Which model works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Model {
+    /// `None` = the agent's own choice.
+    pub name: Option<String>,
+    /// Takes over from the third idle iteration in a row on.
+    pub escalate: Option<String>,
+    /// Turns an attempt may take; `None` = the agent's own choice.
+    pub max_turns: Option<u32>,
+}

@@ -1,0 +1,345 @@
+//! A type for every id and unit, so that a cost can't be added to a count and an attempt can't be
+//! mistaken for a call.
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The time as the machine sees it: always an argument, never read by the core.
+///
+/// Deadlines and back-off go by `mono`, which neither jumps nor runs while the machine sleeps; the
+/// dates of limits go by `wall`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The date, as people and agents know it. It may jump.
+    pub wall: Timestamp,
+    /// Time since an arbitrary origin of this process. It never goes back.
+    pub mono: Duration,
+}
+
+impl Now {
+    /// The same time in whole milliseconds, which is what the journal keeps: a replay must see the
+    /// very figures that were decided upon.
+    #[must_use]
+    pub fn in_millis(self) -> Self {
+        let wall = Timestamp::from_millisecond(self.wall.as_millisecond()).unwrap_or(self.wall);
+        Self { wall, mono: whole_millis(self.mono) }
+    }
+
+    /// How long until the wall clock shows `then`; zero if that has passed.
+    pub fn until(&self, then: Timestamp) -> Duration {
+        Duration::try_from(then.duration_since(self.wall)).unwrap_or(Duration::ZERO)
+    }
+
+    /// The wall-clock moment `after` from now, saturating at the end of time.
+    pub fn plus(&self, after: Duration) -> Timestamp {
+        self.wall.checked_add(after).unwrap_or(Timestamp::MAX)
+    }
+}
+
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The one after this.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0.saturating_add(1))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+numbered! {
+    /// One process of the agent. Unique in a run, and on all its news and timers: news of an
+    /// attempt already given up is ignored by number, not by luck.
+    AttemptId
+}
+numbered! {
+    /// One other use of the agent (verifier, reviewer, advisor, council). Unique in a run.
+    CallId
+}
+numbered! {
+    /// The number of an iteration, from 1.
+    Iteration
+}
+numbered! {
+    /// One request to the shell that is answered later (a survey, the checks, a hook). Answers to
+    /// a request no longer waited for are ignored by number.
+    Ticket
+}
+
+/// The name of a run: sorts by start, and any unique beginning of it names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// US dollars, held in whole millionths so that sums are exact. In JSON a plain number of dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Usd {
+    micros: u64,
+}
+
+impl Usd {
+    /// No money.
+    pub const ZERO: Self = Self { micros: 0 };
+    /// More than there is. Sums stop here, so that every amount can be written and read again.
+    pub const MAX: Self = Self { micros: 1_000_000_000_000_000_000 };
+
+    /// So many millionths of a dollar.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self { micros }
+    }
+
+    /// So many cents.
+    pub const fn from_cents(cents: u64) -> Self {
+        Self { micros: cents * 10_000 }
+    }
+
+    /// Rounds to the nearest millionth; `None` for what is no amount of money (negative, not
+    /// finite, beyond all reason).
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        if !(0.0..=1e12).contains(&dollars) {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range was checked above: at most 1e18, never negative"
+        )]
+        let micros = (dollars * 1e6).round() as u64;
+        Some(Self { micros })
+    }
+
+    /// The amount in dollars.
+    pub fn dollars(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "exact up to nine thousand million dollars")]
+        let micros = self.micros as f64;
+        micros / 1e6
+    }
+
+    /// The amount in millionths of a dollar.
+    pub const fn micros(self) -> u64 {
+        self.micros
+    }
+
+    /// What is left after taking `other` away; never below nothing.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self { micros: self.micros.saturating_sub(other.micros) }
+    }
+
+    /// A share of the amount in percent.
+    #[must_use]
+    pub const fn percent(self, percent: u8) -> Self {
+        Self {
+            micros: self.micros / 100 * percent as u64 + self.micros % 100 * percent as u64 / 100,
+        }
+    }
+
+    /// The amount divided by a count; the whole of it when the count is nought.
+    #[must_use]
+    pub const fn per(self, count: u64) -> Self {
+        match count {
+            0 => self,
+            count => Self { micros: self.micros / count },
+        }
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        let micros = self.micros.saturating_add(other.micros);
+        Self { micros }.min(Self::MAX)
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl fmt::Display for Usd {
+    /// `$0.42`; four decimals where two would show nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.micros > 0 && self.micros < 10_000 {
+            write!(f, "${:.4}", self.dollars())
+        } else {
+            write!(f, "${:.2}", self.dollars())
+        }
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Self::from_dollars(dollars)
+            .ok_or_else(|| serde::de::Error::custom(format!("{dollars} is no amount of money")))
+    }
+}
+
+/// Tokens by kind, summed over all models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    /// Read by the model at full price.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the provider's prompt cache.
+    pub cache_read: u64,
+    /// Written to the provider's prompt cache.
+    pub cache_write: u64,
+}
+
+impl Tokens {
+    /// What counts against `max_tokens`: everything but reads from the cache.
+    pub fn counted(&self) -> u64 {
+        self.input.saturating_add(self.output).saturating_add(self.cache_write)
+    }
+
+    /// Whether none of any kind were used.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+    }
+}
+
+/// A hash over everything in the project that counts as work, in hex.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(pub String);
+
+/// Durations are whole milliseconds in JSON.
+pub mod millis {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+
+    /// As a whole number of milliseconds.
+    pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        u64::try_from(value.as_millis()).unwrap_or(u64::MAX).serialize(serializer)
+    }
+
+    /// From a whole number of milliseconds.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+
+    /// The same for a duration that may be absent.
+    pub mod option {
+        use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+
+        /// As a whole number of milliseconds, or null.
+        pub fn serialize<S: Serializer>(
+            value: &Option<Duration>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            value
+                .map(|value| u64::try_from(value.as_millis()).unwrap_or(u64::MAX))
+                .serialize(serializer)
+        }
+
+        /// From a whole number of milliseconds, or null.
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Duration>, D::Error> {
+            Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
+        }
+    }
+}
+
+/// A duration without its fractions of milliseconds.
+pub fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A duration as people write it: `850ms`, `7s`, `1m 05s`, `2h 13m`, `3d 4h`.
+pub fn human(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 if duration.is_zero() => "0s".to_owned(),
+        0 => format!("{}ms", duration.as_millis().max(1)),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3600..86400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+        86400.. => format!("{}d {}h", seconds / 86400, seconds % 86400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_survives_json_to_the_last_millionth() {
+        for micros in [0, 1, 812, 999_999, 1_000_001, 123_456_789_012] {
+            let usd = Usd::from_micros(micros);
+            let text = serde_json::to_string(&usd).unwrap();
+            assert_eq!(serde_json::from_str::<Usd>(&text).unwrap(), usd, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_amount_of_money_is_refused() {
+        for dollars in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
+            assert_eq!(Usd::from_dollars(dollars), None, "{dollars}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_of_money_neither_overflows_nor_loses_cents() {
+        assert_eq!(Usd::from_cents(500).percent(10), Usd::from_cents(50));
+        assert_eq!(Usd::from_micros(u64::MAX).percent(100), Usd::from_micros(u64::MAX));
+    }
+
+    #[test]
+    fn cache_reads_do_not_count_against_the_token_limit() {
+        let tokens = Tokens { input: 1, output: 2, cache_read: 1000, cache_write: 4 };
+        assert_eq!(tokens.counted(), 7);
+    }
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        let cases = [(0, "0s"), (59, "59s"), (65, "1m 05s"), (8_000, "2h 13m"), (273_600, "3d 4h")];
+        for (seconds, text) in cases {
+            assert_eq!(human(Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(human(Duration::from_millis(850)), "850ms");
+    }
+}

@@ -1,0 +1,442 @@
+//! What every screen shows of a run: progress lines, terminal UI, web page, `status` and the final
+//! summary are all drawn from one fold of its events.
+//!
+//! Nothing is decided here, and nothing here is asked by what decides. A view of half a journal is
+//! right about that half: totals come from the attempts and calls themselves, not from the ending.
+
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::report::{AttemptReport, Blocker};
+use crate::event::{
+    AgentFacts, Continuation, Event, Figure, GateResult, IterationFinished, IterationKind,
+    Movement, Purpose, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
+};
+use crate::input::{CheckResult, Finding, TaskProgress};
+use crate::outcome::Outcome;
+use crate::settings::{EvidenceKind, Limits};
+use crate::units::{AttemptId, Iteration, Usd};
+
+pub use summary::{PurposeSpend, Summary, Verification};
+
+/// The name in the totals of what the agent's attempts cost.
+pub const WORK: &str = "work";
+
+/// How many iterations the mean duration is taken of.
+const RECENT: usize = 5;
+
+/// How many blockers are kept; each is told once a run, and nobody reads more.
+const MOST_BLOCKERS: usize = 100;
+
+/// What the events of a run add up to, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunView {
+    /// What the run was told; `None` before its first event.
+    pub facts: Option<Facts>,
+    /// How far it may go, as it is now.
+    pub limits: Limits,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When the last event happened.
+    pub at: Option<Timestamp>,
+    /// The last iteration begun.
+    pub iteration: Option<CurrentIteration>,
+    /// How the last iteration ended.
+    pub last: Option<IterationFinished>,
+    /// How long the last few iterations took, the newest last; those that failed or were
+    /// interrupted tell nothing about the next and are left out.
+    pub recent: VecDeque<Duration>,
+    /// What the run has come to.
+    pub totals: Totals,
+    /// Files changed by all iterations; one changed in two counts twice.
+    pub files_changed: u32,
+    /// How far the task is, by its own account.
+    pub progress: Option<TaskProgress>,
+    /// Idle iterations in a row.
+    pub idle: u32,
+    /// How many warnings there were, failed hooks included.
+    pub warnings: u32,
+    /// Whether the run was asked to stop.
+    pub stop: Option<StopWhen>,
+    /// Whether the operator wants nothing new to start.
+    pub paused: bool,
+    /// What only a person can give, as reported so far.
+    pub blockers: Vec<Blocker>,
+    /// The last claim and what became of it.
+    pub gate: Option<GateView>,
+    /// How the run ended.
+    pub ending: Option<Ending>,
+    doing: Activity,
+}
+
+/// What the run was told, as far as people want to see it all the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The task's name, if it has one.
+    pub task: Option<String>,
+    /// The mode's name.
+    pub mode: String,
+    /// The first line of what is to be done.
+    pub goal: String,
+    /// The agent program.
+    pub agent: AgentFacts,
+    /// The project folder.
+    pub project: String,
+}
+
+/// The iteration that is going on, or was the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurrentIteration {
+    /// Its number.
+    pub number: Iteration,
+    /// Why it runs.
+    pub kind: IterationKind,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When it began.
+    pub started_at: Timestamp,
+}
+
+impl CurrentIteration {
+    fn new(number: Iteration, kind: IterationKind, started_at: Timestamp) -> Self {
+        Self { number, kind, attempts: 0, started_at }
+    }
+}
+
+/// What the run is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// The next attempt is being prepared.
+    #[default]
+    Starting,
+    /// The agent works.
+    Working {
+        /// In this attempt.
+        attempt: AttemptId,
+    },
+    /// A limit is waited out.
+    Waiting {
+        /// Which.
+        limit: WaitKind,
+        /// Until then.
+        retry_at: Timestamp,
+    },
+    /// Another attempt is put off.
+    Retrying {
+        /// Until then.
+        at: Timestamp,
+        /// What went wrong.
+        why: String,
+    },
+    /// What was done is looked at: the project, the checks, the changes.
+    Checking,
+    /// A model is asked.
+    Asking {
+        /// What for.
+        purpose: Purpose,
+    },
+    /// The operator wants nothing new to start, and nothing is going on.
+    Paused,
+    /// One iteration is over, and the next has not begun.
+    Between,
+    /// The run is over.
+    Ended,
+}
+
+/// A claim of completion and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateView {
+    /// In this iteration.
+    pub iteration: Iteration,
+    /// What claims.
+    pub claim: Vec<EvidenceKind>,
+    /// The checks that were to be run; none if there are none, or not yet.
+    pub commands: Vec<String>,
+    /// What they came to, once they are done.
+    pub checks: Vec<CheckResult>,
+    /// What looks like tampering.
+    pub findings: Vec<Finding>,
+    /// What a model said, if one was asked.
+    pub verdict: Option<VerdictKind>,
+    /// What is missing, in the model's words.
+    pub missing: Vec<String>,
+    /// What it came to, once it has.
+    pub result: Option<GateResult>,
+}
+
+impl GateView {
+    fn new(iteration: Iteration, claim: &[EvidenceKind]) -> Self {
+        Self {
+            iteration,
+            claim: claim.to_vec(),
+            commands: Vec::new(),
+            checks: Vec::new(),
+            findings: Vec::new(),
+            verdict: None,
+            missing: Vec::new(),
+            result: None,
+        }
+    }
+
+    /// The check that was not passed, if any.
+    pub fn failed_check(&self) -> Option<&CheckResult> {
+        self.checks.iter().find(|check| !check.verdict.is_pass())
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Why.
+    pub outcome: Outcome,
+    /// What else there is to say.
+    pub note: Option<String>,
+}
+
+impl Ending {
+    fn new(outcome: &Outcome, note: Option<&str>) -> Self {
+        Self { outcome: outcome.clone(), note: note.map(str::to_owned) }
+    }
+}
+
+impl RunView {
+    /// The view of a journal, or of the beginning of one.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut view = Self::default();
+        for record in records {
+            view.record(record);
+        }
+        view
+    }
+
+    /// What the run is doing. A pause shows once what was going on has come to its end.
+    pub fn activity(&self) -> Activity {
+        match &self.doing {
+            Activity::Starting | Activity::Retrying { .. } | Activity::Between if self.paused => {
+                Activity::Paused
+            }
+            doing => doing.clone(),
+        }
+    }
+
+    /// The mean duration of the last five iterations, once there are five.
+    pub fn mean_duration(&self) -> Option<Duration> {
+        let count = u32::try_from(self.recent.len()).ok()?;
+        (self.recent.len() == RECENT).then(|| self.recent.iter().sum::<Duration>() / count)
+    }
+
+    /// Takes one event into account.
+    pub fn record(&mut self, record: &Record) {
+        self.at = Some(record.at);
+        self.totals.duration = record.active;
+        if let Some(doing) = self.activity_after(&record.event) {
+            self.doing = doing;
+        }
+        match &record.event {
+            Event::RunStarted(started) => self.run_started(started, record.at),
+            Event::RunContinued { why } => self.run_continued(*why),
+            Event::IterationStarted { iteration, kind, .. } => {
+                let number = *iteration;
+                self.iteration = Some(CurrentIteration::new(number, *kind, record.at));
+            }
+            Event::AttemptStarted { .. } => self.attempt_started(),
+            Event::AttemptFinished { cost, figure, report, .. } => {
+                self.charge(WORK, *cost, *figure, report);
+            }
+            Event::LimitWaitEnded { waited, .. } => self.totals.waited += *waited,
+            Event::StatusChanged { progress, .. } => self.progress = progress.or(self.progress),
+            Event::BlockerReported { blocker } => self.blocker_reported(blocker),
+            Event::GateStarted { iteration, claim } => {
+                self.gate = Some(GateView::new(*iteration, claim));
+            }
+            Event::ChecksStarted { commands } => {
+                self.at_gate(|gate| gate.commands.clone_from(commands));
+            }
+            Event::ChecksFinished { results, .. } => {
+                self.at_gate(|gate| gate.checks.clone_from(results));
+            }
+            Event::ChangesInspected { findings } => {
+                self.at_gate(|gate| gate.findings.clone_from(findings));
+            }
+            Event::VerdictGiven { verdict, missing, .. } => self.at_gate(|gate| {
+                gate.verdict = Some(*verdict);
+                gate.missing.clone_from(missing);
+            }),
+            Event::GateFinished { result } => {
+                self.at_gate(|gate| gate.result = Some(result.clone()));
+            }
+            Event::CallFinished { purpose, cost, figure, report, .. } => {
+                self.charge(purpose.name(), *cost, *figure, report);
+            }
+            Event::LimitChanged { limits } => self.limits = limits.clone(),
+            Event::IterationFinished(finished) => self.iteration_finished(finished),
+            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
+            Event::StopCancelled => self.stop = None,
+            Event::RunPaused => self.paused = true,
+            Event::RunResumed => self.paused = false,
+            Event::HookFailed { .. } | Event::Warning { .. } => self.warnings += 1,
+            Event::RunFinished { outcome, note, .. } => {
+                self.ending = Some(Ending::new(outcome, note.as_deref()));
+            }
+            Event::IterationSkipped { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::QuotaReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::CallStarted { .. }
+            | Event::CouncilDecided { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::CheckpointMade { .. } => {}
+        }
+    }
+
+    /// What the run does from this event on; `None` if it goes on with what it did.
+    fn activity_after(&self, event: &Event) -> Option<Activity> {
+        Some(match event {
+            Event::RunContinued { why } => self.activity_after_continuation(*why)?,
+            Event::RunStarted(_)
+            | Event::IterationStarted { .. }
+            | Event::LimitWaitEnded { .. } => Activity::Starting,
+            Event::AttemptStarted { attempt, .. } => Activity::Working { attempt: *attempt },
+            Event::RetryScheduled { at_time: at, why } => {
+                Activity::Retrying { at: *at, why: why.clone() }
+            }
+            Event::LimitWaitStarted { limit, retry_at, .. } => {
+                Activity::Waiting { limit: *limit, retry_at: *retry_at }
+            }
+            Event::CallStarted { purpose, .. } => Activity::Asking { purpose: *purpose },
+            Event::AttemptFinished { .. }
+            | Event::CallFinished { .. }
+            | Event::GateStarted { .. }
+            | Event::ChecksStarted { .. } => Activity::Checking,
+            Event::IterationSkipped { .. } | Event::IterationFinished(_) => Activity::Between,
+            Event::RunFinished { .. } => Activity::Ended,
+            Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::BlockerReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CouncilDecided { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::LimitChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::RunPaused
+            | Event::RunResumed
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => return None,
+        })
+    }
+
+    /// What was going on in an earlier process is over; what it waited for is waited for still.
+    fn activity_after_continuation(&self, why: Continuation) -> Option<Activity> {
+        match (why, &self.doing) {
+            (Continuation::AfterEnd, _) => Some(Activity::Between),
+            (Continuation::AfterCrash, Activity::Waiting { .. } | Activity::Retrying { .. }) => {
+                None
+            }
+            (Continuation::AfterCrash, _) => Some(Activity::Starting),
+        }
+    }
+
+    fn attempt_started(&mut self) {
+        self.totals.attempts += 1;
+        if let Some(current) = &mut self.iteration {
+            current.attempts += 1;
+        }
+    }
+
+    fn blocker_reported(&mut self, blocker: &Blocker) {
+        if self.blockers.len() < MOST_BLOCKERS {
+            self.blockers.push(blocker.clone());
+        }
+    }
+
+    fn run_started(&mut self, started: &RunStarted, at: Timestamp) {
+        let RunStarted { settings, agent, project, .. } = started;
+        self.started_at = Some(at);
+        self.limits = settings.limits.clone();
+        self.facts = Some(Facts {
+            task: settings.task.clone(),
+            mode: settings.mode.clone(),
+            goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
+            agent: agent.clone(),
+            project: project.clone(),
+        });
+    }
+
+    /// What an earlier process had only half done is done anew.
+    fn run_continued(&mut self, why: Continuation) {
+        self.stop = None;
+        if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
+            self.gate = None;
+        }
+        match why {
+            Continuation::AfterCrash => {}
+            Continuation::AfterEnd => {
+                self.ending = None;
+                self.idle = 0;
+            }
+        }
+    }
+
+    fn at_gate(&mut self, change: impl FnOnce(&mut GateView)) {
+        if let Some(gate) = &mut self.gate {
+            change(gate);
+        }
+    }
+
+    fn iteration_finished(&mut self, finished: &IterationFinished) {
+        use crate::event::IterationResult::{Done, Failed, Interrupted};
+        self.totals.iterations += 1;
+        self.totals.commits += finished.commits;
+        self.files_changed = self.files_changed.saturating_add(finished.files_changed);
+        self.progress = finished.task.or(self.progress);
+        match finished.result {
+            Done => {
+                self.recent.push_back(finished.duration);
+                while self.recent.len() > RECENT {
+                    self.recent.pop_front();
+                }
+                match finished.progress {
+                    Movement::Work => self.idle = 0,
+                    Movement::Idle if finished.blockers.is_empty() => self.idle += 1,
+                    Movement::Idle | Movement::Excused | Movement::Uncounted => {}
+                }
+            }
+            Failed { .. } | Interrupted => {}
+        }
+        self.last = Some(finished.clone());
+    }
+
+    fn charge(&mut self, purpose: &str, cost: Usd, figure: Figure, report: &AttemptReport) {
+        self.totals.cost += cost;
+        match figure {
+            Figure::Reported => {}
+            Figure::Estimated => self.totals.estimated += cost,
+        }
+        self.totals.tokens += report.tokens;
+        let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
+        spend.count += 1;
+        spend.cost += cost;
+        spend.tokens += report.tokens;
+    }
+}

@@ -1,0 +1,296 @@
+//! Stories of events, and what a screen shows after them.
+
+mod summaries;
+
+use super::*;
+use crate::agent::outcome::AttemptOutcome;
+use crate::event::{FeedbackSource, IterationResult, Origin, WaitEnd, samples};
+use crate::input::{CheckVerdict, Mark};
+use crate::machine::ledger::Ledger;
+use crate::outcome::Proof;
+use crate::settings::Settings;
+use crate::units::{CallId, Fingerprint, RunId, Tokens};
+
+/// A run told event by event, one second apart, all of it at work.
+#[derive(Default)]
+struct Story {
+    view: RunView,
+    seconds: u64,
+}
+
+impl Story {
+    fn begun() -> Self {
+        let settings = Settings {
+            mode: "loop".to_owned(),
+            task: Some("migrate".to_owned()),
+            goal: "\nMove the handlers.\nOne at a time.".to_owned(),
+            ..Settings::default()
+        };
+        Self::default().then(Event::RunStarted(Box::new(RunStarted {
+            settings,
+            agent: AgentFacts { name: "claude".to_owned(), ..AgentFacts::default() },
+            project: "/srv/shop".to_owned(),
+            git_head: None,
+            containment: String::new(),
+            sandbox: String::new(),
+            seed: 1,
+        })))
+    }
+
+    fn then(mut self, event: Event) -> Self {
+        self.seconds += 1;
+        let at = Timestamp::UNIX_EPOCH + Duration::from_secs(self.seconds);
+        let active = Duration::from_secs(self.seconds);
+        self.view.record(&Record { at, active, event });
+        self
+    }
+
+    fn iteration(self, number: u32) -> Self {
+        self.then(Event::IterationStarted {
+            iteration: Iteration(number),
+            kind: IterationKind::Work,
+            before: None,
+            start: mark(),
+        })
+    }
+
+    fn attempt(self, id: u32) -> Self {
+        let (attempt, iteration) = (AttemptId(id), Iteration(1));
+        self.then(Event::AttemptStarted { attempt, iteration, cap: None, model: None })
+    }
+
+    fn attempt_ends(self, id: u32, cents: u64, outcome: AttemptOutcome) -> Self {
+        self.then(Event::AttemptFinished {
+            attempt: AttemptId(id),
+            cost: Usd::from_cents(cents),
+            figure: Figure::Reported,
+            duration: Duration::from_secs(1),
+            report: Box::new(report(outcome)),
+        })
+    }
+
+    fn call_ends(self, purpose: Purpose, cents: u64, figure: Figure) -> Self {
+        self.then(Event::CallFinished {
+            call: CallId(1),
+            purpose,
+            cost: Usd::from_cents(cents),
+            figure,
+            duration: Duration::from_secs(1),
+            report: Box::new(report(AttemptOutcome::Finished)),
+        })
+    }
+
+    fn claims(self) -> Self {
+        let claim = vec![EvidenceKind::Promise];
+        self.then(Event::GateStarted { iteration: Iteration(1), claim })
+    }
+
+    fn check(self, verdict: CheckVerdict) -> Self {
+        let command = "make test".to_owned();
+        let (output, duration) = ("ok".to_owned(), Duration::from_secs(1));
+        let result = CheckResult { command: command.clone(), verdict, output, duration };
+        self.then(Event::ChecksStarted { commands: vec![command] }).then(Event::ChecksFinished {
+            results: vec![result],
+            fingerprint: Fingerprint("f".to_owned()),
+        })
+    }
+
+    fn gate(self, result: GateResult) -> Self {
+        self.then(Event::GateFinished { result })
+    }
+
+    fn done(self, number: u32, progress: Movement, seconds: u64) -> Self {
+        let finished = finished(number, IterationResult::Done, progress, seconds);
+        self.then(Event::IterationFinished(Box::new(finished)))
+    }
+
+    fn ends(self, outcome: Outcome) -> Self {
+        let (note, totals) = (None, Totals::default());
+        self.then(Event::RunFinished { outcome, note, totals })
+    }
+
+    fn summary(&self) -> Summary {
+        self.view.summary(&RunId("R".to_owned()))
+    }
+}
+
+fn mark() -> Mark {
+    Mark { fingerprint: Fingerprint("f".to_owned()), head: None, head_tree: None, status: None }
+}
+
+fn report(outcome: AttemptOutcome) -> AttemptReport {
+    let tokens = Tokens { input: 100, output: 10, ..Tokens::default() };
+    AttemptReport { tokens, ..AttemptReport::bare(outcome) }
+}
+
+fn finished(
+    number: u32,
+    result: IterationResult,
+    progress: Movement,
+    seconds: u64,
+) -> IterationFinished {
+    IterationFinished {
+        iteration: Iteration(number),
+        result,
+        ends: None,
+        progress,
+        claim: Vec::new(),
+        blockers: Vec::new(),
+        signal: false,
+        end: None,
+        files_changed: 2,
+        commits: 1,
+        task: None,
+        boxes: None,
+        cost: Usd::ZERO,
+        duration: Duration::from_secs(seconds),
+        summary: String::new(),
+    }
+}
+
+#[test]
+fn the_facts_of_a_run_are_known_from_its_first_event() {
+    let view = Story::begun().view;
+    let facts = view.facts.as_ref().unwrap();
+    assert_eq!(facts.task.as_deref(), Some("migrate"));
+    assert_eq!(facts.goal, "Move the handlers.");
+    assert_eq!(view.activity(), Activity::Starting);
+}
+
+#[test]
+fn what_the_run_does_follows_its_events() {
+    let then = Timestamp::UNIX_EPOCH + Duration::from_hours(1);
+    let story = Story::begun().iteration(1).attempt(1);
+    assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
+
+    let story = story.attempt_ends(1, 10, AttemptOutcome::RateLimited);
+    let story = story.then(Event::LimitWaitStarted {
+        limit: WaitKind::Rate,
+        until: None,
+        retry_at: then,
+        wait: Duration::from_hours(1),
+    });
+    let waiting = Activity::Waiting { limit: WaitKind::Rate, retry_at: then };
+    assert_eq!(story.view.activity(), waiting);
+
+    let waited = Duration::from_mins(7);
+    let story = story.then(Event::LimitWaitEnded { why: WaitEnd::Elapsed, waited });
+    assert_eq!(story.view.activity(), Activity::Starting);
+    assert_eq!(story.view.totals.waited, waited);
+
+    let story = story.attempt(2).attempt_ends(2, 10, AttemptOutcome::Overloaded);
+    let why = "overloaded".to_owned();
+    let story = story.then(Event::RetryScheduled { at_time: then, why: why.clone() });
+    assert_eq!(story.view.activity(), Activity::Retrying { at: then, why });
+
+    let story = story.attempt(3).attempt_ends(3, 10, AttemptOutcome::Finished);
+    assert_eq!(story.view.activity(), Activity::Checking);
+    let (call, purpose) = (CallId(1), Purpose::Verify);
+    let story = story.claims().then(Event::CallStarted { call, purpose, cap: None });
+    assert_eq!(story.view.activity(), Activity::Asking { purpose });
+    let story = story.call_ends(purpose, 1, Figure::Reported).done(1, Movement::Work, 9);
+    assert_eq!(story.view.activity(), Activity::Between);
+    assert_eq!(story.view.iteration.unwrap().attempts, 3);
+    assert_eq!(story.ends(Outcome::Stopped).view.activity(), Activity::Ended);
+}
+
+#[test]
+fn a_pause_shows_once_nothing_is_going_on() {
+    let story = Story::begun().iteration(1).attempt(1).then(Event::RunPaused);
+    assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
+    let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).done(1, Movement::Work, 9);
+    assert_eq!(story.view.activity(), Activity::Paused);
+    assert_eq!(story.then(Event::RunResumed).view.activity(), Activity::Between);
+}
+
+#[test]
+fn totals_are_right_at_any_moment_and_those_of_the_ledger() {
+    let mut view = RunView::default();
+    let mut ledger = Ledger::default();
+    for (event, second) in samples().into_iter().zip(1..) {
+        let at = Timestamp::UNIX_EPOCH + Duration::from_secs(second);
+        let record = Record { at, active: Duration::from_secs(second), event };
+        view.record(&record);
+        ledger.record(&record);
+        assert_eq!(view.totals, ledger.totals, "{}", record.event.name());
+    }
+    assert!(view.totals.cost > Usd::ZERO && view.totals.estimated > Usd::ZERO);
+}
+
+#[test]
+fn the_mean_is_that_of_the_last_five_iterations_that_were_done() {
+    let mut story = Story::begun();
+    for number in 1..=4 {
+        story = story.done(number, Movement::Work, 100);
+    }
+    let failed = IterationResult::Failed { why: "x".to_owned(), too_long: false };
+    let failed = finished(5, failed, Movement::Uncounted, 1);
+    story = story.then(Event::IterationFinished(Box::new(failed)));
+    assert_eq!(story.view.mean_duration(), None);
+    story = story.done(6, Movement::Work, 100).done(7, Movement::Work, 600);
+    assert_eq!(story.view.mean_duration(), Some(Duration::from_secs(200)));
+    assert_eq!(story.view.totals.iterations, 7);
+    assert_eq!((story.view.files_changed, story.view.totals.commits), (14, 7));
+}
+
+#[test]
+fn idle_iterations_are_counted_until_there_is_work() {
+    let story = Story::begun().done(1, Movement::Idle, 1).done(2, Movement::Idle, 1);
+    assert_eq!(story.view.idle, 2);
+    assert_eq!(story.done(3, Movement::Work, 1).view.idle, 0);
+}
+
+#[test]
+fn a_stop_counts_until_it_is_taken_back_or_the_run_is_taken_over() {
+    let stop = |when| Event::StopRequested { when, by: Origin::Operator };
+    let story = Story::begun().then(stop(StopWhen::Now)).then(stop(StopWhen::AfterIteration));
+    assert_eq!(story.view.stop, Some(StopWhen::Now));
+    let story = story.then(Event::StopCancelled);
+    assert_eq!(story.view.stop, None);
+    let story = story.then(stop(StopWhen::AfterIteration));
+    let story = story.then(Event::RunContinued { why: Continuation::AfterCrash });
+    assert_eq!(story.view.stop, None);
+}
+
+#[test]
+fn a_run_taken_over_waits_on_but_no_longer_works() {
+    let crash = Event::RunContinued { why: Continuation::AfterCrash };
+    let story = Story::begun().iteration(1).attempt(1).claims().then(crash.clone());
+    assert_eq!(story.view.activity(), Activity::Starting);
+    assert_eq!(story.view.gate, None);
+    let at = Timestamp::UNIX_EPOCH;
+    let story = story.then(Event::RetryScheduled { at_time: at, why: "lost".to_owned() });
+    let story = story.then(crash);
+    assert!(matches!(story.view.activity(), Activity::Retrying { .. }));
+}
+
+#[test]
+fn a_run_that_goes_on_after_its_end_has_not_ended() {
+    let story = Story::begun().done(1, Movement::Idle, 1).ends(Outcome::Stopped);
+    let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
+    assert_eq!((story.view.ending.clone(), story.view.idle), (None, 0));
+    assert_eq!(story.summary().reason, "The run has not ended");
+}
+
+#[test]
+fn warnings_and_blockers_are_kept() {
+    let blocker = Blocker { key: "k".to_owned(), text: "a password".to_owned() };
+    let story = Story::begun()
+        .then(Event::Warning { text: "odd".to_owned() })
+        .then(Event::HookFailed { hook: "finished".to_owned(), why: "exit 9".to_owned() })
+        .then(Event::BlockerReported { blocker: blocker.clone() });
+    assert_eq!(story.view.warnings, 2);
+    assert_eq!(story.view.blockers, [blocker]);
+}
+
+#[test]
+fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
+    let text = "x".to_owned();
+    let event = Event::FeedbackAdded { source: FeedbackSource::Human, text };
+    let at = Timestamp::UNIX_EPOCH;
+    let record = Record { at, active: Duration::from_secs(3), event };
+    let mut view = RunView::default();
+    view.record(&record);
+    assert_eq!(RunView::of([&record]), view);
+    assert_eq!(view.at, Some(at));
+}

@@ -1,0 +1,211 @@
+//! Listens to a program: both its outputs, to their end.
+
+use std::time::Duration;
+
+use legwork_core::agent::decode::{Line, Lines};
+use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::message::AgentMessage;
+use legwork_core::agent::report::AgentNews;
+use legwork_core::agent::transcript::Transcript;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
+
+use super::raw::Raw;
+use super::{Clock, Message, Show};
+use crate::agent::{Post, Source};
+use crate::process::{Stderr, Stdout, Tail};
+
+/// One read from a pipe.
+const CHUNK: usize = 64 << 10;
+/// What is kept of standard error, from its end.
+const STDERR_MAX: usize = 16 << 10;
+/// At most one sign of life in this time.
+const PULSE: Duration = Duration::from_secs(1);
+/// How long pipes that somebody holds open are read after the exit.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What the program talks through.
+pub(super) struct Pipes {
+    pub(super) stdout: Option<Stdout>,
+    pub(super) stderr: Option<Stderr>,
+}
+
+/// A session that stays open: what is to be said, and where lines for the program go.
+pub(super) type Session = (Dialect, mpsc::Receiver<Message>, mpsc::Sender<String>);
+
+/// Hears everything and passes on what matters.
+pub(super) struct Listener<'a> {
+    transcript: Transcript,
+    lines: Lines,
+    raw: Raw,
+    stdout_bytes: u64,
+    stderr: Tail,
+    /// Whether a line has come.
+    heard: bool,
+    post: &'a Post,
+    clock: Clock,
+    show: Option<(Source, Show)>,
+}
+
+impl<'a> Listener<'a> {
+    pub(super) fn new(
+        transcript: Transcript,
+        raw: Raw,
+        post: &'a Post,
+        clock: Clock,
+        show: Option<(Source, Show)>,
+    ) -> Self {
+        Self {
+            transcript,
+            lines: Lines::default(),
+            raw,
+            stdout_bytes: 0,
+            stderr: Tail::new(STDERR_MAX),
+            heard: false,
+            post,
+            clock,
+            show,
+        }
+    }
+
+    /// Listens until the process is over and both pipes are at their end, or nobody should wait
+    /// for that any longer.
+    pub(super) async fn listen(
+        &mut self,
+        mut pipes: Pipes,
+        mut session: Option<Session>,
+        mut over: oneshot::Receiver<()>,
+    ) {
+        let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let mut pulse = interval_at(Instant::now() + PULSE, PULSE);
+        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut patience = None;
+        self.complain().await;
+        while patience.is_none() || pipes.stdout.is_some() || pipes.stderr.is_some() {
+            tokio::select! {
+                biased;
+                () = until(patience) => break,
+                _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN),
+                message = next(&mut session) => self.pass_on(message, &mut session),
+                _ = pulse.tick(), if patience.is_none() => self.pulse().await,
+                n = read(&mut pipes.stderr, &mut err) => self.stderr.push(&err[..n]),
+                n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
+            }
+        }
+        self.last_line().await;
+    }
+
+    /// What was heard, the bytes of standard output, and the end of standard error.
+    pub(super) fn finish(self) -> (Transcript, u64, Tail) {
+        (self.transcript, self.stdout_bytes, self.stderr)
+    }
+
+    async fn chunk(&mut self, bytes: &[u8], pulse: &mut Interval) {
+        self.stdout_bytes += bytes.len() as u64;
+        self.raw.append(bytes);
+        let mono = (self.clock)().mono;
+        let mut news = Vec::new();
+        let Self { lines, transcript, show, .. } = self;
+        let mut lines_seen = 0_u32;
+        lines.push(bytes, |line| {
+            lines_seen += 1;
+            take(transcript, mono, line, show.as_ref(), &mut news);
+        });
+        self.tell(news).await;
+        self.complain().await;
+        if lines_seen > 0 && !self.heard {
+            self.heard = true;
+            pulse.reset();
+            self.pulse().await;
+        }
+    }
+
+    /// A last line that has no end.
+    async fn last_line(&mut self) {
+        let mono = (self.clock)().mono;
+        let mut news = Vec::new();
+        let Self { lines, transcript, show, .. } = self;
+        lines.finish(|line| take(transcript, mono, line, show.as_ref(), &mut news));
+        self.tell(news).await;
+    }
+
+    async fn tell(&self, news: Vec<AgentNews>) {
+        for news in news {
+            self.post.send(news).await;
+        }
+    }
+
+    async fn pulse(&self) {
+        let pulse = self.transcript.pulse((self.clock)().mono);
+        self.post.send(AgentNews::Pulse(pulse)).await;
+    }
+
+    async fn complain(&mut self) {
+        if let Some(text) = self.raw.complaint() {
+            self.post.trouble(text).await;
+        }
+    }
+
+    fn pass_on(&mut self, message: Option<Message>, session: &mut Option<Session>) {
+        match (message, &session) {
+            (Some(Message::Text(text)), Some((dialect, _, lines))) => {
+                self.transcript.nudge_noted();
+                // Full: the program has not read any of the last ones; it would not read this.
+                let _ = lines.try_send(dialect.message_line(&text));
+            }
+            // Dropping the way to the program closes its input.
+            (Some(Message::Close) | None, _) | (Some(Message::Text(_)), None) => {
+                self.transcript.close_input_noted();
+                *session = None;
+            }
+        }
+    }
+}
+
+fn take(
+    transcript: &mut Transcript,
+    mono: Duration,
+    line: Line<'_>,
+    show: Option<&(Source, Show)>,
+    news: &mut Vec<AgentNews>,
+) {
+    match line {
+        Line::Whole(line) => {
+            let mut shown = |message: &AgentMessage<'_>| {
+                if let Some((source, show)) = show {
+                    show(*source, message);
+                }
+            };
+            transcript.line(mono, line, &mut |item| news.push(item), &mut shown);
+        }
+        Line::TooLong { .. } => transcript.unreadable(mono),
+    }
+}
+
+async fn until(patience: Option<Instant>) {
+    match patience {
+        Some(then) => sleep_until(then).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(session: &mut Option<Session>) -> Option<Message> {
+    match session {
+        Some((_, messages, _)) => messages.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Bytes read; a pipe at its end is let go and never comes up again.
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+    let Some(open) = pipe else {
+        return std::future::pending().await;
+    };
+    // An error on a pipe is its end: there is nothing more to be had from it.
+    let n = open.read(buffer).await.unwrap_or(0);
+    if n == 0 {
+        *pipe = None;
+    }
+    n
+}

@@ -1,0 +1,88 @@
+//! The command line: one file a command.
+
+mod demo;
+mod reference;
+mod run;
+mod session;
+mod values;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::error::Failure;
+use crate::rehearsal;
+
+/// The hidden command behind the rehearsal agent.
+pub(crate) const REHEARSE: &str = "rehearse";
+
+/// Runs a coding agent unattended until the work is really done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "legwork",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Try `legwork demo`: a whole run in ten seconds, no account needed."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Work on a goal until it is done and verified, or a limit is reached
+    Run(Box<run::Options>),
+    /// Show a whole run on a small project, with a scripted agent: no account, no network
+    Demo(demo::Options),
+    /// Print a generated reference page
+    #[command(hide = true)]
+    Reference(reference::Options),
+}
+
+/// The whole program.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    // The rehearsal agent is started once an attempt: it takes no detour.
+    if arguments.get(1).is_some_and(|argument| argument == REHEARSE) {
+        return rehearsal::main(&arguments[2..]);
+    }
+    let done = match Cli::try_parse_from(arguments) {
+        Ok(cli) => match cli.command {
+            Command::Run(options) => run::run(*options),
+            Command::Demo(options) => demo::demo(&options),
+            Command::Reference(options) => reference::reference(&options),
+        },
+        Err(error) => {
+            // Nobody to tell when the terminal is gone; the exit code says enough.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    done.unwrap_or_else(|failure| {
+        say(&failure.to_string());
+        failure.exit_code()
+    })
+}
+
+/// The command line as a page of help, for the reference.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Says something to people.
+fn say(text: &str) {
+    // Nobody to tell when standard error is closed; the exit code says enough.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints data.
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(io::stdout(), "{text}") {
+        // Whoever read it has had enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::trouble(format!("can't write to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}

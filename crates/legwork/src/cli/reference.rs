@@ -1,0 +1,96 @@
+//! `legwork reference`: the generated pages of the documentation.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use legwork_core::event;
+use legwork_core::outcome::{self, Strictness};
+
+use super::{command, print};
+use crate::error::Failure;
+use crate::rehearsal;
+
+/// Which page.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    page: Page,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Page {
+    Cli,
+    Events,
+    Endings,
+    Rehearsal,
+}
+
+pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
+    let text = match options.page {
+        Page::Cli => cli(),
+        Page::Events => events()?,
+        Page::Endings => endings(),
+        Page::Rehearsal => rehearsal::script::reference(),
+    };
+    print(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cli() -> String {
+    let mut text = String::from("# Commands\n\nWhat `legwork COMMAND --help` prints.\n");
+    let root = command().term_width(100);
+    let mut commands: Vec<clap::Command> = vec![root.clone()];
+    commands.extend(root.get_subcommands().filter(|command| !command.is_hide_set()).cloned());
+    for (index, command) in commands.into_iter().enumerate() {
+        let name = command.get_name().to_owned();
+        let title = if index == 0 { name.clone() } else { format!("legwork {name}") };
+        let mut command = command.bin_name(title.clone()).term_width(100).version(None::<&str>);
+        let help = command.render_long_help().to_string();
+        let _ = write!(text, "\n## `{title}`\n\n```text\n{}\n```\n", help.trim_end());
+    }
+    text
+}
+
+fn events() -> Result<String, Failure> {
+    let mut text = String::from(
+        "# Events\n\nOne event a line, in `journal.jsonl` of the run folder and on standard output \
+         with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
+         (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
+         last member `crc` (CRC32C of all bytes before its comma).\nUnknown members are to be \
+         ignored.\n",
+    );
+    for event in event::samples() {
+        let sample = serde_json::to_string_pretty(&event)
+            .map_err(|error| Failure::trouble(format!("can't show an event: {error}")))?;
+        let _ = write!(
+            text,
+            "\n## `{}`\n\n{}\n\n```json\n{sample}\n```\n",
+            event.name(),
+            event.meaning()
+        );
+    }
+    Ok(text)
+}
+
+fn endings() -> String {
+    let mut text = String::from(
+        "# Endings and exit codes\n\n\
+         | ending | exit | with `--require-complete` | sentence |\n| --- | --- | --- | --- |\n",
+    );
+    for outcome in outcome::samples() {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {} |",
+            outcome.name(),
+            outcome.exit_code(Strictness::Lenient),
+            outcome.exit_code(Strictness::RequireComplete),
+            outcome.sentence(3).replace('|', "\\|")
+        );
+    }
+    text.push_str(
+        "| usage error | 2 | 2 | the flag, the value and what is allowed |\n\n\
+         Everything that can't be carried out before a run begins (no agent program, the project \
+         is in use) exits 1.\n",
+    );
+    text
+}

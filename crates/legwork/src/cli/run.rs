@@ -1,0 +1,325 @@
+//! `legwork run`: work on a goal until it is done and verified, or a limit is reached.
+
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use legwork_core::agent::dialect::Permissions;
+use legwork_core::outcome::Strictness;
+use legwork_core::settings::{Limits, Settings};
+use legwork_core::units::Usd;
+
+use super::session::{Program, Script, Session, Wishes};
+use super::values;
+use crate::clock::Motion;
+use crate::error::Failure;
+use crate::report::{ColorChoice, Level};
+
+/// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
+const FAILSAFE: u32 = 1000;
+
+/// What a run can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    /// What to do, in your words
+    #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::text)]
+    prompt: Option<String>,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
+    /// A command that must pass before completion is believed; may be given several times
+    #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
+    verify: Vec<String>,
+
+    /// The exact phrase of the completion signal
+    #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion")]
+    completion_signal: Option<String>,
+
+    /// Iterations in a row that must give the completion signal
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion")]
+    completion_threshold: Option<u32>,
+
+    /// Read no claim of completion: the run ends by limits, stop or errors only
+    #[arg(long, help_heading = "Completion")]
+    no_detect: bool,
+
+    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
+    /// 6 unverified, 7 stopped
+    #[arg(long, help_heading = "Completion")]
+    require_complete: bool,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    pace: PaceOptions,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitOptions {
+    /// At most so many iterations; 0 = no limit of iterations
+    #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    max_iterations: Option<u32>,
+
+    /// At most so much money for everything, in US dollars
+    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    max_cost: Option<Usd>,
+
+    /// At most so much time at work; waits for usage limits and pauses don't count
+    #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
+    max_duration: Option<Duration>,
+
+    /// At most so many tokens for everything (input, output and cache writes)
+    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true)]
+    max_tokens: Option<u64>,
+
+    /// Allow a run without any of these limits; it still ends after 1,000 iterations unless
+    /// `-m 0` is given too
+    #[arg(long)]
+    unlimited: bool,
+
+    /// Idle iterations in a row that end the run; 0 = never
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    stagnation_threshold: Option<u32>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pace")]
+struct PaceOptions {
+    /// Wait so long between two iterations
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    delay: Option<Duration>,
+
+    /// Don't wait between iterations
+    #[arg(long, conflicts_with = "delay")]
+    no_delay: bool,
+
+    /// Further attempts an iteration may have after transient failures
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    max_retries: Option<u32>,
+
+    /// The delay before the first retry; it doubles with every further one, up to a minute
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    retry_delay: Option<Duration>,
+
+    /// Give an attempt up after so long; 0 = never
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+
+    /// Give an attempt up when it has been silent for so long
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    idle_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Agent")]
+struct AgentOptions {
+    /// Use the rehearsal agent instead of the real one: nothing is spent
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    rehearsal: Option<PathBuf>,
+
+    /// The model to ask for [default: the agent's own choice]
+    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    model: Option<String>,
+
+    /// Turns an attempt may take [default: the agent's own choice]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true)]
+    max_turns: Option<u32>,
+
+    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`; may be given several
+    /// times. Changing files is allowed in any case
+    #[arg(long, value_name = "TOOL", value_parser = values::text)]
+    allowed_tools: Vec<String>,
+
+    /// Let the agent do everything without asking
+    #[arg(long)]
+    dangerously_skip_permissions: bool,
+
+    /// The file in which iterations hand over to each other; empty = none
+    #[arg(long, value_name = "FILE", default_value = "SHARED_TASK_NOTES.md")]
+    notes_file: String,
+
+    /// Further arguments for the agent program, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+struct OutputOptions {
+    /// Show the agent's words and tool calls too
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
+    verbose: bool,
+
+    /// Show nothing but errors
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "output")]
+    quiet: bool,
+
+    /// How much to show; `json` prints the events of the journal on standard output
+    #[arg(long, value_name = "LEVEL")]
+    output: Option<Level>,
+
+    /// Whether to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+pub(super) fn run(options: Options) -> Result<ExitCode, Failure> {
+    let project = project(options.project.as_deref())?;
+    let settings = settings(&options)?;
+    let strictness =
+        if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
+    let level = level(&options.output);
+    let program = program(options.agent)?;
+    let session = Session {
+        project,
+        settings,
+        program,
+        level,
+        color: options.output.color,
+        strictness,
+        motion: Motion::Real,
+    };
+    session.run()
+}
+
+/// The project folder, which has to be there.
+fn project(folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = folder.unwrap_or(Path::new("."));
+    let project = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("the project folder `{}` can't be used: {error}", folder.display()))
+    })?;
+    if !project.is_dir() {
+        let message = format!("the project `{}` is not a folder", project.display());
+        return Err(Failure::usage(message));
+    }
+    Ok(project)
+}
+
+fn settings(options: &Options) -> Result<Settings, Failure> {
+    let Some(goal) = options.prompt.clone() else {
+        return Err(Failure::usage("there is nothing to do: no goal was given")
+            .hint("give one: legwork run -p \"make the tests pass\" -m 10"));
+    };
+    let mut settings = Settings { goal, ..Settings::default() };
+    settings.limits = limits(&options.limits)?;
+    if let Some(threshold) = options.limits.stagnation_threshold {
+        settings.progress.threshold = threshold;
+    }
+    settings.verify.commands.clone_from(&options.verify);
+    let completion = &mut settings.completion;
+    if options.no_detect {
+        completion.evidence.clear();
+    }
+    if let Some(signal) = &options.completion_signal {
+        completion.signal.clone_from(signal);
+    }
+    if let Some(threshold) = options.completion_threshold {
+        completion.signal_threshold = threshold;
+    }
+    pace(&options.pace, &mut settings)?;
+    settings.model.name.clone_from(&options.agent.model);
+    settings.model.max_turns = options.agent.max_turns;
+    settings.notes_file = notes_file(&options.agent.notes_file)?;
+    Ok(settings)
+}
+
+/// A run without any limit is refused: nobody goes to bed on that by accident.
+fn limits(options: &LimitOptions) -> Result<Limits, Failure> {
+    let mut limits = Limits {
+        max_iterations: options.max_iterations.filter(|max| *max > 0),
+        max_cost: options.max_cost,
+        max_tokens: options.max_tokens,
+        max_duration: options.max_duration,
+        ..Limits::default()
+    };
+    if limits.is_unlimited() {
+        if !options.unlimited {
+            return Err(Failure::usage("a run needs a limit").hint(
+                "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
+                 --max-tokens, or --unlimited",
+            ));
+        }
+        if options.max_iterations.is_none() {
+            limits.max_iterations = Some(FAILSAFE);
+        }
+    }
+    Ok(limits)
+}
+
+fn pace(options: &PaceOptions, settings: &mut Settings) -> Result<(), Failure> {
+    if let Some(delay) = options.delay {
+        settings.delay = delay;
+    }
+    if options.no_delay {
+        settings.delay = Duration::ZERO;
+    }
+    if let Some(retries) = options.max_retries {
+        settings.retry.max_retries = retries;
+    }
+    if let Some(delay) = options.retry_delay {
+        settings.retry.delay = delay;
+    }
+    if let Some(timeout) = options.timeout {
+        settings.deadlines.attempt = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+    if let Some(idle) = options.idle_timeout {
+        if idle.is_zero() {
+            return Err(Failure::usage("--idle-timeout has to be more than 0")
+                .hint("an agent that may be silent for ever can hang for ever"));
+        }
+        settings.deadlines.idle = idle;
+    }
+    Ok(())
+}
+
+fn notes_file(name: &str) -> Result<Option<String>, Failure> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let inside = Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !inside {
+        return Err(Failure::usage(format!("--notes-file `{name}` leads out of the project"))
+            .hint("give a path relative to the project, or '' for no notes"));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+fn level(options: &OutputOptions) -> Level {
+    match (options.quiet, options.verbose) {
+        (true, _) => Level::Quiet,
+        (_, true) => Level::Verbose,
+        (false, false) => options.output.unwrap_or_default(),
+    }
+}
+
+fn program(options: AgentOptions) -> Result<Program, Failure> {
+    if options.dry_run {
+        let script = options.rehearsal.map(|path| Script::read(&path)).transpose()?;
+        return Ok(Program::Rehearsal(script));
+    }
+    let permissions =
+        if options.dangerously_skip_permissions { Permissions::Skip } else { Permissions::Edits };
+    Ok(Program::Claude(Wishes {
+        arguments: options.arguments,
+        allowed_tools: options.allowed_tools,
+        permissions,
+        max_turns: options.max_turns,
+    }))
+}

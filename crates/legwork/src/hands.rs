@@ -1,0 +1,322 @@
+//! What the machine asks for, done: the agent started, the project looked at, the checks run.
+//!
+//! Every request is answered exactly once, as an input that carries its ticket or number. What
+//! takes time runs beside the loop; nothing here waits.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
+use legwork_core::agent::report::{AgentNews, AttemptReport};
+use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed};
+use legwork_core::input::{CheckReport, HookAnswer, Input, Mark, Prepared, Survey};
+use legwork_core::machine::ledger::State;
+use legwork_core::prompt::{self, Prompt};
+use legwork_core::units::{AttemptId, CallId, Ticket};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::agent::{Agent, Attempt, Order, Post, Source};
+use crate::checks::Checks;
+use crate::journal::{RunDir, create_file};
+use crate::process::Stop;
+use crate::supervisor::World;
+use crate::workspace::{self, Snapshot, Workspace};
+
+/// How long checks that were cut may take to be gone when we leave.
+const LEAVE: Duration = Duration::from_secs(7);
+
+/// The real world of a run.
+pub struct Hands {
+    agent: Box<dyn Agent>,
+    project: PathBuf,
+    folder: RunDir,
+    environment: Vec<(OsString, OsString)>,
+    workspace: Arc<Mutex<Looker>>,
+    attempt: Option<(AttemptId, Box<dyn Attempt>)>,
+    call: Option<(CallId, Box<dyn Attempt>)>,
+    checks: Option<(Ticket, Stop, JoinHandle<()>)>,
+}
+
+impl fmt::Debug for Hands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the environment: there are secrets in it.
+        f.debug_struct("Hands")
+            .field("project", &self.project)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Looks at the project and remembers how it was at the start of the iteration.
+#[derive(Debug)]
+struct Looker {
+    workspace: Workspace,
+    start: Snapshot,
+    now: Snapshot,
+}
+
+impl Hands {
+    /// Hands for a run in `project`, whose notes are not work.
+    pub fn new(
+        agent: Box<dyn Agent>,
+        project: &Path,
+        folder: RunDir,
+        environment: Vec<(OsString, OsString)>,
+        notes: Option<&str>,
+    ) -> Self {
+        let left_out = notes.map(PathBuf::from).into_iter().collect();
+        let looker = Looker {
+            workspace: Workspace::new(project, left_out),
+            start: Snapshot::default(),
+            now: Snapshot::default(),
+        };
+        Self {
+            agent,
+            project: project.to_owned(),
+            folder,
+            environment,
+            workspace: Arc::new(Mutex::new(looker)),
+            attempt: None,
+            call: None,
+            checks: None,
+        }
+    }
+
+    /// Looks at the project beside the loop and sends what `answer` makes of it.
+    fn look(
+        &self,
+        news: &mpsc::Sender<Input>,
+        answer: impl FnOnce(&mut Looker) -> Input + Send + 'static,
+    ) {
+        let looker = Arc::clone(&self.workspace);
+        let news = news.clone();
+        tokio::task::spawn_blocking(move || {
+            let input = answer(&mut looker.lock().unwrap_or_else(PoisonError::into_inner));
+            // A closed queue means that the run is over.
+            let _ = news.blocking_send(input);
+        });
+    }
+
+    fn prepare(&self, ticket: Ticket, mark: Needed, news: &mpsc::Sender<Input>) {
+        let folders = [self.project.clone(), self.folder.path().to_owned()];
+        self.look(news, move |looker| {
+            let mark = match mark {
+                Needed::Yes => {
+                    looker.now = looker.workspace.snapshot();
+                    Some(looker.mark())
+                }
+                Needed::Known => None,
+            };
+            looker.start = looker.now.clone();
+            let disk = workspace::space(folders.iter().map(PathBuf::as_path));
+            Input::Prepared(ticket, Prepared { mark, disk })
+        });
+    }
+
+    fn survey(&self, ticket: Ticket, news: &mpsc::Sender<Input>) {
+        self.look(news, move |looker| {
+            looker.now = looker.workspace.snapshot();
+            let warnings = looker
+                .now
+                .unreadable
+                .iter()
+                .take(3)
+                .map(|what| format!("can't read a file of the project: {what}"))
+                .collect();
+            let survey = Survey {
+                mark: looker.mark(),
+                files_changed: looker.now.changed_since(&looker.start),
+                commits: 0,
+                status: None,
+                boxes: None,
+                warnings,
+            };
+            Input::Surveyed(ticket, Box::new(survey))
+        });
+    }
+
+    fn start_attempt(
+        &mut self,
+        request: AttemptRequest,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let AttemptRequest { attempt, cap, model, briefing } = request;
+        let post = Post::new(Source::Attempt(attempt), news.clone());
+        let notes = match &state.settings.notes_file {
+            Some(notes) => workspace::read_notes(&self.project, Path::new(notes)),
+            None => Ok(None),
+        };
+        let notes = match notes {
+            Ok(notes) => notes,
+            Err(error) => return refuse(post, chain(&error)),
+        };
+        let number = state.current().map_or(1, |current| current.attempts);
+        let iteration = briefing.iteration.0;
+        let label = format!("{iteration:03}-{number}");
+        let prompt = prompt::compose(&state.settings, &briefing, notes.as_deref());
+        if let Err(error) = self.keep(iteration, number, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        let order = Order {
+            source: Source::Attempt(attempt),
+            purpose: None,
+            iteration,
+            label,
+            prompt,
+            cap,
+            model,
+        };
+        self.attempt = Some((attempt, self.agent.start(order, post)));
+    }
+
+    /// Keeps the prompt in the run folder: `003.md`, and `003-2.md` for a second attempt.
+    fn keep(&self, iteration: u32, number: u32, prompt: &Prompt) -> std::io::Result<()> {
+        let name = match number {
+            0 | 1 => format!("{iteration:03}.md"),
+            _ => format!("{iteration:03}-{number}.md"),
+        };
+        let path = self.folder.prompts().join(name);
+        let mut file = create_file(&path)?;
+        std::io::Write::write_all(&mut file, prompt.user.as_bytes())
+    }
+
+    fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
+        let CallRequest { call, purpose, cap, question } = request;
+        let post = Post::new(Source::Call(call), news.clone());
+        let iteration = state.current().map_or(0, |current| current.iteration.0);
+        let order = Order {
+            source: Source::Call(call),
+            purpose: Some(purpose),
+            iteration,
+            label: format!("{iteration:03}-{}-{call}", purpose.name()),
+            prompt: Prompt { system: String::new(), user: question },
+            cap,
+            model: None,
+        };
+        self.call = Some((call, self.agent.start(order, post)));
+    }
+
+    fn run_checks(&mut self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let checks = Checks {
+            verify: state.settings.verify.clone(),
+            project: self.project.clone(),
+            environment: self.environment.clone(),
+        };
+        let stop = Stop::default();
+        let looker = Arc::clone(&self.workspace);
+        let (news, stopped) = (news.clone(), stop.clone());
+        let task = tokio::spawn(async move {
+            let results = checks.run(&stopped).await;
+            let look = tokio::task::spawn_blocking(move || {
+                let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
+                looker.now = looker.workspace.snapshot();
+                looker.now.fingerprint()
+            });
+            if let Ok(fingerprint) = look.await {
+                let report = CheckReport { results, fingerprint };
+                // A closed queue means that the run is over.
+                let _ = news.send(Input::Checked(ticket, report)).await;
+            }
+        });
+        self.checks = Some((ticket, stop, task));
+    }
+
+    fn attempt(&self, id: AttemptId) -> Option<&dyn Attempt> {
+        let (running, attempt) = self.attempt.as_ref()?;
+        (*running == id).then_some(attempt.as_ref())
+    }
+
+    fn cut_call(&self, id: CallId, why: CutReason, grace: Grace) {
+        if let Some((running, call)) = &self.call
+            && *running == id
+        {
+            call.cut(why, grace);
+        }
+    }
+}
+
+impl World for Hands {
+    fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
+        match effect {
+            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, news),
+            Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
+            Effect::StartCall(request) => self.start_call(*request, state, news),
+            Effect::Survey { ticket, .. } => self.survey(ticket, news),
+            Effect::RunChecks { ticket } => self.run_checks(ticket, state, news),
+            Effect::Nudge { attempt, text } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.say(text);
+                }
+            }
+            Effect::CloseInput { attempt } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.close_input();
+                }
+            }
+            Effect::CutAttempt { attempt, why, grace } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.cut(why, grace);
+                }
+            }
+            Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
+            Effect::CutChecks { ticket } => {
+                if let Some((running, stop, _)) = &self.checks
+                    && *running == ticket
+                {
+                    stop.stop();
+                }
+            }
+            // No setting asks for these two yet; an answer is owed all the same.
+            Effect::InspectChanges { ticket } => {
+                self.look(news, move |_| Input::Inspected(ticket, Vec::new()));
+            }
+            Effect::RunHook { ticket, .. } => {
+                self.look(news, move |_| Input::Hook(ticket, HookAnswer::GoOn));
+            }
+            // Timers are the supervisor's own; leaving is a function of its own.
+            Effect::SetTimer { .. } | Effect::ClearTimer { .. } | Effect::Finish => {}
+        }
+    }
+
+    /// Attempts and calls go with their handles; checks are stopped and waited for.
+    async fn leave(&mut self) {
+        self.attempt = None;
+        self.call = None;
+        if let Some((_, stop, task)) = self.checks.take() {
+            stop.stop();
+            // Past the deadline the task is dropped, and its process group with it.
+            let _ = tokio::time::timeout(LEAVE, task).await;
+        }
+    }
+}
+
+impl Looker {
+    fn mark(&self) -> Mark {
+        Mark { fingerprint: self.now.fingerprint(), head: None, head_tree: None, status: None }
+    }
+}
+
+/// An attempt that could not even be asked.
+fn refuse(post: Post, why: String) {
+    tokio::spawn(async move {
+        let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
+        post.send(AgentNews::Exited(Box::new(report))).await;
+    });
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,301 @@
+//! A file that fails and crashes as it is told: for tests and for the simulator.
+//!
+//! What was appended is at first *volatile*. A sync makes it *durable*. A crash keeps all durable
+//! bytes and any prefix of the volatile ones. A failed sync is as bad as on Linux: the system
+//! forgets that the bytes were still to be written, so that a later sync succeeds and saves
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::layer::FileLayer;
+
+/// A disk with one file on it. Clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub struct FakeDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: Vec<u8>,
+    /// How many of the bytes a crash can't take.
+    durable: usize,
+    /// How many a sync can still save, if a failed one has given up the others.
+    salvageable: Option<usize>,
+    reserve: u64,
+    /// How much the disk can hold, if there is a limit.
+    capacity: Option<u64>,
+    /// How often each operation was called.
+    calls: BTreeMap<Operation, u64>,
+    /// What is to go wrong, at which call.
+    faults: BTreeMap<(Operation, u64), Fault>,
+}
+
+/// What can be told to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// [`FileLayer::append`].
+    Append,
+    /// [`FileLayer::sync`].
+    Sync,
+    /// [`FileLayer::truncate`].
+    Truncate,
+    /// [`FileLayer::reserve`].
+    Reserve,
+}
+
+/// How it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// `ENOSPC`, before anything was done.
+    NoSpace,
+    /// `EIO`, before anything was done.
+    Io,
+    /// So many bytes are written, then `ENOSPC`. For an append; otherwise as `NoSpace`.
+    Short(usize),
+}
+
+impl FakeDisk {
+    /// An empty disk without a limit, on which nothing fails.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A disk with a file on it that has been there for a while.
+    pub fn with(bytes: &[u8]) -> Self {
+        let bytes = bytes.to_owned();
+        let state = State { durable: bytes.len(), bytes, ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Opens the file.
+    pub fn open(&self) -> FakeFile {
+        FakeFile { disk: self.clone(), path: PathBuf::from("journal.jsonl") }
+    }
+
+    /// Lets the `nth` call from now, counted from 1, fail.
+    pub fn fail(&self, operation: Operation, nth: u64, fault: Fault) {
+        let mut state = self.state();
+        let at = state.calls.get(&operation).copied().unwrap_or(0) + nth;
+        state.faults.insert((operation, at), fault);
+    }
+
+    /// Limits what the file and its reserve can take together. Appends beyond it are short.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = Some(bytes);
+    }
+
+    /// Everything in the file, volatile bytes too.
+    pub fn contents(&self) -> Vec<u8> {
+        self.state().bytes.clone()
+    }
+
+    /// How many bytes a crash could take.
+    pub fn volatile(&self) -> usize {
+        let state = self.state();
+        state.bytes.len() - state.durable
+    }
+
+    /// How much space is set aside.
+    pub fn reserved(&self) -> u64 {
+        self.state().reserve
+    }
+
+    /// How often an operation was called.
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.state().calls.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// The machine loses power: of the volatile bytes only the first `surviving` are kept. Gives a
+    /// new disk with what is left, on which nothing fails; this one stays as it is, so that
+    /// another crash can be tried.
+    #[must_use]
+    pub fn crash(&self, surviving: usize) -> Self {
+        let state = self.state();
+        let length = state.bytes.len().min(state.durable + surviving);
+        let disk = Self::with(&state.bytes[..length]);
+        {
+            let mut after = disk.state();
+            after.reserve = state.reserve;
+            after.capacity = state.capacity;
+        }
+        disk
+    }
+
+    /// A panic of another holder leaves the bytes as they are.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The file on a [`FakeDisk`].
+#[derive(Debug)]
+pub struct FakeFile {
+    disk: FakeDisk,
+    path: PathBuf,
+}
+
+impl FileLayer for FakeFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.disk.state().bytes.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let state = self.disk.state();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(state.bytes.len());
+        let rest = &state.bytes[start..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let room = match state.call(Operation::Append) {
+            None => state.room(bytes.len()),
+            Some(Fault::NoSpace) => 0,
+            Some(Fault::Io) => return Err(eio()),
+            Some(Fault::Short(count)) => count.min(bytes.len()),
+        };
+        state.bytes.extend_from_slice(&bytes[..room.min(bytes.len())]);
+        if room < bytes.len() { Err(enospc()) } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        if let Some(fault) = state.call(Operation::Sync) {
+            let durable = state.durable;
+            state.salvageable.get_or_insert(durable);
+            return Err(fault.error());
+        }
+        state.durable = state.salvageable.unwrap_or(state.bytes.len());
+        Ok(())
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        if let Some(fault) = state.call(Operation::Truncate) {
+            return Err(fault.error());
+        }
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        state.bytes.truncate(length);
+        state.durable = state.durable.min(length);
+        Ok(())
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        if let Some(fault) = state.call(Operation::Reserve) {
+            return Err(fault.error());
+        }
+        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if state.reserve != bytes && state.room(wanted) < wanted {
+            return Err(enospc());
+        }
+        state.reserve = bytes;
+        Ok(())
+    }
+
+    fn release_reserve(&mut self) -> io::Result<()> {
+        self.disk.state().reserve = 0;
+        Ok(())
+    }
+}
+
+impl State {
+    /// Counts a call; the fault that is due at it, if any.
+    fn call(&mut self, operation: Operation) -> Option<Fault> {
+        let calls = self.calls.entry(operation).or_default();
+        *calls += 1;
+        self.faults.remove(&(operation, *calls))
+    }
+
+    /// How many of so many bytes still fit.
+    fn room(&self, wanted: usize) -> usize {
+        let Some(capacity) = self.capacity else {
+            return wanted;
+        };
+        let free = capacity.saturating_sub(self.bytes.len() as u64 + self.reserve);
+        wanted.min(usize::try_from(free).unwrap_or(usize::MAX))
+    }
+}
+
+impl Fault {
+    fn error(self) -> io::Error {
+        match self {
+            Self::NoSpace | Self::Short(_) => enospc(),
+            Self::Io => eio(),
+        }
+    }
+}
+
+fn enospc() -> io::Error {
+    rustix::io::Errno::NOSPC.into()
+}
+
+fn eio() -> io::Error {
+    rustix::io::Errno::IO.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_takes_what_was_not_synced_and_nothing_else() {
+        let disk = FakeDisk::new();
+        let mut file = disk.open();
+        file.append(b"safe").unwrap();
+        file.sync().unwrap();
+        file.append(b"volatile").unwrap();
+        assert_eq!(disk.volatile(), 8);
+        assert_eq!(disk.crash(0).contents(), b"safe");
+        assert_eq!(disk.crash(3).contents(), b"safevol");
+        assert_eq!(disk.crash(99).contents(), b"safevolatile");
+    }
+
+    #[test]
+    fn after_a_failed_sync_the_next_one_succeeds_and_saves_nothing() {
+        let disk = FakeDisk::new();
+        disk.fail(Operation::Sync, 1, Fault::Io);
+        let mut file = disk.open();
+        file.append(b"gone").unwrap();
+        assert_eq!(file.sync().unwrap_err().kind(), eio().kind());
+        file.sync().unwrap();
+        assert_eq!(disk.crash(0).contents(), b"");
+    }
+
+    #[test]
+    fn a_full_disk_takes_what_fits_until_the_reserve_is_given_back() {
+        let disk = FakeDisk::new();
+        disk.set_capacity(10);
+        let mut file = disk.open();
+        file.reserve(4).unwrap();
+        let error = file.append(b"12345678").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(disk.contents(), b"123456");
+        file.release_reserve().unwrap();
+        file.append(b"7890").unwrap();
+        assert!(file.reserve(1).is_err());
+    }
+
+    #[test]
+    fn faults_come_at_the_call_they_were_meant_for() {
+        let disk = FakeDisk::new();
+        let mut file = disk.open();
+        file.append(b"a").unwrap();
+        disk.fail(Operation::Append, 2, Fault::Short(1));
+        file.append(b"b").unwrap();
+        assert!(file.append(b"cd").is_err());
+        file.append(b"e").unwrap();
+        assert_eq!(disk.contents(), b"abce");
+        assert_eq!(disk.calls(Operation::Append), 4);
+    }
+}

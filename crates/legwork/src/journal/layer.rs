@@ -1,0 +1,192 @@
+//! All that a journal asks of a file, and the file on disk that gives it.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::error::FileError;
+use super::private;
+
+/// A file that grows at its end.
+pub trait FileLayer {
+    /// What to call it in messages.
+    fn path(&self) -> &Path;
+
+    /// How many bytes it has.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Reads some bytes from a place; 0 at the end.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes all bytes at the end. After an error any part of them may be there.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Gets everything onto the disk.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Cuts off everything from this length on.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Sets space aside that [`release_reserve`](Self::release_reserve) gives back.
+    fn reserve(&mut self, bytes: u64) -> io::Result<()>;
+
+    /// Gives back the space set aside, so that an append can have it. Nothing happens if there is
+    /// none.
+    fn release_reserve(&mut self) -> io::Result<()>;
+}
+
+/// A file on disk, readable by its owner only.
+#[derive(Debug)]
+pub struct DiskFile {
+    file: File,
+    path: PathBuf,
+    /// The file that takes up space until that is needed.
+    reserve: PathBuf,
+}
+
+impl DiskFile {
+    /// A new file; an error if there is one.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let file = private::options()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(FileError::on("create", path))?;
+        private::sync_parent(path)?;
+        Ok(Self::new(file, path))
+    }
+
+    /// A file that is there.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let file = private::options()
+            .read(true)
+            .append(true)
+            .open(path)
+            .map_err(FileError::on("open", path))?;
+        Ok(Self::new(file, path))
+    }
+
+    fn new(file: File, path: &Path) -> Self {
+        Self { file, path: path.to_owned(), reserve: path.with_extension("reserve") }
+    }
+
+    fn fill_reserve(&self, bytes: u64) -> io::Result<()> {
+        let mut file =
+            private::options().write(true).create(true).truncate(true).open(&self.reserve)?;
+        file.write_all(&incompressible(bytes))?;
+        file.sync_all()
+    }
+}
+
+impl FileLayer for DiskFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        // A run that is taken over may still have one, and perhaps no space for another.
+        if fs::metadata(&self.reserve).is_ok_and(|found| found.len() == bytes) {
+            return Ok(());
+        }
+        self.fill_reserve(bytes).inspect_err(|_| {
+            // Half a reserve would pass for space that is there; that there is none is reported.
+            let _ = fs::remove_file(&self.reserve);
+        })
+    }
+
+    fn release_reserve(&mut self) -> io::Result<()> {
+        match fs::remove_file(&self.reserve) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        // Some file systems hand freed space out again only when the deletion is on disk.
+        private::sync_parent(&self.reserve).map_err(|error| error.source)
+    }
+}
+
+/// Bytes that take up their full space on file systems that compress.
+fn incompressible(bytes: u64) -> Vec<u8> {
+    let words = (0..bytes.div_ceil(8)).flat_map(|n| {
+        // The output function of SplitMix64.
+        let mut word = (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (word ^ (word >> 31)).to_le_bytes()
+    });
+    words.take(usize::try_from(bytes).unwrap_or(usize::MAX)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use super::*;
+
+    fn file() -> (tempfile::TempDir, DiskFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = DiskFile::create(&folder.path().join("journal.jsonl")).unwrap();
+        (folder, file)
+    }
+
+    #[test]
+    fn a_file_is_its_owners_only_and_never_replaces_another() {
+        let (_folder, file) = file();
+        let mode = fs::metadata(file.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let error = DiskFile::create(file.path()).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(error.to_string(), format!("can't create `{}`", file.path().display()));
+    }
+
+    #[test]
+    fn what_is_appended_after_a_cut_is_at_the_new_end() {
+        let (_folder, mut file) = file();
+        file.append(b"whole\nhal").unwrap();
+        file.truncate(6).unwrap();
+        file.append(b"next\n").unwrap();
+        file.sync().unwrap();
+        assert_eq!(fs::read(file.path()).unwrap(), b"whole\nnext\n");
+        assert_eq!(file.length().unwrap(), 11);
+    }
+
+    #[test]
+    fn space_set_aside_is_really_taken_and_really_given_back() {
+        let (_folder, mut file) = file();
+        file.reserve(64 << 10).unwrap();
+        let reserve = file.path().with_extension("reserve");
+        let found = fs::metadata(&reserve).unwrap();
+        assert_eq!((found.len(), found.mode() & 0o777), (64 << 10, 0o600));
+        assert!(found.blocks() * 512 >= 64 << 10, "{} blocks", found.blocks());
+
+        // A second time nothing is written again.
+        file.reserve(64 << 10).unwrap();
+        assert_eq!(fs::metadata(&reserve).unwrap().mtime_nsec(), found.mtime_nsec());
+
+        file.release_reserve().unwrap();
+        assert!(!reserve.exists());
+        file.release_reserve().unwrap();
+    }
+}

@@ -1,0 +1,336 @@
+//! Where the state of projects and runs is.
+//!
+//! ```text
+//! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
+//!   project.lock
+//!   runs/20261115-233412-7f3a/         start in UTC and four random digits
+//!     journal.jsonl  lock  prompts/  output/
+//! ```
+//!
+//! None of it is in the project: an agent that cleans, resets or deletes the project can't take
+//! the journal with it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use legwork_core::units::RunId;
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::{Digest as _, Sha256};
+
+use super::error::FileError;
+use super::private::{create_folder, create_folders};
+use crate::hex::hex;
+
+/// How often another name is tried for a new run: with 65,536 names a second, once is enough.
+const TRIES: u32 = 16;
+
+/// The most characters of a project's name that its folder keeps.
+const LONGEST_NAME: usize = 64;
+
+/// The folder of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    id: RunId,
+    path: PathBuf,
+}
+
+/// A folder for state can't be found or made.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// A variable names a folder in a way that depends on where legwork is started.
+    #[error("`{variable}` has to be an absolute path, and is `{}`", value.display())]
+    NotAbsolute {
+        /// Which variable.
+        variable: &'static str,
+        /// What it says.
+        value: PathBuf,
+    },
+    /// There is nowhere to keep state.
+    #[error("none of `LEGWORK_STATE_DIR`, `XDG_STATE_HOME` and `HOME` is set")]
+    NoHome,
+    /// The system says no.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is no such run.
+    #[error("there is no run `{id}` in `{}`", folder.display())]
+    NoRun {
+        /// Its id.
+        id: RunId,
+        /// Where it should be.
+        folder: PathBuf,
+    },
+}
+
+/// The folder under which all state is, by the environment.
+pub fn state_root(
+    variable: impl Fn(&'static str) -> Option<OsString>,
+) -> Result<PathBuf, RunDirError> {
+    for (name, below) in
+        [("LEGWORK_STATE_DIR", ""), ("XDG_STATE_HOME", "legwork"), ("HOME", ".local/state/legwork")]
+    {
+        // Set to nothing is the same as not set.
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        let value = PathBuf::from(value);
+        if !value.is_absolute() {
+            return Err(RunDirError::NotAbsolute { variable: name, value });
+        }
+        return Ok(if below.is_empty() { value } else { value.join(below) });
+    }
+    Err(RunDirError::NoHome)
+}
+
+/// The folder for the state of a project, which has to exist; its state need not.
+pub fn project_folder(root: &Path, project: &Path) -> Result<PathBuf, RunDirError> {
+    let canonical = project.canonicalize().map_err(FileError::on("find", project))?;
+    Ok(root.join(project_name(&canonical)))
+}
+
+/// What the state of a project is called: readable by its first part, unique by its second.
+fn project_name(canonical: &Path) -> String {
+    let name = canonical.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
+    };
+    let name: String = name.chars().map(plain).take(LONGEST_NAME).collect();
+    // A folder that `ls` hides, or that looks like an option, helps nobody.
+    let name = match name.trim_start_matches(['.', '-']) {
+        "" => "project",
+        name => name,
+    };
+    let hash = Sha256::digest(canonical.as_os_str().as_bytes());
+    format!("{name}-{}", hex(&hash[..4]))
+}
+
+impl RunDir {
+    /// Makes the folder of a new run.
+    pub fn create(project_folder: &Path, now: Timestamp) -> Result<Self, RunDirError> {
+        Self::create_with(project_folder, now, random)
+    }
+
+    fn create_with(
+        project_folder: &Path,
+        now: Timestamp,
+        mut chance: impl FnMut() -> io::Result<[u8; 2]>,
+    ) -> Result<Self, RunDirError> {
+        let runs = project_folder.join(RUNS);
+        create_folders(&runs)?;
+        let start = now.strftime("%Y%m%d-%H%M%S");
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let digits = chance().map_err(FileError::on("name a run in", &runs))?;
+            let id = RunId(format!("{start}-{}", hex(&digits)));
+            let path = runs.join(&id.0);
+            match create_folder(&path) {
+                Ok(()) => {
+                    let run = Self { id, path };
+                    create_folder(&run.prompts())?;
+                    create_folder(&run.output())?;
+                    return Ok(run);
+                }
+                Err(error)
+                    if error.source.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The folder of a run that is there.
+    pub fn open(project_folder: &Path, id: &RunId) -> Result<Self, RunDirError> {
+        let folder = project_folder.join(RUNS);
+        let path = folder.join(&id.0);
+        // An id comes from a command line: it must not lead anywhere else.
+        if is_run_id(&id.0) && path.is_dir() {
+            Ok(Self { id: id.clone(), path })
+        } else {
+            Err(RunDirError::NoRun { id: id.clone(), folder })
+        }
+    }
+
+    /// All runs of a project, the oldest first.
+    pub fn list(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
+        let runs = project_folder.join(RUNS);
+        let entries = match fs::read_dir(&runs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(FileError::on("list", &runs)(error).into()),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(FileError::on("list", &runs))?;
+            let name = entry.file_name();
+            ids.extend(
+                name.to_str().filter(|name| is_run_id(name)).map(|name| RunId(name.to_owned())),
+            );
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// The run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.jsonl")
+    }
+
+    /// Held by the process that runs it.
+    pub fn lock(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// What the agent was told.
+    pub fn prompts(&self) -> PathBuf {
+        self.path.join("prompts")
+    }
+
+    /// What the agent printed.
+    pub fn output(&self) -> PathBuf {
+        self.path.join("output")
+    }
+}
+
+const RUNS: &str = "runs";
+
+/// `YYYYMMDD-HHMMSS-xxxx`.
+fn is_run_id(name: &str) -> bool {
+    let digits =
+        |part: &str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+    let hex_digits = |part: &str| {
+        part.len() == 4 && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    match name.split('-').collect::<Vec<_>>()[..] {
+        [date, time, chance] => digits(date, 8) && digits(time, 6) && hex_digits(chance),
+        _ => false,
+    }
+}
+
+fn random() -> io::Result<[u8; 2]> {
+    let mut bytes = [0; 2];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn root(variables: &[(&str, &str)]) -> Result<PathBuf, RunDirError> {
+        state_root(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_nearest_variable_says_where_state_is() {
+        let home = ("HOME", "/h");
+        let xdg = ("XDG_STATE_HOME", "/x");
+        let ours = ("LEGWORK_STATE_DIR", "/s");
+        assert_eq!(root(&[home]).unwrap(), Path::new("/h/.local/state/legwork"));
+        assert_eq!(root(&[home, xdg]).unwrap(), Path::new("/x/legwork"));
+        assert_eq!(root(&[home, xdg, ours]).unwrap(), Path::new("/s"));
+        assert_eq!(root(&[home, ("LEGWORK_STATE_DIR", "")]).unwrap(), root(&[home]).unwrap());
+        assert!(matches!(root(&[]), Err(RunDirError::NoHome)));
+    }
+
+    #[test]
+    fn a_relative_folder_for_state_is_refused_by_the_name_of_its_variable() {
+        for name in ["LEGWORK_STATE_DIR", "XDG_STATE_HOME", "HOME"] {
+            let error = root(&[(name, "here"), ("HOME", "/h")]).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("`{name}` has to be an absolute path, and is `here`")
+            );
+        }
+    }
+
+    #[test]
+    fn a_project_is_named_readably_and_told_apart_by_its_path() {
+        assert_eq!(project_name(Path::new("/srv/shop")), "shop-e7c7ea0b");
+        assert_ne!(project_name(Path::new("/a/shop")), project_name(Path::new("/b/shop")));
+        for (path, name) in [
+            ("/a/my shop\n", "my-shop--"),
+            ("/a/.dot", "dot-"),
+            ("/a/ä", "project-"),
+            ("/", "project-"),
+        ] {
+            assert!(project_name(Path::new(path)).starts_with(name), "{path}");
+        }
+        assert_eq!(project_name(Path::new(&format!("/{}", "x".repeat(255)))).len(), 64 + 9);
+    }
+
+    #[test]
+    fn a_new_run_has_its_folders_for_its_owner_only() {
+        let state = tempfile::tempdir().unwrap();
+        let project = state.path().join("legwork/shop-e7c7ea0b");
+        let run = RunDir::create(&project, at("2026-11-15T23:34:12.9+01:00")).unwrap();
+        assert!(run.id().0.starts_with("20261115-223412-"), "{}", run.id());
+        assert!(is_run_id(&run.id().0), "{}", run.id());
+        for folder in [
+            state.path().join("legwork"),
+            project,
+            run.path().to_owned(),
+            run.prompts(),
+            run.output(),
+        ] {
+            let mode = fs::metadata(&folder).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_taken_twice() {
+        let state = tempfile::tempdir().unwrap();
+        let now = at("2026-11-15T23:34:12Z");
+        let mut chances = [[0, 1], [0, 1], [0, 1], [0xAB, 0xCD]].into_iter();
+        let mut create = || RunDir::create_with(state.path(), now, || Ok(chances.next().unwrap()));
+        assert_eq!(create().unwrap().id().0, "20261115-233412-0001");
+        assert_eq!(create().unwrap().id().0, "20261115-233412-abcd");
+
+        let error = RunDir::create_with(state.path(), now, || Ok([0, 1])).unwrap_err();
+        assert!(error.to_string().contains("20261115-233412-0001"), "{error}");
+    }
+
+    #[test]
+    fn runs_are_listed_by_start_and_other_things_are_not_runs() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(RunDir::list(&state.path().join("none")).unwrap(), []);
+        let second = RunDir::create(state.path(), at("2026-11-15T23:34:12Z")).unwrap();
+        let first = RunDir::create(state.path(), at("2026-11-15T09:00:00Z")).unwrap();
+        fs::create_dir(state.path().join("runs/old")).unwrap();
+        let ids = RunDir::list(state.path()).unwrap();
+        assert_eq!(ids, [first.id().clone(), second.id().clone()]);
+        assert_eq!(RunDir::open(state.path(), &ids[1]).unwrap(), second);
+    }
+
+    #[test]
+    fn an_id_leads_nowhere_but_to_a_run() {
+        let state = tempfile::tempdir().unwrap();
+        RunDir::create(state.path(), at("2026-11-15T23:34:12Z")).unwrap();
+        for id in ["", ".", "..", "../runs", "20261115-233412-zzzz", "20200101-000000-0000"] {
+            let error = RunDir::open(state.path(), &RunId(id.to_owned())).unwrap_err();
+            assert!(matches!(error, RunDirError::NoRun { .. }), "{id}");
+        }
+    }
+}

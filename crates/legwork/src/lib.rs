@@ -1,0 +1,17 @@
+//! legwork runs a coding agent unattended until the work is really done.
+
+pub mod agent;
+pub mod checks;
+pub mod cli;
+pub mod clock;
+pub mod error;
+pub mod hands;
+mod hex;
+pub mod journal;
+pub mod process;
+pub mod publish;
+pub mod rehearsal;
+pub mod report;
+pub mod signals;
+pub mod supervisor;
+pub mod workspace;

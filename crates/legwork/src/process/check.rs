@@ -1,0 +1,154 @@
+//! A command that is run to its end for its exit code and its last words.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::child::{Child, Exit, Launch, spawn};
+use super::tail::Tail;
+
+/// How much of a command's output is kept, from its end.
+pub const OUTPUT_MAX: usize = 64 << 10;
+/// How long pipes that somebody holds open are read after the end.
+const DRAIN: Duration = Duration::from_secs(2);
+/// One read from a pipe; the kernel gives no more at once.
+const CHUNK: usize = 64 << 10;
+
+/// How a command went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub ended: Ended,
+    /// The end of what it printed, standard output and error in one.
+    pub output: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    Exited(Exit),
+    /// It took longer than it was given.
+    TimedOut,
+    /// It was stopped through its handle.
+    Stopped,
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Stops commands that are running, from elsewhere. A command that has not begun yet when the
+/// word comes is stopped as soon as it begins.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    asked: Arc<Notify>,
+}
+
+impl Stop {
+    /// Stops the command that is running, or the next one.
+    pub fn stop(&self) {
+        self.asked.notify_one();
+    }
+}
+
+/// A command line as a shell would run it, with both outputs in the order they were written.
+pub fn shell(command: &str, environment: Vec<(OsString, OsString)>, directory: &Path) -> Launch {
+    Launch {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), format!("exec 2>&1; {command}").into()],
+        environment,
+        directory: directory.to_owned(),
+    }
+}
+
+/// Runs a command until it ends, its time is up, or it is stopped; nothing of its group is left.
+pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &Stop) -> Finished {
+    let begin = Instant::now();
+    let (ended, output) = match spawn(launch) {
+        Ok(child) => run(child, limit, keep, stop).await,
+        Err(error) => {
+            let why = format!("can't start `{}`: {error}", launch.program.display());
+            (Ended::NotStarted { why }, String::new())
+        }
+    };
+    Finished { ended, output, duration: begin.elapsed() }
+}
+
+async fn run(mut child: Child, limit: Duration, keep: usize, stop: &Stop) -> (Ended, String) {
+    drop(child.take_stdin());
+    let (stdout, stderr) = (child.take_stdout(), child.take_stderr());
+    let (over, is_over) = oneshot::channel();
+    let watch = async {
+        let cut = tokio::select! {
+            biased;
+            _ = child.exited() => None,
+            () = stop.asked.notified() => Some(Ended::Stopped),
+            () = sleep(limit) => Some(Ended::TimedOut),
+        };
+        if cut.is_some() {
+            // An error here is found again, and told, by the burial below.
+            let _ = child.end().await;
+        }
+        // What a finished command left running has nothing more to say.
+        child.kill();
+        // Nobody listens any more once both pipes are at their end.
+        let _ = over.send(());
+        cut
+    };
+    let mut tail = Tail::new(keep);
+    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, &mut tail, is_over));
+    let exit = child.bury().await;
+    let ended = match (cut, exit) {
+        (Some(cut), _) => cut,
+        (None, Ok(exit)) => Ended::Exited(exit),
+        (None, Err(error)) => Ended::NotStarted { why: format!("lost sight of it: {error}") },
+    };
+    (ended, tail.into_text())
+}
+
+/// Reads both pipes to their end, or until some time after the command is over.
+async fn collect(
+    mut stdout: Option<impl AsyncRead + Unpin>,
+    mut stderr: Option<impl AsyncRead + Unpin>,
+    tail: &mut Tail,
+    over: oneshot::Receiver<()>,
+) {
+    let read = async {
+        let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
+        while stdout.is_some() || stderr.is_some() {
+            tokio::select! {
+                n = read_some(&mut stdout, &mut out) => tail.push(&out[..n]),
+                n = read_some(&mut stderr, &mut err) => tail.push(&err[..n]),
+            }
+        }
+    };
+    tokio::pin!(read);
+    tokio::select! {
+        () = &mut read => return,
+        _ = over => {}
+    }
+    // Beyond this, somebody outside the group holds the pipe: what it says is not this command's.
+    let _ = timeout(DRAIN, read).await;
+}
+
+/// Bytes read; a pipe at its end is let go and never comes up again.
+async fn read_some(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+    let Some(open) = pipe else {
+        return std::future::pending().await;
+    };
+    // An error on a pipe is its end: there is nothing more to be had from it.
+    let n = open.read(buffer).await.unwrap_or(0);
+    if n == 0 {
+        *pipe = None;
+    }
+    n
+}

@@ -1,0 +1,71 @@
+//! The end of a text that may be endless.
+
+/// Keeps the last bytes of what is pushed into it, and counts all of them.
+#[derive(Debug)]
+pub struct Tail {
+    bytes: Vec<u8>,
+    max: usize,
+    total: u64,
+}
+
+impl Tail {
+    /// Keeps at most `max` bytes.
+    pub fn new(max: usize) -> Self {
+        Self { bytes: Vec::new(), max, total: 0 }
+    }
+
+    /// More text.
+    pub fn push(&mut self, more: &[u8]) {
+        self.total += more.len() as u64;
+        self.bytes.extend_from_slice(&more[more.len().saturating_sub(self.max)..]);
+        // Twice the size before anything is moved, so that each byte is moved once at most.
+        if self.bytes.len() > self.max * 2 {
+            self.shorten();
+        }
+    }
+
+    /// Everything that was ever pushed, in bytes.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What is kept, with a mark where something was left out.
+    pub fn into_text(mut self) -> String {
+        self.shorten();
+        let kept = String::from_utf8_lossy(&self.bytes);
+        match self.total - self.bytes.len() as u64 {
+            0 => kept.into_owned(),
+            left_out => format!("[... {left_out} bytes left out ...]\n{kept}"),
+        }
+    }
+
+    fn shorten(&mut self) {
+        let over = self.bytes.len().saturating_sub(self.max);
+        self.bytes.drain(..over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_is_kept_whole() {
+        let mut tail = Tail::new(8);
+        tail.push(b"abc");
+        tail.push(b"def");
+        assert_eq!((tail.total(), tail.into_text().as_str()), (6, "abcdef"));
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_kept_however_it_comes() {
+        for size in [1, 3, 7, 100] {
+            let mut tail = Tail::new(4);
+            for chunk in b"0123456789".chunks(size) {
+                tail.push(chunk);
+            }
+            assert_eq!(tail.total(), 10);
+            assert_eq!(tail.into_text(), "[... 6 bytes left out ...]\n6789", "chunks of {size}");
+        }
+    }
+}

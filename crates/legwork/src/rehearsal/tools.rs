@@ -1,0 +1,123 @@
+//! The tools of the stand-in. They really do what they say, and only inside the project: on the
+//! way to a file every folder is opened without following links.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
+
+use crate::process::blocking;
+
+/// The real program shows its model no more than this of a command's output.
+const OUTPUT_MAX: usize = 30_000;
+/// Larger files are refused, as by the real program.
+const READ_MAX: u64 = 256 << 10;
+
+/// What a tool call came to: a text for the model, or an error for it.
+pub(super) type Outcome = Result<String, String>;
+
+pub(super) fn write(path: &Path, text: &str) -> Outcome {
+    let shown = path.display();
+    replace(path, text).map_err(|error| format!("can't write {shown}: {error}"))?;
+    Ok(format!("The file {shown} has been updated successfully."))
+}
+
+pub(super) fn edit(path: &Path, old: &str, new: &str) -> Outcome {
+    let shown = path.display();
+    let text = content(path).map_err(|error| format!("can't read {shown}: {error}"))?;
+    match text.matches(old).count() {
+        0 => Err(tool_error(&format!("String to replace not found in file.\nString: {old}"))),
+        1 => write(path, &text.replacen(old, new, 1)),
+        many => Err(tool_error(&format!(
+            "Found {many} matches of the string to replace, but replace_all is false."
+        ))),
+    }
+}
+
+pub(super) fn read(path: &Path) -> Outcome {
+    let text = match content(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err("File does not exist.".to_owned());
+        }
+        Err(error) => return Err(format!("can't read {}: {error}", path.display())),
+    };
+    let numbered = text.lines().enumerate().map(|(index, line)| format!("{}\t{line}", index + 1));
+    Ok(numbered.collect::<Vec<_>>().join("\n"))
+}
+
+pub(super) fn run(command: &str) -> Outcome {
+    let (exit, output) = blocking::shell(command, OUTPUT_MAX)
+        .map_err(|error| format!("can't run the command: {error}"))?;
+    let output = output.trim_end();
+    match (exit.code(), exit.signal()) {
+        (Some(0), _) => Ok(output.to_owned()),
+        (Some(code), _) => Err(format!("Exit code {code}\n{output}")),
+        (None, signal) => Err(format!("Exit code {}\n{output}", 128 + signal.unwrap_or(0))),
+    }
+}
+
+fn tool_error(text: &str) -> String {
+    format!("<tool_use_error>{text}</tool_use_error>")
+}
+
+fn content(path: &Path) -> io::Result<String> {
+    let file = open(path, OFlags::RDONLY, Missing::IsAnError)?;
+    let mut text = String::new();
+    let read = file.take(READ_MAX + 1).read_to_string(&mut text)?;
+    if read as u64 > READ_MAX {
+        return Err(io::Error::other("the file is too large"));
+    }
+    Ok(text)
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    open(path, flags, Missing::IsMade)?.write_all(text.as_bytes())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    IsMade,
+    IsAnError,
+}
+
+/// Walks to a file folder by folder. A link anywhere is an error, wherever it leads.
+fn open(path: &Path, flags: OFlags, folders: Missing) -> io::Result<File> {
+    let steady = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | steady;
+    let mut names: Vec<_> = path
+        .components()
+        .map(|part| match part {
+            Component::Normal(name) => Ok(name),
+            _ => Err(io::Error::other("the path leads out of the project")),
+        })
+        .collect::<Result<_, _>>()?;
+    let Some(file) = names.pop() else {
+        return Err(io::Error::other("the path is empty"));
+    };
+    let mut folder: OwnedFd = openat(CWD, ".", directory, Mode::empty())?;
+    for name in names {
+        if folders == Missing::IsMade {
+            match mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        folder = openat(&folder, name, directory, Mode::empty()).map_err(no_links)?;
+    }
+    let mode = Mode::from_raw_mode(0o644);
+    // A named pipe would be waited for without an end.
+    let file = openat(&folder, file, flags | steady | OFlags::NONBLOCK, mode).map_err(no_links)?;
+    Ok(File::from(file))
+}
+
+fn no_links(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP | Errno::NOTDIR => io::Error::other("a link or no folder is in the way"),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,308 @@
+//! An event in a line or two, for people.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use legwork_core::agent::report::WatchSignal;
+use legwork_core::event::{
+    Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
+    IterationResult, Movement, Origin, Purpose, RunStarted, StopWhen, VerdictKind, WaitEnd,
+    WaitKind,
+};
+use legwork_core::input::{CheckResult, TaskProgress};
+use legwork_core::journal::Line;
+use legwork_core::outcome::{Proof, Tone, count};
+use legwork_core::settings::Limits;
+use legwork_core::units::{Iteration, RunId, Usd, human};
+use legwork_core::view::{GateView, RunView};
+
+use super::page::Page;
+
+/// How many of the last lines of a failed check are shown.
+const CHECK_LINES: usize = 10;
+
+/// Puts an event on the page, if people want to know of it. The view has it already.
+pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
+    let now = line.record.at;
+    match &line.record.event {
+        Event::RunStarted(started) => run_started(page, &line.run, started),
+        Event::RunContinued { why } => page.line(continuation(*why)),
+        Event::IterationStarted { iteration, kind, .. } => {
+            iteration_started(page, *iteration, *kind);
+        }
+        Event::IterationSkipped { iteration } => {
+            page.line(&format!("iteration {iteration}: skipped by a hook"));
+        }
+        Event::IterationFinished(finished) => iteration_finished(page, finished),
+        Event::RetryScheduled { at_time, why } => {
+            let delay = human(between(now, *at_time));
+            page.detail(&format!("{why}: trying again in {delay}"));
+        }
+        Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
+            let until = page.style().clock(*retry_at, now);
+            wait_started(page, *limit, &until, *wait);
+        }
+        Event::LimitWaitEnded { why, waited } => wait_ended(page, *why, *waited),
+        Event::StatusChanged { progress, summary, complete } => {
+            page.detail(&status(*progress, summary, *complete));
+        }
+        Event::BlockerReported { blocker } => {
+            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
+        }
+        Event::WatchdogNoticed { notice, .. } => {
+            page.detail(&format!("{}: {}", noticed(notice.signal), notice.text));
+        }
+        Event::NudgeSent { answers, text, .. } => page.detail(&match answers {
+            Some(_) => format!("answered: {text}"),
+            None => format!("told the agent: {text}"),
+        }),
+        Event::PermissionDenied { tool, .. } => {
+            page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
+        }
+        Event::ChecksStarted { commands } => checks_started(page, commands),
+        Event::ChecksFinished { results, .. } => checks_finished(page, results),
+        Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
+        Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
+        Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
+        Event::CouncilDecided { decision } => page.detail(&format!("decided: {decision}")),
+        Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
+        Event::LimitChanged { limits: now } => page.line(&format!("Limits: {}", limits(now))),
+        Event::StopRequested { when, by } => stop_requested(page, *when, *by),
+        Event::StopCancelled => page.line("Not stopping: the request was taken back"),
+        Event::RunPaused => {
+            let run = &line.run;
+            page.line(&format!("Paused: nothing new starts until `legwork resume {run}`"));
+        }
+        Event::RunResumed => page.line("Going on"),
+        Event::HookFailed { hook, why } => {
+            page.sign(Tone::Mixed, &format!("the hook `{hook}` failed: {why}"));
+        }
+        Event::Warning { text } => page.sign(Tone::Mixed, text),
+        // Told by what follows from them, or by the summary.
+        Event::AttemptStarted { .. }
+        | Event::AgentReady { .. }
+        | Event::AttemptCut { .. }
+        | Event::AttemptFinished { .. }
+        | Event::QuotaReported { .. }
+        | Event::GateStarted { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallFinished { .. }
+        | Event::CheckpointMade { .. }
+        | Event::RunFinished { .. } => {}
+    }
+}
+
+fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
+    let settings = &started.settings;
+    let what = settings.task.as_deref().or_else(|| settings.goal.trim().lines().next());
+    let what = what.unwrap_or("no goal");
+    page.line(&format!("Run {run}: {what} ({})", settings.mode));
+    page.aside(&limits(&settings.limits));
+}
+
+fn limits(limits: &Limits) -> String {
+    let parts: Vec<_> = [
+        limits.max_iterations.map(|most| count(most, "iteration")),
+        limits.max_cost.map(|most| most.to_string()),
+        limits.max_duration.map(|most| format!("{} of work", human(most))),
+        limits.max_tokens.map(|most| format!("{most} tokens")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() {
+        return "no limits".to_owned();
+    }
+    format!("at most {}", parts.join(", "))
+}
+
+fn continuation(why: Continuation) -> &'static str {
+    match why {
+        Continuation::AfterCrash => "Going on where an earlier process left off",
+        Continuation::AfterEnd => "Going on after the end",
+    }
+}
+
+fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationKind) {
+    page.line(&match kind {
+        IterationKind::Work => format!("Running iteration {iteration}..."),
+        IterationKind::WrapUp => format!("Running iteration {iteration}, the wrap-up..."),
+    });
+}
+
+fn iteration_finished(page: &mut Page<'_>, finished: &IterationFinished) {
+    let number = finished.iteration;
+    match &finished.result {
+        IterationResult::Failed { why, .. } => {
+            page.sign(Tone::Bad, &format!("Iteration {number} failed: {why}"));
+        }
+        IterationResult::Interrupted => {
+            page.line(&format!("iteration {number}: interrupted, {}", figures(finished)));
+        }
+        IterationResult::Done => {
+            page.line(&format!("iteration {number}: {}", figures(finished)));
+        }
+    }
+}
+
+/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`, without what is nought.
+fn figures(finished: &IterationFinished) -> String {
+    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
+    let mut parts = Vec::new();
+    if *files_changed == 0 && *commits == 0 {
+        match finished.progress {
+            Movement::Excused => parts.push("no changes, but worked, it says".to_owned()),
+            // Work that is neither in files nor in commits: boxes ticked.
+            Movement::Work => {}
+            Movement::Idle | Movement::Uncounted => parts.push("no changes".to_owned()),
+        }
+    }
+    if *files_changed > 0 {
+        parts.push(count(*files_changed, "file"));
+    }
+    if *commits > 0 {
+        parts.push(count(*commits, "commit"));
+    }
+    if *cost > Usd::ZERO {
+        parts.push(cost.to_string());
+    }
+    parts.push(human(*duration));
+    let boxes = finished.boxes.map(|boxes| TaskProgress {
+        completed: boxes.done,
+        total: boxes.done.saturating_add(boxes.open),
+    });
+    let items = finished.task.or(boxes).filter(|items| items.total > 0);
+    let items = items.map(|items| format!(" · {}", remaining(items))).unwrap_or_default();
+    format!("{}{items}", parts.join(", "))
+}
+
+fn remaining(items: TaskProgress) -> String {
+    let TaskProgress { completed, total } = items;
+    match total.saturating_sub(completed) {
+        0 => format!("{completed}/{total}"),
+        left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
+    }
+}
+
+fn status(progress: Option<TaskProgress>, summary: &str, complete: bool) -> String {
+    let progress = progress.map(|items| format!("{}/{}", items.completed, items.total));
+    let summary = (!summary.trim().is_empty()).then(|| summary.to_owned());
+    let complete = complete.then(|| "complete".to_owned());
+    let parts: Vec<_> = [progress, complete, summary].into_iter().flatten().collect();
+    format!("status: {}", parts.join(", "))
+}
+
+fn wait_started(page: &mut Page<'_>, limit: WaitKind, until: &str, wait: Duration) {
+    let limit = match limit {
+        WaitKind::Usage => "usage limit",
+        WaitKind::Rate => "rate limit",
+        WaitKind::Quota => "your share of the quota is used up",
+    };
+    let wait = human(wait);
+    page.sign(Tone::Mixed, &format!("{limit}: waiting until {until} ({wait})"));
+}
+
+fn wait_ended(page: &mut Page<'_>, why: WaitEnd, waited: Duration) {
+    let waited = human(waited);
+    page.detail(&match why {
+        WaitEnd::Elapsed => format!("going on after a wait of {waited}"),
+        WaitEnd::RetryNow => format!("trying now, after {waited}, as asked"),
+        WaitEnd::Stopped => format!("no longer waiting, after {waited}"),
+    });
+}
+
+fn checks_started(page: &mut Page<'_>, commands: &[String]) {
+    let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+    let commands = commands.join(", ");
+    page.detail(&format!("claimed complete: running the checks ({commands})"));
+}
+
+fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
+    // A failure is told when the gate comes to its result.
+    if results.iter().all(|result| result.verdict.is_pass()) {
+        let took: Duration = results.iter().map(|result| result.duration).sum();
+        page.detail(&format!("the checks passed ({})", human(took)));
+    }
+}
+
+fn call_started(page: &mut Page<'_>, view: &RunView, purpose: Purpose) {
+    let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
+    page.detail(match purpose {
+        Purpose::Verify if checked => "asking a model whether it is complete",
+        Purpose::Verify => "claimed complete: asking a model",
+        Purpose::Review => "reviewing",
+        Purpose::Advise => "asking for advice",
+        Purpose::Council => "asking for a decision between principles",
+    });
+}
+
+fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
+    match verdict {
+        VerdictKind::Yes => page.detail(&format!("a model's verdict: complete ({reason})")),
+        // Told when the gate comes to its result.
+        VerdictKind::No | VerdictKind::Inconclusive => {}
+    }
+}
+
+fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResult) {
+    match result {
+        GateResult::Passed { proof: Proof::Verified } => page.sign(Tone::Good, "verified"),
+        GateResult::Passed { proof: Proof::NotVerified } => {
+            page.sign(Tone::Mixed, "claimed complete: there is nothing to verify with");
+        }
+        GateResult::Rejected { why, .. } => {
+            page.sign(Tone::Mixed, &format!("rejected: {}", why.trim_end_matches('.')));
+            let Some(gate) = gate else { return };
+            if let Some(failed) = gate.failed_check() {
+                page.tail(&failed.output, CHECK_LINES);
+            }
+            for missing in &gate.missing {
+                page.detail(&format!("missing: {missing}"));
+            }
+        }
+        GateResult::Inconclusive { why } => {
+            page.sign(Tone::Mixed, &format!("not verified: {why}"));
+        }
+        GateResult::Unaffordable => {
+            page.sign(Tone::Mixed, "not verified: there is no money left to ask a model");
+        }
+    }
+}
+
+fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
+    match source {
+        FeedbackSource::Human => page.detail(&format!("for the next iteration: {text}")),
+        // From ourselves, and told where it comes from.
+        FeedbackSource::Checks
+        | FeedbackSource::Verifier
+        | FeedbackSource::Watchdog
+        | FeedbackSource::Council
+        | FeedbackSource::Ladder => {}
+    }
+}
+
+fn noticed(signal: WatchSignal) -> &'static str {
+    match signal {
+        WatchSignal::GivingUp => "the agent gives up",
+        WatchSignal::Asking => "the agent asks",
+        WatchSignal::Repetition => "the agent repeats itself",
+        WatchSignal::ToolErrors => "tool errors in a row",
+        WatchSignal::Compaction => "the context runs full again and again",
+    }
+}
+
+fn stop_requested(page: &mut Page<'_>, when: StopWhen, by: Origin) {
+    let by = match by {
+        Origin::Signal => "by a signal",
+        Origin::Operator => "by `legwork stop`",
+        Origin::StopFile => "by the stop file",
+    };
+    page.line(&match when {
+        StopWhen::AfterIteration => format!("Stopping after this iteration, asked {by}"),
+        StopWhen::Now => format!("Stopping now, asked {by}"),
+    });
+}
+
+fn between(earlier: Timestamp, later: Timestamp) -> Duration {
+    Duration::try_from(later.duration_since(earlier)).unwrap_or_default()
+}

@@ -1,0 +1,104 @@
+//! What happened, and what the agent says and does.
+
+use std::io::{self, Write};
+
+use legwork_core::event::{Event, FeedbackSource, Figure};
+use legwork_core::journal::Line;
+use legwork_core::outcome::{Tone, count};
+use legwork_core::settings::EvidenceKind;
+use legwork_core::units::human;
+
+use super::page::Page;
+use super::progress::Progress;
+use super::style::Style;
+use super::{Reporter, Shown};
+
+/// Everything that [`Progress`] writes, the agent's words, and its tool calls.
+#[derive(Debug)]
+pub(super) struct Verbose {
+    progress: Progress,
+}
+
+impl Verbose {
+    pub(super) fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
+        Self { progress: Progress::new(style, out) }
+    }
+}
+
+impl Reporter for Verbose {
+    fn past(&mut self, line: &Line) {
+        self.progress.past(line);
+    }
+
+    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
+        self.progress.event(line, raw)?;
+        self.progress.write(|page, _| more(page, &line.record.event))
+    }
+
+    fn message(&mut self, shown: &Shown) -> io::Result<()> {
+        self.progress.write(|page, _| match shown {
+            Shown::Text { text } => page.block(text),
+            Shown::ToolCall { name, detail } if detail.is_empty() => page.aside(name),
+            Shown::ToolCall { name, detail } => page.aside(&format!("{name}: {detail}")),
+            Shown::ToolError { name, text } => {
+                let name = name.as_deref().unwrap_or("the tool");
+                page.sign(Tone::Bad, &format!("{name} failed:"));
+                page.block(text);
+            }
+        })
+    }
+
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        self.progress.note(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.progress.flush()
+    }
+
+    fn wants_messages(&self) -> bool {
+        true
+    }
+}
+
+/// What only those want to know who want to know everything.
+fn more(page: &mut Page<'_>, event: &Event) {
+    if let Event::AgentReady { ready, .. } = event {
+        page.aside(&format!("{}, version {}", ready.model, ready.version));
+    }
+    if let Event::AttemptFinished { attempt, cost, figure, duration, report } = event {
+        let about = match figure {
+            Figure::Reported => "",
+            Figure::Estimated => "about ",
+        };
+        let outcome = report.outcome.sentence();
+        let turns = count(report.turns, "turn");
+        let took = human(*duration);
+        page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {about}{cost}, {took}"));
+    }
+    if let Event::GateStarted { claim, .. } = event {
+        let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
+        page.aside(&format!("claimed by {}", claim.join(", ")));
+    }
+    if let Event::FeedbackAdded { source, text } = event
+        && *source != FeedbackSource::Human
+    {
+        page.aside(&format!("for the next iteration: {text}"));
+    }
+    if let Event::CheckpointMade { reference, .. } = event {
+        page.aside(&format!("checkpoint `{reference}`"));
+    }
+}
+
+fn evidence(kind: EvidenceKind) -> &'static str {
+    match kind {
+        EvidenceKind::Status => "the status file",
+        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Plan => "the plan",
+        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Promise => "the promise marker",
+        EvidenceKind::Signal => "the completion signal",
+        EvidenceKind::EndPhrase => "the end phrase",
+        EvidenceKind::LastWords => "its last words",
+    }
+}

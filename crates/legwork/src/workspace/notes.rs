@@ -1,0 +1,69 @@
+//! The file in which iterations hand over to each other.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Files up to this size are read whole; of larger ones, the ends.
+const WHOLE: u64 = 1 << 20;
+/// How much of each end.
+const END: u64 = 64 << 10;
+
+/// The notes can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum NotesError {
+    /// The system says no.
+    #[error("can't read the notes file `{}`", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is a link to somewhere else.
+    #[error("the notes file `{}` leads out of the project, to `{}`", path.display(), target.display())]
+    Elsewhere {
+        /// Which.
+        path: PathBuf,
+        /// Where to.
+        target: PathBuf,
+    },
+}
+
+/// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.
+pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<String>, NotesError> {
+    let path = project.join(notes);
+    let fail = |source| NotesError::File { path: path.clone(), source };
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    if !target.starts_with(project.canonicalize().map_err(fail)?) {
+        return Err(NotesError::Elsewhere { path, target });
+    }
+    let mut file = File::open(&target).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    if !metadata.is_file() {
+        return Err(fail(io::Error::other("it is not a plain file")));
+    }
+    read_ends(&mut file, metadata.len()).map(Some).map_err(fail)
+}
+
+fn read_ends(file: &mut File, size: u64) -> io::Result<String> {
+    let mut head = Vec::new();
+    if size <= WHOLE {
+        file.take(WHOLE + 1).read_to_end(&mut head)?;
+        return Ok(String::from_utf8_lossy(&head).into_owned());
+    }
+    file.by_ref().take(END).read_to_end(&mut head)?;
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(size - END))?;
+    file.take(END).read_to_end(&mut tail)?;
+    Ok(format!(
+        "{}\n\n[{} bytes left out]\n\n{}",
+        String::from_utf8_lossy(&head),
+        size - 2 * END,
+        String::from_utf8_lossy(&tail)
+    ))
+}

@@ -1,0 +1,117 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+fn project() -> (tempfile::TempDir, Workspace) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "one").unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    fs::write(folder.path().join("sub/b.txt"), "two").unwrap();
+    let workspace = Workspace::new(folder.path(), vec![PathBuf::from("NOTES.md")]);
+    (folder, workspace)
+}
+
+#[test]
+fn an_untouched_project_keeps_its_fingerprint() {
+    let (_folder, mut workspace) = project();
+    assert_eq!(workspace.snapshot().fingerprint(), workspace.snapshot().fingerprint());
+}
+
+#[test]
+fn content_names_modes_and_links_count() {
+    let (folder, mut workspace) = project();
+    let mut seen = vec![workspace.snapshot().fingerprint()];
+    let file = folder.path().join("a.txt");
+    let steps: [&dyn Fn(); 5] = [
+        &|| fs::write(&file, "two").unwrap(),
+        &|| fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap(),
+        &|| fs::rename(&file, folder.path().join("c.txt")).unwrap(),
+        &|| symlink("c.txt", folder.path().join("link")).unwrap(),
+        &|| fs::remove_file(folder.path().join("sub/b.txt")).unwrap(),
+    ];
+    for (index, step) in steps.iter().enumerate() {
+        step();
+        let now = workspace.snapshot().fingerprint();
+        assert!(!seen.contains(&now), "step {index} did not change the fingerprint");
+        seen.push(now);
+    }
+}
+
+#[test]
+fn a_change_of_the_same_size_right_after_a_look_is_noticed() {
+    let (folder, mut workspace) = project();
+    let mut seen = Vec::new();
+    for text in ["aaa", "bbb", "ccc", "ddd"] {
+        fs::write(folder.path().join("a.txt"), text).unwrap();
+        let now = workspace.snapshot().fingerprint();
+        assert!(!seen.contains(&now));
+        seen.push(now);
+    }
+}
+
+#[test]
+fn notes_ignored_files_and_our_own_folder_do_not_count() {
+    let (folder, mut workspace) = project();
+    fs::write(folder.path().join(".gitignore"), "*.log\n").unwrap();
+    let before = workspace.snapshot().fingerprint();
+    fs::write(folder.path().join("NOTES.md"), "for later").unwrap();
+    fs::write(folder.path().join("out.log"), "noise").unwrap();
+    fs::create_dir_all(folder.path().join(".legwork/tasks")).unwrap();
+    fs::write(folder.path().join(".legwork/tasks/x"), "ours").unwrap();
+    fs::create_dir(folder.path().join(".git")).unwrap();
+    fs::write(folder.path().join(".git/HEAD"), "ref").unwrap();
+    assert_eq!(workspace.snapshot().fingerprint(), before);
+}
+
+#[test]
+fn changed_files_are_counted() {
+    let (folder, mut workspace) = project();
+    let before = workspace.snapshot();
+    fs::write(folder.path().join("a.txt"), "changed").unwrap();
+    fs::write(folder.path().join("new.txt"), "new").unwrap();
+    fs::remove_file(folder.path().join("sub/b.txt")).unwrap();
+    assert_eq!(workspace.snapshot().changed_since(&before), 3);
+}
+
+#[test]
+fn a_pipe_in_the_project_is_not_read() {
+    let (folder, mut workspace) = project();
+    let before = workspace.snapshot().fingerprint();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    assert_eq!(workspace.snapshot().fingerprint(), before);
+}
+
+#[test]
+fn missing_notes_are_none_and_a_link_out_of_the_project_is_refused() {
+    let (folder, _) = project();
+    assert!(read_notes(folder.path(), Path::new("NOTES.md")).unwrap().is_none());
+    symlink("/etc/passwd", folder.path().join("NOTES.md")).unwrap();
+    let error = read_notes(folder.path(), Path::new("NOTES.md")).unwrap_err().to_string();
+    assert!(error.contains("leads out of the project"), "{error}");
+}
+
+#[test]
+fn a_folder_in_place_of_the_notes_is_an_error_that_names_it() {
+    let (folder, _) = project();
+    let error = read_notes(folder.path(), Path::new("sub")).unwrap_err().to_string();
+    assert!(error.contains("sub"), "{error}");
+}
+
+#[test]
+fn of_endless_notes_only_the_ends_are_read() {
+    let (folder, _) = project();
+    let text = format!("BEGIN{}END", "x".repeat(3 << 20));
+    fs::write(folder.path().join("NOTES.md"), text).unwrap();
+    let notes = read_notes(folder.path(), Path::new("NOTES.md")).unwrap().unwrap();
+    assert!(notes.starts_with("BEGIN") && notes.ends_with("END") && notes.len() < 200_000);
+    assert!(notes.contains("bytes left out"));
+}

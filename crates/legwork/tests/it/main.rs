@@ -1,0 +1,15 @@
+//! One integration binary, one file a feature.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails there and then")]
+
+mod attempt;
+mod cli;
+mod harness;
+mod journal;
+mod lock;
+mod process;
+mod publish;
+mod rehearsal;
+mod report;
+mod stage;
+mod supervisor;

@@ -1,0 +1,136 @@
+//! The commands for working on legwork: `cargo xtask test`, `tidy` and `docs`.
+//!
+//! Each command is a module with one function that takes the root of the repository and says in
+//! one sentence what went wrong, if anything did. This file only finds the command and turns its
+//! answer into an exit code: 0 for success, 1 for a failure, 2 for a command that does not exist.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "xtask talks to the person at the terminal: findings on stdout, the rest on stderr"
+)]
+
+mod docs;
+mod program;
+mod test;
+mod tidy;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test            everything a change must pass: format, lints, docs, tests, tidy, pages
+  tidy            the rules of the source tree that no compiler checks
+  docs            writes the generated pages in docs/reference/
+  docs --check    fails if those pages are not what would be written
+  help            this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+
+    match Command::parse(&words) {
+        Ok(command) => command.run(&root()),
+        Err(usage) => {
+            eprintln!("error: {usage}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Command {
+    Test,
+    Tidy,
+    Docs(docs::Mode),
+    Help,
+}
+
+impl Command {
+    fn parse(words: &[&str]) -> Result<Self, String> {
+        match words {
+            [] | ["help" | "-h" | "--help"] => Ok(Self::Help),
+            ["test"] => Ok(Self::Test),
+            ["tidy"] => Ok(Self::Tidy),
+            ["docs"] => Ok(Self::Docs(docs::Mode::Write)),
+            ["docs", "--check"] => Ok(Self::Docs(docs::Mode::Check)),
+            ["docs", other, ..] => Err(format!("`docs` takes only `--check`, not `{other}`")),
+            [command @ ("test" | "tidy" | "help"), other, ..] => {
+                Err(format!("`{command}` takes no arguments, not `{other}`"))
+            }
+            [other, ..] => Err(format!("there is no command `{other}`")),
+        }
+    }
+
+    fn run(&self, root: &Path) -> ExitCode {
+        let result = match self {
+            Self::Test => test::run(root),
+            Self::Tidy => tidy::run(root),
+            Self::Docs(mode) => docs::run(root, *mode),
+            Self::Help => {
+                print!("{HELP}");
+                Ok(())
+            }
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("error: {failure}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// The folder that holds the workspace, whatever folder the command was called from.
+fn root() -> PathBuf {
+    // Cargo says where the package is; the compiled-in answer is for the binary called by hand.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package.parent().map_or(package.clone(), Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_argument_means_help() {
+        assert_eq!(Command::parse(&[]), Ok(Command::Help));
+        assert_eq!(Command::parse(&["help"]), Ok(Command::Help));
+    }
+
+    #[test]
+    fn docs_writes_unless_it_is_told_to_check() {
+        assert_eq!(Command::parse(&["docs"]), Ok(Command::Docs(docs::Mode::Write)));
+        assert_eq!(Command::parse(&["docs", "--check"]), Ok(Command::Docs(docs::Mode::Check)));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (words, named) in [
+            (&["tset"][..], "`tset`"),
+            (&["docs", "--chekc"], "`--chekc`"),
+            (&["docs", "--check", "more"], "`--check`"),
+            (&["test", "fast"], "`fast`"),
+        ] {
+            let usage = Command::parse(words).unwrap_err();
+            assert!(usage.contains(named), "{usage}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_command() {
+        for command in ["test", "tidy", "docs", "docs --check", "help"] {
+            assert!(HELP.contains(&format!("\n  {command} ")), "{command}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Running other programs and saying plainly how they failed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The cargo that runs us, in the root of the repository.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
+    // `CARGO` is the very program of the toolchain in use; another one on `PATH` may differ.
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root);
+    command
+}
+
+/// Runs to the end, with its output going where ours goes.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    let status =
+        command.status().map_err(|error| format!("can't start `{}`: {error}", shown(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(command))) }
+}
+
+/// Runs to the end and returns what it printed on stdout. It sees no terminal at all.
+pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
+    let Output { status, stdout, stderr } =
+        command.output().map_err(|error| format!("can't start `{}`: {error}", shown(command)))?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&stderr);
+        return Err(format!("`{}` failed: {status}\n{}", shown(command), said.trim_end()));
+    }
+    String::from_utf8(stdout)
+        .map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+}
+
+/// Whether the program starts and ends well; nothing of it is shown.
+pub(crate) fn works(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// The command as one would type it, with the program's name in place of its path.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command_and_what_it_said() {
+        let failure = stdout(Command::new("sh").args(["-c", "echo no such luck >&2; exit 3"]));
+        let failure = failure.unwrap_err();
+        assert!(failure.starts_with("`sh -c "), "{failure}");
+        assert!(failure.contains("exit status: 3"), "{failure}");
+        assert!(failure.ends_with("no such luck"), "{failure}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_failure_and_not_a_panic() {
+        let mut command = Command::new("no-such-program-anywhere");
+        assert!(!works(&mut command));
+        assert!(run(&mut command).unwrap_err().contains("can't start `no-such-program-anywhere`"));
+    }
+}

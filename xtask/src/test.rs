@@ -1,0 +1,89 @@
+//! The test command: every step a change must pass, in order, up to the first that fails.
+//!
+//! The cheap and talkative steps come first, so that a missing space costs a second and not the
+//! whole suite. What the steps print goes straight to the terminal: a run that hangs or is cut
+//! off has then already shown where.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::program::{self, cargo};
+use crate::{docs, tidy, tools};
+
+type Step = (&'static str, fn(&Path) -> Result<(), String>);
+
+const STEPS: [Step; 8] = [
+    ("tools", |_| tools::ensure_tools()),
+    ("format", format),
+    ("clippy", clippy),
+    ("docs", documentation),
+    ("build", build),
+    ("tests", tests),
+    ("tidy", tidy::run),
+    ("pages", |root| docs::run(root, docs::Mode::Check)),
+];
+
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let begin = Instant::now();
+    for (name, step) in STEPS {
+        eprintln!("==> {name}");
+        let begin = Instant::now();
+        let result = step(root);
+        let word = if result.is_ok() { "ok" } else { "failed" };
+        eprintln!("<== {name} {word}, {}", seconds(begin.elapsed()));
+        result?;
+    }
+    eprintln!("all {} steps passed, {}", STEPS.len(), seconds(begin.elapsed()));
+    Ok(())
+}
+
+fn format(root: &Path) -> Result<(), String> {
+    program::run(&mut cargo(root, &["fmt", "--all", "--check"]))
+        .map_err(|failure| format!("{failure}\nhint: run `cargo fmt --all`"))
+}
+
+fn clippy(root: &Path) -> Result<(), String> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    program::run(&mut cargo(root, &arguments))
+}
+
+/// A link in a comment that leads nowhere is as wrong as one in a page, so private items count.
+fn documentation(root: &Path) -> Result<(), String> {
+    let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+    program::run(cargo(root, &arguments).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// On its own, so that a product that does not link is told apart from a test that fails.
+fn build(root: &Path) -> Result<(), String> {
+    program::run(&mut cargo(root, &["build", "--package", "legwork"]))
+}
+
+/// With nextest where it is installed: it ends tests that hang. It leaves out examples in
+/// comments, so those follow; plain `cargo test` runs them by itself.
+fn tests(root: &Path) -> Result<(), String> {
+    if !program::works(&mut cargo(root, &["nextest", "--version"])) {
+        return program::run(&mut cargo(root, &["test", "--workspace"]));
+    }
+    program::run(&mut cargo(root, &["nextest", "run", "--workspace"]))?;
+    program::run(&mut cargo(root, &["test", "--workspace", "--doc"]))
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_there_before_any_step_needs_them_and_pages_come_last() {
+        let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["tools", "format", "clippy", "docs", "build", "tests", "tidy", "pages"]);
+    }
+
+    #[test]
+    fn times_have_one_digit() {
+        assert_eq!(seconds(Duration::from_millis(61_250)), "61.2 s");
+    }
+}

@@ -1,0 +1,126 @@
+//! The rules of the source tree that no compiler checks.
+//!
+//! Every rule is a function from text to findings, so that its tests can show it failing. Only
+//! this file and `tree` touch the disk. All rules run before anything is reported: whoever has to
+//! mend the tree sees the whole list at once.
+
+mod boundaries;
+mod ci;
+mod code_map;
+mod leftovers;
+mod length;
+mod modules;
+mod source;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::program::{self, cargo};
+use tree::File;
+
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let files = tree::read(root)?;
+    let arguments = ["tree", "--package", "legwork-core", "--edges", "normal", "--prefix", "none"];
+    let core_tree = program::stdout(&mut cargo(root, &arguments));
+
+    let findings = findings(&files, &core_tree, |path| root.join(path).exists());
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        1 => Err("tidy found 1 thing to mend".to_owned()),
+        count => Err(format!("tidy found {count} things to mend")),
+    }
+}
+
+fn findings(
+    files: &[File],
+    core_tree: &Result<String, String>,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
+    let mut all = boundaries::core_dependencies(core_tree);
+    all.extend(boundaries::core_source(files));
+    all.extend(boundaries::what_shows_cannot_steer(files));
+    all.extend(boundaries::spawning_has_one_home(files));
+    all.extend(modules::undeclared(files));
+    all.extend(leftovers::unfinished(files));
+    all.extend(leftovers::machine_paths(files));
+    all.extend(length::too_long(files, &length::ALLOWED));
+    all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), exists));
+    all.extend(ci::check(text_of(files, ".ci/run")));
+    all
+}
+
+fn text_of<'a>(files: &'a [File], path: &str) -> Option<&'a str> {
+    files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+}
+
+/// One thing to mend: where it is, which rule it breaks, and why that matters.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    path: String,
+    line: usize,
+    rule: String,
+    why: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, rule: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, rule: rule.into(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, rule, why } = self;
+        write!(f, "{path}:{line}: {rule}: {why}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules' own tests show that each can fail; this one, that each is asked.
+    #[test]
+    fn every_rule_is_asked() {
+        let files = [
+            File::new("crates/legwork-core/src/lib.rs", "use std::fs;"),
+            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;"),
+            File::new("crates/legwork/src/report.rs", "use crate::supervisor::Run;"),
+            File::new("crates/legwork/src/git.rs", "fn f() { Command::new(g); todo!() }"),
+            File::new("crates/legwork/tests/it/forgotten.rs", ""),
+            File::new("xtask/src/main.rs", &"\n".repeat(700)),
+            File::new("README.md", &format!("in /{}/ann/x", "home")),
+        ];
+        let core_tree = Ok("legwork-core v0.1.0\ntokio v1.54.0\n".to_owned());
+        let mut places: Vec<_> = findings(&files, &core_tree, |_| true)
+            .into_iter()
+            .map(|finding| format!("{}:{}", finding.path, finding.line))
+            .collect();
+        places.sort();
+        assert_eq!(
+            places,
+            [
+                ".ci/run:1",
+                "ARCHITECTURE.md:1",
+                "README.md:1",
+                "crates/legwork-core/Cargo.toml:1",
+                "crates/legwork-core/src/lib.rs:1",
+                "crates/legwork/src/git.rs:1",
+                "crates/legwork/src/git.rs:1",
+                "crates/legwork/src/report.rs:1",
+                "crates/legwork/tests/it/forgotten.rs:1",
+                "xtask/src/main.rs:601",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_finding_reads_like_a_compiler_error() {
+        let finding = Finding::new("a/b.rs", 7, "no `x` here", "it would do harm");
+        assert_eq!(finding.to_string(), "a/b.rs:7: no `x` here: it would do harm");
+    }
+}

@@ -1,0 +1,170 @@
+//! Who may know whom: the directions of dependency that the design rests on.
+
+use super::Finding;
+use super::source::mentions;
+use super::tree::File;
+
+const CORE_MANIFEST: &str = "crates/legwork-core/Cargo.toml";
+const SHELL: &str = "crates/legwork/src";
+
+/// Packages that have no place below core, and what each of them would bring along.
+const NOT_IN_CORE: [(&str, &str); 11] = [
+    ("tokio", "a runtime brings timers and tasks; core is called and answers"),
+    ("mio", "it waits for the operating system; core never waits"),
+    ("clap", "the command line is the shell's; core gets settings"),
+    ("rustix", "system calls touch the world; core only decides"),
+    ("libc", "system calls touch the world; core only decides"),
+    ("ignore", "it walks folders; core gets what was found as input"),
+    ("walkdir", "it walks folders; core gets what was found as input"),
+    ("tempfile", "it writes files; core asks for effects instead"),
+    ("reqwest", "it opens connections; core asks for effects instead"),
+    ("hyper", "it opens connections; core asks for effects instead"),
+    ("getrandom", "chance is a seed in the journal, or a replay would differ"),
+];
+
+/// Paths that have no place in core's source; the standard library is not in any tree.
+const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
+    ("std::fs", "core does no I/O; ask for an effect"),
+    ("std::process", "core starts nothing; ask for an effect"),
+    ("std::net", "core does no I/O; ask for an effect"),
+    ("std::env", "the environment is an argument"),
+    ("SystemTime::now", "time is an argument"),
+    ("Instant::now", "time is an argument"),
+    ("Timestamp::now", "time is an argument"),
+    ("Zoned::now", "time is an argument"),
+    ("tokio", "core is called and answers; it has no runtime"),
+];
+
+/// The modules that show or tell. They read events and nothing else.
+const SHOWS: [&str; 6] = ["report", "tui", "web", "hooks", "notify", "publish"];
+const STEERS: [&str; 2] = ["crate::supervisor", "super::supervisor"];
+
+const SPAWNS: [&str; 3] = ["Command::new(", "std::process::Command", "tokio::process"];
+
+/// Looks for the packages in what `cargo tree --prefix none` printed.
+pub(super) fn core_dependencies(core_tree: &Result<String, String>) -> Vec<Finding> {
+    let finding = |rule: String, why: &str| Finding::new(CORE_MANIFEST, 1, rule, why);
+    let tree = match core_tree {
+        Ok(tree) => tree,
+        Err(failure) => return vec![finding("core's dependencies are unknown".into(), failure)],
+    };
+    NOT_IN_CORE
+        .iter()
+        .filter(|(package, _)| tree.lines().any(|line| line.split(' ').next() == Some(package)))
+        .map(|(package, why)| finding(format!("core must not depend on `{package}`"), why))
+        .collect()
+}
+
+pub(super) fn core_source(files: &[File]) -> Vec<Finding> {
+    let needles = NOT_IN_CORE_SOURCE.map(|(needle, _)| needle);
+    let core = files.iter().filter(|file| file.path.starts_with("crates/legwork-core/src/"));
+    forbid(core, &needles, |needle| {
+        let why = NOT_IN_CORE_SOURCE.iter().find(|(name, _)| *name == needle);
+        (format!("core must not mention `{needle}`"), why.map_or("", |(_, why)| why))
+    })
+}
+
+pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
+    let shows = |file: &&File| SHOWS.iter().any(|name| file.belongs_to(SHELL, name));
+    forbid(files.iter().filter(shows), &STEERS, |needle| {
+        let rule = format!("what shows must not mention `{needle}`");
+        (rule, "it reads events and can change nothing")
+    })
+}
+
+pub(super) fn spawning_has_one_home(files: &[File]) -> Vec<Finding> {
+    let elsewhere =
+        |file: &&File| file.path.starts_with(SHELL) && !file.belongs_to(SHELL, "process");
+    forbid(files.iter().filter(elsewhere), &SPAWNS, |needle| {
+        let rule = format!("`{needle}` only in `process/`");
+        (rule, "a child started elsewhere is in no containment and can outlive us")
+    })
+}
+
+fn forbid<'f>(
+    files: impl Iterator<Item = &'f File>,
+    needles: &[&str],
+    explain: impl Fn(&str) -> (String, &'static str),
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files {
+        for (line, needle) in mentions(&file.code, needles) {
+            let (rule, why) = explain(needle);
+            findings.push(Finding::new(&file.path, line, rule, why));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn every_package_on_the_list_is_found_below_core() {
+        for (package, why) in NOT_IN_CORE {
+            let tree = format!("legwork-core v0.1.0\nserde v1.0.0\n{package} v9.9.9 (*)\n");
+            let findings = core_dependencies(&Ok(tree));
+            assert_eq!(findings.len(), 1, "{package}");
+            assert_eq!(findings[0].why, why);
+        }
+    }
+
+    #[test]
+    fn a_package_is_known_by_its_whole_name() {
+        let tree = "legwork-core v0.1.0\ntokio-util v0.7.0\nlibcst v1.0.0\n".to_owned();
+        assert_eq!(core_dependencies(&Ok(tree)), []);
+    }
+
+    #[test]
+    fn a_tree_that_cannot_be_had_is_a_finding() {
+        let findings = core_dependencies(&Err("no such package".to_owned()));
+        assert_eq!(findings[0].why, "no such package");
+    }
+
+    #[test]
+    fn everything_on_the_list_is_found_in_the_source_of_core() {
+        for (needle, why) in NOT_IN_CORE_SOURCE {
+            let text = format!("// about {needle}\nfn f() {{ {needle}::x(); }}\n");
+            let findings = core_source(&[File::new("crates/legwork-core/src/a/b.rs", &text)]);
+            assert_eq!(lines(&findings), [2], "{needle}");
+            assert_eq!(findings[0].why, why);
+        }
+    }
+
+    #[test]
+    fn the_shell_may_touch_the_world() {
+        assert_eq!(core_source(&[File::new("crates/legwork/src/a.rs", "use std::fs;")]), []);
+    }
+
+    #[test]
+    fn what_shows_is_kept_from_the_supervisor() {
+        for name in SHOWS {
+            for path in [format!("{SHELL}/{name}.rs"), format!("{SHELL}/{name}/inner.rs")] {
+                let file = File::new(&path, "\nuse crate::{\n    error::E,\n    supervisor,\n};");
+                assert_eq!(lines(&what_shows_cannot_steer(&[file])), [4], "{path}");
+            }
+        }
+        let file = File::new("crates/legwork/src/tui.rs", "super::supervisor::stop();");
+        assert_eq!(lines(&what_shows_cannot_steer(&[file])), [1]);
+        let file = File::new("crates/legwork/src/cli/run.rs", "use crate::supervisor;");
+        assert_eq!(what_shows_cannot_steer(&[file]), []);
+    }
+
+    #[test]
+    fn a_child_is_started_in_process_and_nowhere_else() {
+        for text in ["Command::new(g)", "use tokio::process;", "use std::process::{Command, X};"] {
+            let at = |path| spawning_has_one_home(&[File::new(path, text)]).len();
+            assert_eq!(at("crates/legwork/src/git/status.rs"), 1, "{text}");
+            assert_eq!(at("crates/legwork/src/process/spawn.rs"), 0, "{text}");
+            assert_eq!(at("crates/legwork/src/process.rs"), 0, "{text}");
+            assert_eq!(at("crates/legwork/tests/it/harness.rs"), 0, "{text}");
+        }
+        let exit = File::new("crates/legwork/src/main.rs", "use std::process::ExitCode;");
+        assert_eq!(spawning_has_one_home(&[exit]), []);
+    }
+}
