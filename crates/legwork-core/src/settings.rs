@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::dialect::Permissions;
 use crate::units::{Usd, millis};
 
 /// Everything the machine needs to know of the user's wishes.
@@ -37,6 +38,8 @@ pub struct Settings {
     pub hooks: Hooks,
     /// Which model works, and how long it may take turns.
     pub model: Model,
+    /// What the agent program may do.
+    pub agent: Agent,
     /// How long to wait between two good iterations.
     #[serde(with = "millis")]
     pub delay: Duration,
@@ -58,6 +61,7 @@ impl Default for Settings {
             deadlines: Deadlines::default(),
             hooks: Hooks::default(),
             model: Model::default(),
+            agent: Agent::default(),
             delay: Duration::from_secs(1),
         }
     }
@@ -399,4 +403,16 @@ pub struct Model {
     pub escalate: Option<String>,
     /// Turns an attempt may take; `None` = the agent's own choice.
     pub max_turns: Option<u32>,
+}
+
+/// What the agent program may do, and what the user adds to its command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    /// What it may do without asking.
+    pub permissions: Permissions,
+    /// Tools it may use without asking.
+    pub allowed_tools: Vec<String>,
+    /// The user's own arguments, after all of ours.
+    pub arguments: Vec<String>,
 }

@@ -2,9 +2,12 @@
 
 mod demo;
 mod reference;
+mod resume;
 mod run;
 mod session;
+mod steer;
 mod values;
+mod which;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -35,6 +38,14 @@ struct Cli {
 enum Command {
     /// Work on a goal until it is done and verified, or a limit is reached
     Run(Box<run::Options>),
+    /// Let a paused run go on, or continue one whose process is gone
+    Resume(Box<resume::Options>),
+    /// Stop a run after its iteration, or now
+    Stop(steer::StopOptions),
+    /// Let a run start nothing new until it is resumed
+    Pause(steer::PauseOptions),
+    /// Tell the agent of a run something, or try now what the run is waiting for
+    Tell(steer::TellOptions),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
     Demo(demo::Options),
     /// Print a generated reference page
@@ -50,7 +61,11 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     }
     let done = match Cli::try_parse_from(arguments) {
         Ok(cli) => match cli.command {
-            Command::Run(options) => run::run(*options),
+            Command::Run(options) => run::run(&options),
+            Command::Resume(options) => resume::resume(&options),
+            Command::Stop(options) => steer::stop(&options),
+            Command::Pause(options) => steer::pause(&options),
+            Command::Tell(options) => steer::tell(&options),
             Command::Demo(options) => demo::demo(&options),
             Command::Reference(options) => reference::reference(&options),
         },

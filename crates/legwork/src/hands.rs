@@ -12,6 +12,7 @@ use std::time::Duration;
 use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed};
+use legwork_core::event::Purpose;
 use legwork_core::input::{CheckReport, HookAnswer, Input, Mark, Prepared, Survey};
 use legwork_core::machine::ledger::State;
 use legwork_core::prompt::{self, Prompt};
@@ -55,8 +56,10 @@ impl fmt::Debug for Hands {
 #[derive(Debug)]
 struct Looker {
     workspace: Workspace,
-    start: Snapshot,
-    now: Snapshot,
+    /// `None` when this process was not there at the start.
+    start: Option<Snapshot>,
+    /// `None` when this process has not looked yet.
+    now: Option<Snapshot>,
 }
 
 impl Hands {
@@ -69,11 +72,8 @@ impl Hands {
         notes: Option<&str>,
     ) -> Self {
         let left_out = notes.map(PathBuf::from).into_iter().collect();
-        let looker = Looker {
-            workspace: Workspace::new(project, left_out),
-            start: Snapshot::default(),
-            now: Snapshot::default(),
-        };
+        let looker =
+            Looker { workspace: Workspace::new(project, left_out), start: None, now: None };
         Self {
             agent,
             project: project.to_owned(),
@@ -105,13 +105,10 @@ impl Hands {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
         self.look(news, move |looker| {
             let mark = match mark {
-                Needed::Yes => {
-                    looker.now = looker.workspace.snapshot();
-                    Some(looker.mark())
-                }
+                Needed::Yes => Some(looker.look().1),
                 Needed::Known => None,
             };
-            looker.start = looker.now.clone();
+            looker.start.clone_from(&looker.now);
             let disk = workspace::space(folders.iter().map(PathBuf::as_path));
             Input::Prepared(ticket, Prepared { mark, disk })
         });
@@ -119,17 +116,16 @@ impl Hands {
 
     fn survey(&self, ticket: Ticket, news: &mpsc::Sender<Input>) {
         self.look(news, move |looker| {
-            looker.now = looker.workspace.snapshot();
-            let warnings = looker
-                .now
+            let (now, mark) = looker.look();
+            let warnings = now
                 .unreadable
                 .iter()
                 .take(3)
                 .map(|what| format!("can't read a file of the project: {what}"))
                 .collect();
             let survey = Survey {
-                mark: looker.mark(),
-                files_changed: looker.now.changed_since(&looker.start),
+                mark,
+                files_changed: looker.start.as_ref().map_or(0, |start| now.changed_since(start)),
                 commits: 0,
                 status: None,
                 boxes: None,
@@ -157,7 +153,7 @@ impl Hands {
         };
         let number = state.current().map_or(1, |current| current.attempts);
         let iteration = briefing.iteration.0;
-        let label = format!("{iteration:03}-{number}");
+        let label = attempt_label(iteration, number);
         let prompt = prompt::compose(&state.settings, &briefing, notes.as_deref());
         if let Err(error) = self.keep(iteration, number, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
@@ -193,7 +189,7 @@ impl Hands {
             source: Source::Call(call),
             purpose: Some(purpose),
             iteration,
-            label: format!("{iteration:03}-{}-{call}", purpose.name()),
+            label: call_label(iteration, purpose, call),
             prompt: Prompt { system: String::new(), user: question },
             cap,
             model: None,
@@ -214,8 +210,7 @@ impl Hands {
             let results = checks.run(&stopped).await;
             let look = tokio::task::spawn_blocking(move || {
                 let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
-                looker.now = looker.workspace.snapshot();
-                looker.now.fingerprint()
+                looker.look().1.fingerprint
             });
             if let Ok(fingerprint) = look.await {
                 let report = CheckReport { results, fingerprint };
@@ -296,9 +291,23 @@ impl World for Hands {
 }
 
 impl Looker {
-    fn mark(&self) -> Mark {
-        Mark { fingerprint: self.now.fingerprint(), head: None, head_tree: None, status: None }
+    /// The project as it is now.
+    fn look(&mut self) -> (Snapshot, Mark) {
+        let now = self.workspace.snapshot();
+        self.now = Some(now.clone());
+        let fingerprint = now.fingerprint();
+        (now, Mark { fingerprint, head: None, head_tree: None, status: None })
     }
+}
+
+/// The name of an attempt's files in the run folder.
+pub fn attempt_label(iteration: u32, number: u32) -> String {
+    format!("{iteration:03}-{number}")
+}
+
+/// The name of a call's files in the run folder.
+pub fn call_label(iteration: u32, purpose: Purpose, call: CallId) -> String {
+    format!("{iteration:03}-{}-{call}", purpose.name())
 }
 
 /// An attempt that could not even be asked.

@@ -64,6 +64,20 @@ impl<L, W> fmt::Debug for Supervisor<L, W> {
     }
 }
 
+/// Puts what people should know into the journal of a run that is about to begin.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    post: mpsc::Sender<Input>,
+}
+
+impl Notes {
+    /// Records a warning as soon as the run has begun.
+    pub fn warn(&self, text: String) {
+        // A full queue means that there is news enough; the warning is no reason to wait.
+        let _ = self.post.try_send(Input::Trouble { text });
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub struct Ending {
@@ -99,6 +113,11 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
             failed: None,
         };
         (supervisor, operator)
+    }
+
+    /// For warnings before the run begins.
+    pub fn notes(&self) -> Notes {
+        Notes { post: self.post.clone() }
     }
 
     /// Runs until the end. `first` is what begins it: a start, or a resumption.

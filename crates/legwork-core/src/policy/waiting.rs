@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::dice;
 use crate::units::Now;
 
-/// A wait to a known date ends up to this much later, so that not all come back at once.
+/// A wait to a known date ends up to this much later, so that not all come back at once; but never
+/// by more than a quarter of the wait itself.
 const SPREAD: Duration = Duration::from_mins(1);
 
 /// What is to be done about a limit.
@@ -44,7 +45,10 @@ pub fn plan(row: Row, until: Option<Timestamp>, leash: Duration, now: Now, seed:
         return Plan::TooLong;
     }
     let late = match dated {
-        Some(_) => Duration::from_millis(dice(seed, u64::from(row.rounds), 60_001)).min(SPREAD),
+        Some(wait) => {
+            let most = u64::try_from(SPREAD.min(wait / 4).as_millis()).unwrap_or(0);
+            Duration::from_millis(dice(seed, u64::from(row.rounds), most + 1))
+        }
         None => Duration::ZERO,
     };
     let wait = wait + late;
@@ -87,6 +91,18 @@ mod tests {
                 panic!("no dated wait")
             };
             assert!((7200..=7260).contains(&wait.as_secs()), "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_wait_stays_short() {
+        let until = now().plus(Duration::from_secs(20));
+        for seed in 0..100 {
+            let Plan::Wait { wait, .. } = plan(Row::default(), Some(until), LEASH, now(), seed)
+            else {
+                panic!("no wait")
+            };
+            assert!((20..=25).contains(&wait.as_secs()), "{wait:?}");
         }
     }
 

@@ -10,8 +10,8 @@ use legwork_core::outcome::Strictness;
 use legwork_core::settings::{Limits, Settings};
 use legwork_core::units::Usd;
 
-use super::session::{Program, Script, Session, Wishes};
-use super::values;
+use super::session::{Program, Script, Session};
+use super::{values, which};
 use crate::clock::Motion;
 use crate::error::Failure;
 use crate::report::{ColorChoice, Level};
@@ -66,36 +66,36 @@ pub(super) struct Options {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
-struct LimitOptions {
+pub(super) struct LimitOptions {
     /// At most so many iterations; 0 = no limit of iterations
     #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
-    max_iterations: Option<u32>,
+    pub(super) max_iterations: Option<u32>,
 
     /// At most so much money for everything, in US dollars
     #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
-    max_cost: Option<Usd>,
+    pub(super) max_cost: Option<Usd>,
 
     /// At most so much time at work; waits for usage limits and pauses don't count
     #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
-    max_duration: Option<Duration>,
+    pub(super) max_duration: Option<Duration>,
 
     /// At most so many tokens for everything (input, output and cache writes)
     #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true)]
-    max_tokens: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
 
     /// Allow a run without any of these limits; it still ends after 1,000 iterations unless
     /// `-m 0` is given too
     #[arg(long)]
-    unlimited: bool,
-
-    /// Idle iterations in a row that end the run; 0 = never
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
-    stagnation_threshold: Option<u32>,
+    pub(super) unlimited: bool,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pace")]
 struct PaceOptions {
+    /// Idle iterations in a row that end the run; 0 = never
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    stagnation_threshold: Option<u32>,
+
     /// Wait so long between two iterations
     #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
     delay: Option<Duration>,
@@ -160,7 +160,7 @@ struct AgentOptions {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
-struct OutputOptions {
+pub(super) struct OutputOptions {
     /// Show the agent's words and tool calls too
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
     verbose: bool,
@@ -175,16 +175,16 @@ struct OutputOptions {
 
     /// Whether to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    color: ColorChoice,
+    pub(super) color: ColorChoice,
 }
 
-pub(super) fn run(options: Options) -> Result<ExitCode, Failure> {
-    let project = project(options.project.as_deref())?;
-    let settings = settings(&options)?;
+pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let project = which::project(options.project.as_deref())?;
+    let settings = settings(options)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
-    let level = level(&options.output);
-    let program = program(options.agent)?;
+    let level = options.output.level();
+    let program = program(&options.agent)?;
     let session = Session {
         project,
         settings,
@@ -197,19 +197,6 @@ pub(super) fn run(options: Options) -> Result<ExitCode, Failure> {
     session.run()
 }
 
-/// The project folder, which has to be there.
-fn project(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-    let folder = folder.unwrap_or(Path::new("."));
-    let project = folder.canonicalize().map_err(|error| {
-        Failure::usage(format!("the project folder `{}` can't be used: {error}", folder.display()))
-    })?;
-    if !project.is_dir() {
-        let message = format!("the project `{}` is not a folder", project.display());
-        return Err(Failure::usage(message));
-    }
-    Ok(project)
-}
-
 fn settings(options: &Options) -> Result<Settings, Failure> {
     let Some(goal) = options.prompt.clone() else {
         return Err(Failure::usage("there is nothing to do: no goal was given")
@@ -217,7 +204,7 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
     };
     let mut settings = Settings { goal, ..Settings::default() };
     settings.limits = limits(&options.limits)?;
-    if let Some(threshold) = options.limits.stagnation_threshold {
+    if let Some(threshold) = options.pace.stagnation_threshold {
         settings.progress.threshold = threshold;
     }
     settings.verify.commands.clone_from(&options.verify);
@@ -234,6 +221,11 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
     pace(&options.pace, &mut settings)?;
     settings.model.name.clone_from(&options.agent.model);
     settings.model.max_turns = options.agent.max_turns;
+    settings.agent.allowed_tools.clone_from(&options.agent.allowed_tools);
+    settings.agent.arguments.clone_from(&options.agent.arguments);
+    if options.agent.dangerously_skip_permissions {
+        settings.agent.permissions = Permissions::Skip;
+    }
     settings.notes_file = notes_file(&options.agent.notes_file)?;
     Ok(settings)
 }
@@ -301,25 +293,21 @@ fn notes_file(name: &str) -> Result<Option<String>, Failure> {
     Ok(Some(name.to_owned()))
 }
 
-fn level(options: &OutputOptions) -> Level {
-    match (options.quiet, options.verbose) {
-        (true, _) => Level::Quiet,
-        (_, true) => Level::Verbose,
-        (false, false) => options.output.unwrap_or_default(),
+impl OutputOptions {
+    /// How much to show.
+    pub(super) fn level(&self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (_, true) => Level::Verbose,
+            (false, false) => self.output.unwrap_or_default(),
+        }
     }
 }
 
-fn program(options: AgentOptions) -> Result<Program, Failure> {
-    if options.dry_run {
-        let script = options.rehearsal.map(|path| Script::read(&path)).transpose()?;
-        return Ok(Program::Rehearsal(script));
+fn program(options: &AgentOptions) -> Result<Program, Failure> {
+    if !options.dry_run {
+        return Ok(Program::Claude);
     }
-    let permissions =
-        if options.dangerously_skip_permissions { Permissions::Skip } else { Permissions::Edits };
-    Ok(Program::Claude(Wishes {
-        arguments: options.arguments,
-        allowed_tools: options.allowed_tools,
-        permissions,
-        max_turns: options.max_turns,
-    }))
+    let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
+    Ok(Program::Rehearsal(script))
 }

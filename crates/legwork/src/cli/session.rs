@@ -16,27 +16,34 @@ use std::time::Duration;
 
 use legwork_core::agent::dialect::{Dialect, InputShape};
 use legwork_core::event::{AgentFacts, RunStarted};
-use legwork_core::input::Input;
+use legwork_core::input::{Control, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::outcome::Strictness;
 use legwork_core::settings::Settings;
 use legwork_core::view::{self, RunView};
 
-use self::place::Place;
-pub(super) use self::program::{Program, Script, Wishes};
+pub(super) use self::place::{Place, home};
+pub(super) use self::program::{Program, Script};
 use super::say;
 use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::clock::{Clock, Motion};
+use crate::control::Ear;
 use crate::error::Failure;
 use crate::hands::Hands;
-use crate::journal;
+use crate::journal::{self, DiskFile, Writer};
 use crate::publish::Display;
 use crate::report::{self, ColorChoice, Level, Style, Surroundings};
 use crate::signals::Signals;
-use crate::supervisor::{Ending, Supervisor, Watcher};
+use crate::stop_file;
+use crate::supervisor::{Ending, Notes, Supervisor, Watcher};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// How long the screen may take to show the rest when a run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The file that stops a run with only a goal.
+const STOP_FILE: &str = ".legwork/.stop";
 
 /// A run to be made.
 #[derive(Debug)]
@@ -50,31 +57,61 @@ pub(super) struct Session {
     pub(super) motion: Motion,
 }
 
+/// A run that an earlier process left, opened to go on with.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) place: Place,
+    pub(super) agent: AgentFacts,
+    pub(super) machine: Machine,
+    pub(super) writer: Writer<DiskFile>,
+    pub(super) salvage: Salvage,
+    /// What people should know of the journal.
+    pub(super) note: Option<String>,
+}
+
+/// A run about to be conducted.
+struct Score {
+    place: Place,
+    agent: AgentFacts,
+    machine: Machine,
+    writer: Writer<DiskFile>,
+    first: Input,
+    note: Option<String>,
+}
+
 impl Session {
-    /// Makes the run and says how it ended.
+    /// Makes a new run and says how it ended.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::trouble(format!("can't start: {error}")))?;
-        let code = runtime.block_on(self.make());
-        // What still runs beside the loop (a look at a huge project) is not waited for.
-        runtime.shutdown_background();
-        code
+        block_on(async {
+            let signals = catch_signals()?;
+            let agent = self.program.find().await?;
+            let place = Place::take(&self.project)?;
+            let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
+                .map_err(|error| Failure::because(&error))?;
+            let machine = Machine::new(self.opening(agent.clone())?);
+            let first = Input::Start;
+            self.conduct(Score { place, agent, machine, writer, first, note: None }, signals).await
+        })
     }
 
-    async fn make(self) -> Result<ExitCode, Failure> {
-        let signals = Signals::catch()
-            .map_err(|error| Failure::trouble(format!("can't catch signals: {error}")))?;
-        let agent = self.program.find().await?;
-        let place = Place::take(&self.project)?;
-        self.program.introduce(self.level);
+    /// Goes on with a run and says how it ended.
+    pub(super) fn go_on(self, opened: Opened) -> Result<ExitCode, Failure> {
+        let Opened { place, agent, machine, writer, salvage, note } = opened;
+        block_on(async {
+            let signals = catch_signals()?;
+            // The program is looked for again: it may have been updated, or removed.
+            let agent = AgentFacts { name: agent.name, ..self.program.find().await? };
+            let first = Input::Resume(salvage);
+            self.conduct(Score { place, agent, machine, writer, first, note }, signals).await
+        })
+    }
+
+    async fn conduct(&self, score: Score, signals: Signals) -> Result<ExitCode, Failure> {
+        let Score { place, agent, machine, writer, first, note } = score;
+        self.program.introduce(&self.settings, self.level);
         let style = style(self.color);
         let clock = Clock::system(self.motion);
-        let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
-            .map_err(|error| Failure::because(&error))?;
-        let machine = Machine::new(self.opening(agent.clone())?);
-        let display = self.display(&place, &style);
+        let display = self.display(&place, &style, writer.last_seq());
         let environment = self.program.environment(&place.folder, self.level)?;
         let setup = self.setup(&agent, &place, &clock, display.as_ref(), environment.clone());
         let hands = Hands::new(
@@ -85,17 +122,53 @@ impl Session {
             self.settings.notes_file.as_deref(),
         );
 
-        let view = Rc::new(RefCell::new(RunView::default()));
+        let past = journal::read(&place.folder.journal()).map_err(|e| Failure::because(&e))?;
+        let view = Rc::new(RefCell::new(RunView::of(&past.records)));
         let watcher = watcher(Rc::clone(&view), display.as_ref());
         let (supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
-        let forward = tokio::spawn(signals.forward(operator));
-        let ending = supervisor.run(Input::Start).await;
-        forward.abort();
+        let listeners = self.listen(&place, signals, &operator, &supervisor.notes());
+        if let Some(note) = note {
+            supervisor.notes().warn(note);
+        }
+        drop(operator);
+        let ending = supervisor.run(first).await;
+        for listener in listeners {
+            listener.abort();
+        }
         if let Some(display) = display {
             display.finish(PATIENCE);
         }
         self.conclude(&ending, &mut view.borrow_mut(), &place, &style);
         Ok(ExitCode::from(ending.outcome.exit_code(self.strictness)))
+    }
+
+    /// Everything through which the operator speaks: signals, the control socket, the stop file.
+    /// A run that can't be spoken to in one of these ways goes on, and says so.
+    fn listen(
+        &self,
+        place: &Place,
+        signals: Signals,
+        operator: &mpsc::Sender<Control>,
+        notes: &Notes,
+    ) -> Vec<JoinHandle<()>> {
+        let mut listeners = vec![tokio::spawn(signals.forward(operator.clone()))];
+        let ear = Ear::open(place.folder.id()).and_then(|ear| {
+            place.announce(ear.path())?;
+            Ok(ear)
+        });
+        match ear {
+            Ok(ear) => listeners.push(tokio::spawn(ear.listen(operator.clone()))),
+            Err(error) => notes
+                .warn(format!("`legwork stop`, `pause` and `tell` can't reach this run: {error}")),
+        }
+        let stop = self.project.join(STOP_FILE);
+        match stop_file::clear(&stop) {
+            Ok(()) => listeners.push(tokio::spawn(stop_file::watch(stop, operator.clone()))),
+            Err(error) => {
+                notes.warn(format!("the stop file `{}` is not watched: {error}", stop.display()));
+            }
+        }
+        listeners
     }
 
     fn opening(&self, agent: AgentFacts) -> Result<RunStarted, Failure> {
@@ -111,14 +184,14 @@ impl Session {
     }
 
     /// Whoever shows the run while it goes on; it reads the journal as a stranger would.
-    fn display(&self, place: &Place, style: &Style) -> Option<Display> {
+    fn display(&self, place: &Place, style: &Style, shown: u64) -> Option<Display> {
         let out: Box<dyn io::Write + Send> = match self.level {
             Level::Quiet => return None,
             Level::Json => Box::new(io::stdout()),
             Level::Progress | Level::Verbose => Box::new(io::stderr()),
         };
         let reporter = report::reporter(self.level, style.clone(), out);
-        Some(Display::start(place.folder.journal(), reporter))
+        Some(Display::start_after(place.folder.journal(), shown, reporter))
     }
 
     fn setup(
@@ -137,7 +210,7 @@ impl Session {
         let time = clock.clone();
         Setup {
             program: PathBuf::from(&agent.path),
-            arguments: self.program.arguments(),
+            arguments: self.program.arguments(&self.settings),
             dialect: Dialect::Claude,
             input: InputShape::Prompt,
             environment,
@@ -181,6 +254,21 @@ fn watcher(view: Rc<RefCell<RunView>>, display: Option<&Display>) -> Watcher {
             wake();
         }
     })
+}
+
+fn block_on(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::trouble(format!("can't start: {error}")))?;
+    let code = runtime.block_on(work);
+    // What still runs beside the loop (a look at a huge project) is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+fn catch_signals() -> Result<Signals, Failure> {
+    Signals::catch().map_err(|error| Failure::trouble(format!("can't catch signals: {error}")))
 }
 
 fn seed() -> Result<u64, Failure> {

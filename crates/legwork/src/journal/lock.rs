@@ -46,6 +46,9 @@ pub struct Owner {
     pub run: RunId,
     /// Since when it has the lock.
     pub since: Timestamp,
+    /// Where it can be spoken to, if it can.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
 }
 
 /// A lock can't be had.
@@ -92,6 +95,11 @@ impl Lock {
         let lock = Self { file };
         lock.sign(owner).map_err(FileError::on("sign the lock", path))?;
         Ok(lock)
+    }
+
+    /// Changes what the lock says of its holder.
+    pub fn describe(&self, owner: &Owner) -> io::Result<()> {
+        self.sign(owner)
     }
 
     /// The new name first, then the end of the file behind it: who looks in between reads the
@@ -141,7 +149,7 @@ impl Owner {
             Process::Alive { started } => Some(started),
             Process::Gone | Process::Unknown => None,
         };
-        Self { pid, started, run, since }
+        Self { pid, started, run, since, socket: None }
     }
 
     /// Whether that very process is still there: another one with its number is not.

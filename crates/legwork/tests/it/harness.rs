@@ -105,7 +105,7 @@ impl Hermit {
     pub(crate) fn wait_for(&self, event: &str) {
         let begun = Instant::now();
         loop {
-            let there = self.runs().first().is_some_and(|run| {
+            let there = self.runs().iter().any(|run| {
                 fs::read_to_string(run.join("journal.jsonl"))
                     .is_ok_and(|text| text.contains(&format!("\"event\":\"{event}\"")))
             });

@@ -2,6 +2,7 @@
 //! came of an attempt. All of it is pure.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
@@ -51,7 +52,8 @@ pub struct Ask<'a> {
 }
 
 /// What the agent may do without asking: there is nobody to ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Permissions {
     /// What the program allows by itself.
     AskNothing,

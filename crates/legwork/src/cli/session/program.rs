@@ -3,12 +3,14 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use legwork_core::agent::dialect::{Ask, Dialect, Permissions};
 use legwork_core::event::AgentFacts;
+use legwork_core::settings::Settings;
 use legwork_core::units::RunId;
 
 use crate::agent::Order;
@@ -28,18 +30,9 @@ const VERSION_TIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(in crate::cli) enum Program {
     /// Claude Code.
-    Claude(Wishes),
+    Claude,
     /// Our own binary, playing a script; `None` = the built-in one.
     Rehearsal(Option<Script>),
-}
-
-/// What the user wants of the real program.
-#[derive(Clone, Debug)]
-pub(in crate::cli) struct Wishes {
-    pub(in crate::cli) arguments: Vec<String>,
-    pub(in crate::cli) allowed_tools: Vec<String>,
-    pub(in crate::cli) permissions: Permissions,
-    pub(in crate::cli) max_turns: Option<u32>,
 }
 
 /// A script that was read and understood.
@@ -50,6 +43,16 @@ impl Script {
     /// One of ours.
     pub(in crate::cli) fn built_in(text: &str) -> Self {
         Self(text.to_owned())
+    }
+
+    /// The one that a run was begun with, if any.
+    pub(in crate::cli) fn of_run(folder: &RunDir) -> Result<Option<Self>, Failure> {
+        let path = Self::kept_in(folder);
+        if path.exists() { Self::read(&path).map(Some) } else { Ok(None) }
+    }
+
+    fn kept_in(folder: &RunDir) -> PathBuf {
+        folder.path().join("rehearsal.toml")
     }
 
     /// One of the user's; what is wrong with it is said before anything starts.
@@ -80,7 +83,7 @@ impl Program {
                     version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 })
             }
-            Self::Claude(_) => {
+            Self::Claude => {
                 let path = env::var_os("PATH").and_then(|path| search(OsStr::new("claude"), &path));
                 let path = path.ok_or_else(|| {
                     Failure::trouble(
@@ -99,19 +102,15 @@ impl Program {
     }
 
     /// What people should know before it starts.
-    pub(super) fn introduce(&self, level: Level) {
+    pub(super) fn introduce(&self, settings: &Settings, level: Level) {
         match self {
-            Self::Claude(Wishes { permissions, .. }) => match permissions {
-                Permissions::Skip => {
-                    say(
-                        "warning: the agent may do everything without asking, and there is no sandbox",
-                    );
-                }
-                Permissions::Edits if level.speaks() => {
-                    say(
-                        "The agent may change files; other tools only as given with --allowed-tools.",
-                    );
-                }
+            Self::Claude => match settings.agent.permissions {
+                Permissions::Skip => say(
+                    "warning: the agent may do everything without asking, and there is no sandbox",
+                ),
+                Permissions::Edits if level.speaks() => say(
+                    "The agent may change files; other tools only as given with --allowed-tools.",
+                ),
                 Permissions::Edits | Permissions::AskNothing | Permissions::Listed => {}
             },
             Self::Rehearsal(_) => {}
@@ -119,21 +118,21 @@ impl Program {
     }
 
     /// Its arguments, for each attempt or call.
-    pub(super) fn arguments(&self) -> ArgumentsFor {
+    pub(super) fn arguments(&self, settings: &Settings) -> ArgumentsFor {
         match self {
             Self::Rehearsal(_) => Box::new(|order, system| {
                 let mut all = vec![OsString::from(REHEARSE)];
                 all.extend(arguments(order, system, &Ask::default()));
                 all
             }),
-            Self::Claude(wishes) => {
-                let wishes = wishes.clone();
+            Self::Claude => {
+                let Settings { agent, model, .. } = settings.clone();
                 Box::new(move |order, system| {
                     let ask = Ask {
-                        max_turns: wishes.max_turns,
-                        permissions: wishes.permissions,
-                        allowed_tools: &wishes.allowed_tools,
-                        extra: &wishes.arguments,
+                        max_turns: model.max_turns,
+                        permissions: agent.permissions,
+                        allowed_tools: &agent.allowed_tools,
+                        extra: &agent.arguments,
                         ..Ask::default()
                     };
                     arguments(order, system, &ask)
@@ -213,7 +212,7 @@ fn stage(
 ) -> Result<Vec<(OsString, OsString)>, Failure> {
     let mut all = Vec::new();
     if let Some(Script(text)) = script {
-        let path = folder.path().join("rehearsal.toml");
+        let path = Script::kept_in(folder);
         fs::write(&path, text).map_err(|error| {
             Failure::trouble(format!("can't write `{}`: {error}", path.display()))
         })?;
@@ -221,7 +220,7 @@ fn stage(
     }
     let RunId(run) = folder.id();
     let own = env::temp_dir().join(format!("legwork-{run}"));
-    fs::DirBuilder::new().mode(0o700).create(&own).map_err(|error| {
+    own_folder(&own).map_err(|error| {
         Failure::trouble(format!("can't make the folder `{}`: {error}", own.display()))
     })?;
     let log = own.join("mock-claude.log");
@@ -230,4 +229,16 @@ fn stage(
     }
     all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
     Ok(all)
+}
+
+/// A folder of our own in everybody's folder for temporary files; one that is there must be ours.
+fn own_folder(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let facts = fs::symlink_metadata(path)?;
+            let ours = facts.is_dir() && facts.uid() == rustix::process::getuid().as_raw();
+            if ours { Ok(()) } else { Err(error) }
+        }
+        done => done,
+    }
 }

@@ -1,0 +1,197 @@
+//! `legwork resume`: a paused run goes on; one whose process is gone is continued here.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use legwork_core::agent::decode::{Line, Lines};
+use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::report::AttemptReport;
+use legwork_core::agent::transcript::{Closing, Reading, Transcript};
+use legwork_core::event::{AgentFacts, Event, Record};
+use legwork_core::input::{Again, Input, Salvage};
+use legwork_core::machine::Machine;
+use legwork_core::machine::ledger::{Stage, State};
+use legwork_core::outcome::Strictness;
+use legwork_core::settings::Limits;
+use legwork_core::units::Now;
+
+use super::print;
+use super::run::{LimitOptions, OutputOptions};
+use super::session::{Opened, Place, Program, Script, Session};
+use super::steer;
+use super::which::{Found, Which, damaged};
+use crate::clock::Motion;
+use crate::control::Wish;
+use crate::error::Failure;
+use crate::hands::{attempt_label, call_label};
+use crate::journal::{self, RunDir};
+
+/// One read of the raw output of a lost attempt.
+const CHUNK: usize = 256 << 10;
+
+/// How to go on.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    which: Which,
+
+    /// Go on with a run that has ended, whatever its ending was
+    #[arg(long)]
+    again: bool,
+
+    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
+    /// 6 unverified, 7 stopped
+    #[arg(long)]
+    require_complete: bool,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
+    let found = options.which.find()?;
+    if found.owner.is_some() {
+        return wake(&found, options);
+    }
+    let Found { project, folder, .. } = found;
+    let place = Place::take_over(&project, folder)?;
+    let (journal, writer) = journal::open_for_append(&place.folder.journal(), place.folder.id())
+        .map_err(|error| damaged(&error))?;
+    let opening = opening(&journal.records, &place.folder)?;
+    let machine = Machine::resume(&journal.records);
+    let state = machine.state();
+    let limits = options.limits.changed(&state.settings.limits);
+    let again = if options.again { Again::Yes } else { Again::IfRoom };
+    let salvage = Salvage { report: salvage(&place.folder, state), limits, again };
+    can_go_on(&machine, &salvage, &place.folder)?;
+    let program = match opening.name.as_str() {
+        "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
+        _ => Program::Claude,
+    };
+    let note = journal.torn.map(|torn| {
+        format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
+    });
+    let session = Session {
+        project,
+        settings: state.settings.clone(),
+        program,
+        level: options.output.level(),
+        color: options.output.color,
+        strictness: if options.require_complete {
+            Strictness::RequireComplete
+        } else {
+            Strictness::Lenient
+        },
+        motion: Motion::Real,
+    };
+    session.go_on(Opened { place, agent: opening, machine, writer, salvage, note })
+}
+
+/// A run that is going on: a paused one goes on, another is left alone.
+fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
+    let run = found.folder.id();
+    let view = found.view()?;
+    if options.again || options.limits.any() {
+        let message = format!("run {run} is going on; its limits can't be changed from here");
+        return Err(Failure::trouble(message)
+            .hint(format!("stop it first: legwork stop {run}, then legwork resume {run} ...")));
+    }
+    if !view.paused {
+        let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
+        let message = format!("run {run} is going on (pid {pid}) and not paused");
+        return Err(Failure::trouble(message).hint(format!("to stop it: legwork stop {run}")));
+    }
+    steer::say(found, &view, &Wish::Resume)?;
+    print(&format!("run {run} goes on"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first event, which says what the run was told.
+fn opening(records: &[Record], folder: &RunDir) -> Result<AgentFacts, Failure> {
+    if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
+        return Ok(started.agent.clone());
+    }
+    let message = format!("run {} was never begun: its journal is empty", folder.id());
+    Err(Failure::trouble(message).hint("begin a new one: legwork run -p \"...\" -m 10"))
+}
+
+/// Asks the machine, without consequences, whether it would go on.
+fn can_go_on(machine: &Machine, salvage: &Salvage, folder: &RunDir) -> Result<(), Failure> {
+    let Some(outcome) = machine.state().outcome() else { return Ok(()) };
+    let now = Now { wall: jiff::Timestamp::now(), mono: Duration::ZERO };
+    if !machine.clone().handle(now, Input::Resume(salvage.clone())).is_empty() {
+        return Ok(());
+    }
+    let run = folder.id();
+    let sentence = outcome.sentence(machine.state().totals.iterations);
+    Err(Failure::trouble(format!("run {run} has ended: {sentence}")).hint(format!(
+        "to go on all the same: legwork resume {run} --again; to give it more room: \
+         legwork resume {run} -m N (or --max-cost, --max-duration, --max-tokens)"
+    )))
+}
+
+/// What the attempt or call that was going on has left on disk.
+fn salvage(folder: &RunDir, state: &State) -> Option<Box<AttemptReport>> {
+    let current = state.current()?;
+    let iteration = current.iteration.0;
+    let (label, purpose) = match (&current.stage, current.call) {
+        (Stage::Attempting { .. }, _) => (attempt_label(iteration, current.attempts), None),
+        (_, Some(call)) => (call_label(iteration, call.purpose, call.call), Some(call.purpose)),
+        (Stage::Begun | Stage::Attempted | Stage::Retrying { .. }, None) => return None,
+    };
+    // Nothing on disk means that nothing was printed: then it is lost as a whole.
+    let mut file = File::open(folder.output().join(format!("{label}.ndjson"))).ok()?;
+    let mut transcript = Transcript::new(Reading {
+        dialect: Dialect::Claude,
+        completion: &state.settings.completion,
+        purpose,
+        live: false,
+        started: Duration::ZERO,
+    });
+    let mut bytes = 0;
+    let mut each = |line: Line<'_>| match line {
+        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
+        Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
+    };
+    let mut lines = Lines::default();
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(read @ 1..) = file.read(&mut buffer) {
+        bytes += read as u64;
+        lines.push(&buffer[..read], &mut each);
+    }
+    lines.finish(&mut each);
+    let closing = Closing { stdout_bytes: bytes, ..Closing::default() };
+    Some(Box::new(transcript.finish(Duration::ZERO, jiff::Timestamp::now(), closing)))
+}
+
+impl LimitOptions {
+    /// Whether any limit was given.
+    fn any(&self) -> bool {
+        self.max_iterations.is_some()
+            || self.max_cost.is_some()
+            || self.max_tokens.is_some()
+            || self.max_duration.is_some()
+            || self.unlimited
+    }
+
+    /// The limits of a run with those that were given in their place; `None` if none were.
+    fn changed(&self, limits: &Limits) -> Option<Limits> {
+        if !self.any() {
+            return None;
+        }
+        let mut limits = limits.clone();
+        if let Some(max) = self.max_iterations {
+            limits.max_iterations = Some(max).filter(|max| *max > 0);
+        }
+        limits.max_cost = self.max_cost.or(limits.max_cost);
+        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
+        limits.max_duration = self.max_duration.or(limits.max_duration);
+        Some(limits)
+    }
+}

@@ -1,0 +1,146 @@
+//! Which run is meant: an id, the unique beginning of one, a task's name, or nothing at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use legwork_core::units::RunId;
+use legwork_core::view::RunView;
+
+use super::session::home;
+use crate::error::Failure;
+use crate::journal::lock::{self, Owner};
+use crate::journal::{self, JournalError, RunDir};
+
+/// The project and the run that a command is about.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Which {
+    /// The run: its id, the beginning of it, or the name of its task [default: the one that is
+    /// going on, else the last]
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(super) project: Option<PathBuf>,
+}
+
+/// A run that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) project: PathBuf,
+    pub(super) folder: RunDir,
+    /// Who conducts it, if it is going on.
+    pub(super) owner: Option<Owner>,
+}
+
+impl Which {
+    /// Finds the run.
+    pub(super) fn find(&self) -> Result<Found, Failure> {
+        let project = project(self.project.as_deref())?;
+        let home = home(&project)?;
+        let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
+        let id = match &self.run {
+            Some(reference) => named(reference, &runs, &home)?,
+            None => unnamed(&runs, &home)
+                .ok_or_else(|| no_run(&format!("there is no run in `{}`", project.display())))?,
+        };
+        let folder = RunDir::open(&home, &id).map_err(|error| Failure::because(&error))?;
+        let owner = lock::peek(&folder.lock());
+        Ok(Found { project, folder, owner })
+    }
+}
+
+impl Found {
+    /// What the journal says so far.
+    pub(super) fn view(&self) -> Result<RunView, Failure> {
+        let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
+        Ok(RunView::of(&journal.records))
+    }
+}
+
+/// The project folder, which has to be there.
+pub(super) fn project(folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = folder.unwrap_or(Path::new("."));
+    let project = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("the project folder `{}` can't be used: {error}", folder.display()))
+    })?;
+    if !project.is_dir() {
+        let message = format!("the project `{}` is not a folder", project.display());
+        return Err(Failure::usage(message));
+    }
+    Ok(project)
+}
+
+/// A journal that can't be used, with what to do about it.
+pub(super) fn damaged(error: &JournalError) -> Failure {
+    let failure = Failure::because(error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn no_run(message: &str) -> Failure {
+    Failure::trouble(message)
+        .hint("give the project with -C, or begin a run: legwork run -p \"...\" -m 10")
+}
+
+/// The one that is going on, else the last.
+fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
+    let live = |run: &&RunId| lock::peek(&lock_of(home, run)).is_some();
+    runs.iter().rfind(live).or(runs.last()).cloned()
+}
+
+fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<RunId, Failure> {
+    let begins = |run: &&RunId| !reference.is_empty() && run.0.starts_with(reference);
+    let matching: Vec<_> = runs.iter().filter(begins).collect();
+    match matching.as_slice() {
+        [run] => return Ok((*run).clone()),
+        [] => {}
+        [..] if runs.iter().any(|run| run.0 == reference) => {
+            return Ok(RunId(reference.to_owned()));
+        }
+        several => {
+            let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
+            return Err(Failure::usage(format!("`{reference}` can mean {}", names.join(" or ")))
+                .hint("give more of it"));
+        }
+    }
+    if let Some(run) =
+        runs.iter().rev().find(|run| task_of(home, run).as_deref() == Some(reference))
+    {
+        return Ok(run.clone());
+    }
+    if let Some(project) = elsewhere(reference, home) {
+        let message = format!("the run `{reference}` belongs to another project, `{project}`");
+        return Err(Failure::trouble(message).hint(format!("give the project: -C {project}")));
+    }
+    Err(no_run(&format!("there is no run `{reference}`")))
+}
+
+fn lock_of(home: &Path, run: &RunId) -> PathBuf {
+    home.join("runs").join(&run.0).join("lock")
+}
+
+fn task_of(home: &Path, run: &RunId) -> Option<String> {
+    let folder = RunDir::open(home, run).ok()?;
+    let journal = journal::read(&folder.journal()).ok()?;
+    RunView::of(journal.records.first()).facts?.task
+}
+
+/// The project of a run that is not in this one.
+fn elsewhere(reference: &str, home: &Path) -> Option<String> {
+    for other in fs::read_dir(home.parent()?).ok()?.flatten() {
+        let other = other.path();
+        if other == home {
+            continue;
+        }
+        let runs = RunDir::list(&other).unwrap_or_default();
+        if let Some(run) = runs.iter().find(|run| run.0.starts_with(reference)) {
+            let folder = RunDir::open(&other, run).ok()?;
+            let journal = journal::read(&folder.journal()).ok()?;
+            return RunView::of(journal.records.first()).facts.map(|facts| facts.project);
+        }
+    }
+    None
+}
