@@ -96,6 +96,8 @@ pub enum Effect {
     CutChecks {
         /// Which.
         ticket: Ticket,
+        /// How much time they have to leave.
+        grace: Grace,
     },
     /// Look through the changes since the run began.
     InspectChanges {

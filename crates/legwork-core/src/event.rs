@@ -211,6 +211,13 @@ pub enum Event {
         /// What it may cost; `None` = no limit.
         cap: Option<Usd>,
     },
+    /// We ended a call before its own end.
+    CallCut {
+        /// The call.
+        call: CallId,
+        /// Why.
+        why: CutReason,
+    },
     /// The call was over and its processes gone.
     CallFinished {
         /// The call.

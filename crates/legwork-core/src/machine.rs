@@ -24,6 +24,7 @@ mod gate;
 mod judge;
 pub mod ledger;
 mod resume;
+mod running;
 pub mod state;
 mod steer;
 mod watchdog;
@@ -45,6 +46,9 @@ use crate::event::{Event, Record, RunStarted};
 use crate::input::{Input, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
+
+/// A delay that leaves nobody time to edit anything.
+const SHORT_DELAY: Duration = Duration::from_secs(10);
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -82,6 +86,8 @@ struct Live {
     started: bool,
     /// Whether the delay after the last iteration is over.
     delayed: bool,
+    /// Whether the project is still as the last survey found it, as far as anybody can know.
+    untouched: bool,
     /// The end that follows as soon as nothing runs any more.
     doom: Option<Outcome>,
     /// Whether the journal takes nothing any more.
@@ -141,7 +147,9 @@ impl Machine {
     /// [`Input::Resume`].
     pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
         let ledger = Ledger::replay(journal);
-        let live = Live { active: ledger.active, started: true, ..Live::default() };
+        // A run that died before its first iteration has not had the hook's word yet.
+        let started = ledger.last.is_some() || ledger.current().is_some();
+        let live = Live { active: ledger.active, started, ..Live::default() };
         Self {
             ledger,
             live,
@@ -202,7 +210,8 @@ impl Machine {
 
     /// Waits for limits are no time at work, nor are pauses in which nothing runs.
     fn is_at_work(&self) -> bool {
-        let running = self.live.attempt.is_some() || self.live.call.is_some();
+        let asked = self.live.pending.is_some_and(|pending| pending.what == Asked::Checks);
+        let running = self.live.attempt.is_some() || self.live.call.is_some() || asked;
         self.ledger.wait.is_none() && (running || !self.ledger.paused)
     }
 
@@ -280,6 +289,8 @@ impl Machine {
             TimerKey::Delay(ticket) => {
                 if self.answered(ticket).is_some() {
                     self.live.delayed = true;
+                    // After a longer one somebody may well have edited something.
+                    self.live.untouched &= self.ledger.settings.delay <= SHORT_DELAY;
                     self.advance();
                 }
             }

@@ -287,6 +287,7 @@ impl RunView {
             Event::IterationSkipped { .. }
             | Event::AgentReady { .. }
             | Event::AttemptCut { .. }
+            | Event::CallCut { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
             | Event::QuotaReported { .. }
@@ -323,6 +324,7 @@ impl RunView {
             Event::RunFinished { .. } => Activity::Ended,
             Event::AgentReady { .. }
             | Event::AttemptCut { .. }
+            | Event::CallCut { .. }
             | Event::QuotaReported { .. }
             | Event::StatusChanged { .. }
             | Event::BlockerReported { .. }

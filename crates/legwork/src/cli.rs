@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use legwork_core::display::display_safe;
 
 use crate::error::Failure;
 use crate::rehearsal;
@@ -86,8 +87,14 @@ fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Says something to people.
+/// Says something to people. Whatever of it came from an agent or a file is made safe here.
 fn say(text: &str) {
+    // Nobody to tell when standard error is closed; the exit code says enough.
+    let _ = writeln!(io::stderr(), "{}", display_safe(text));
+}
+
+/// Shows people something that is safe already.
+fn show(text: &str) {
     // Nobody to tell when standard error is closed; the exit code says enough.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use legwork_core::units::Now;
 use tokio::time::Instant;
 
@@ -24,6 +24,8 @@ struct Inner {
     motion: Motion,
     /// Time that was skipped in fast motion.
     skipped: Mutex<Duration>,
+    /// How far the date was put forward or back.
+    jumped: Mutex<SignedDuration>,
 }
 
 /// Where the date comes from.
@@ -57,7 +59,15 @@ impl Clock {
 
     fn with(wall: Wall, motion: Motion) -> Self {
         let skipped = Mutex::new(Duration::ZERO);
-        Self { inner: Arc::new(Inner { origin: Instant::now(), wall, motion, skipped }) }
+        let jumped = Mutex::new(SignedDuration::ZERO);
+        Self { inner: Arc::new(Inner { origin: Instant::now(), wall, motion, skipped, jumped }) }
+    }
+
+    /// Puts the date forward or back, as somebody who sets the clock does; running time does not
+    /// notice. For worlds in which that happens.
+    pub fn jump(&self, by: SignedDuration) {
+        let mut jumped = self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner);
+        *jumped = jumped.saturating_add(by);
     }
 
     /// The time.
@@ -68,7 +78,9 @@ impl Clock {
             Wall::System => Timestamp::now(),
             Wall::From(origin) => later(origin, since),
         };
-        Now { wall: later(wall, skipped), mono: since + skipped }.in_millis()
+        let wall = later(wall, skipped);
+        let wall = wall.checked_add(self.jumped()).unwrap_or(wall);
+        Now { wall, mono: since + skipped }.in_millis()
     }
 
     /// How long to sleep for a wait until `date`.
@@ -86,6 +98,10 @@ impl Clock {
             let rest = self.now().until(date);
             *self.inner.skipped.lock().unwrap_or_else(PoisonError::into_inner) += rest;
         }
+    }
+
+    fn jumped(&self) -> SignedDuration {
+        *self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn skipped(&self) -> Duration {
@@ -110,6 +126,15 @@ mod tests {
         clock.slept_until(date);
         assert_eq!(clock.now().wall, date);
         assert_eq!(clock.now().mono, Duration::from_hours(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_date_that_is_set_leaves_running_time_alone() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        clock.jump(SignedDuration::from_hours(-24));
+        assert_eq!(clock.now().wall.as_second(), 5 - 24 * 3600);
+        assert_eq!(clock.now().mono, Duration::from_secs(5));
     }
 
     #[tokio::test(start_paused = true)]

@@ -221,6 +221,21 @@ impl Hands {
         self.checks = Some((ticket, stop, task));
     }
 
+    fn cut_checks(&mut self, ticket: Ticket, grace: Grace) {
+        let Some((running, stop, task)) = &self.checks else { return };
+        if *running != ticket {
+            return;
+        }
+        match grace {
+            Grace::Usual => stop.stop(),
+            // The task holds the process group, and the group goes with it.
+            Grace::None => {
+                task.abort();
+                self.checks = None;
+            }
+        }
+    }
+
     fn attempt(&self, id: AttemptId) -> Option<&dyn Attempt> {
         let (running, attempt) = self.attempt.as_ref()?;
         (*running == id).then_some(attempt.as_ref())
@@ -259,13 +274,7 @@ impl World for Hands {
                 }
             }
             Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
-            Effect::CutChecks { ticket } => {
-                if let Some((running, stop, _)) = &self.checks
-                    && *running == ticket
-                {
-                    stop.stop();
-                }
-            }
+            Effect::CutChecks { ticket, grace } => self.cut_checks(ticket, grace),
             // No setting asks for these two yet; an answer is owed all the same.
             Effect::InspectChanges { ticket } => {
                 self.look(news, move |_| Input::Inspected(ticket, Vec::new()));
@@ -284,7 +293,7 @@ impl World for Hands {
         self.call = None;
         if let Some((_, stop, task)) = self.checks.take() {
             stop.stop();
-            // Past the deadline the task is dropped, and its process group with it.
+            // Past the deadline it ends with the runtime, and its process group with it.
             let _ = tokio::time::timeout(LEAVE, task).await;
         }
     }

@@ -25,15 +25,20 @@ impl Signals {
         })
     }
 
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => {}
+            Some(()) = self.terminate.recv() => {}
+            Some(()) = self.hang_up.recv() => {}
+            else => std::future::pending().await,
+        }
+    }
+
     /// Hands signals on for as long as somebody listens.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
-            tokio::select! {
-                Some(()) = self.interrupt.recv() => {}
-                Some(()) = self.terminate.recv() => {}
-                Some(()) = self.hang_up.recv() => {}
-                else => return,
-            }
+            self.next().await;
             let stop = Control::Stop { when: StopWhen::Now, by: Origin::Signal };
             if operator.send(stop).await.is_err() {
                 return;

@@ -17,7 +17,7 @@ use legwork_core::input::{CheckReport, Control, Input};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::State;
 use legwork_core::outcome::Outcome;
-use legwork_core::units::Fingerprint;
+use legwork_core::units::{Fingerprint, Now};
 use tokio::sync::mpsc;
 
 use self::timers::Timers;
@@ -41,6 +41,9 @@ pub trait World {
 /// Told of every batch of events once it is recorded.
 pub type Watcher = Box<dyn FnMut(&[Record])>;
 
+/// Told of every input right before it is decided upon.
+pub type Listener = Box<dyn FnMut(Now, &Input)>;
+
 /// Runs a machine in a world.
 pub struct Supervisor<L, W> {
     machine: Machine,
@@ -54,8 +57,14 @@ pub struct Supervisor<L, W> {
     post: mpsc::Sender<Input>,
     /// Told after every batch that was recorded.
     watcher: Watcher,
+    /// Told before every decision, if anybody wants to know.
+    listener: Option<Listener>,
     /// Why nothing is recorded any more.
     failed: Option<String>,
+    /// What was decided since then, to be recorded with the ending if there is space for it.
+    missing: Vec<Record>,
+    /// Whether the ending got the space set aside for it, after all else had failed.
+    last_words: bool,
 }
 
 impl<L, W> fmt::Debug for Supervisor<L, W> {
@@ -110,7 +119,10 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
             news,
             post,
             watcher,
+            listener: None,
             failed: None,
+            missing: Vec::new(),
+            last_words: false,
         };
         (supervisor, operator)
     }
@@ -120,11 +132,20 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         Notes { post: self.post.clone() }
     }
 
+    /// Lets somebody hear everything that happens, decided upon or ignored.
+    pub fn listen(&mut self, listener: Listener) {
+        self.listener = Some(listener);
+    }
+
     /// Runs until the end. `first` is what begins it: a start, or a resumption.
     pub async fn run(mut self, first: Input) -> Ending {
         let mut input = first;
         loop {
-            let step = self.machine.handle(self.clock.now(), input);
+            let now = self.clock.now();
+            if let Some(listener) = &mut self.listener {
+                listener(now, &input);
+            }
+            let step = self.machine.handle(now, input);
             let note = ending_note(&step);
             self.carry_out(step);
             if let Some(outcome) = self.machine.state().outcome().cloned() {
@@ -189,12 +210,13 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         }
     }
 
-    /// Nothing that was decided in `step` takes place. The machine is told, and what it believes
-    /// to be running is answered for.
+    /// Nothing that was decided in `step` takes place but for what ends something. The machine is
+    /// told, and what it believes to be running is answered for.
     fn journal_failed(&mut self, step: &Step, error: &JournalError) {
-        if is_last(step) && self.journal.append_last(&step.records).is_ok() {
-            // The space set aside was enough for the ending itself.
-            (self.watcher)(&step.records);
+        self.record_last(step);
+        // The machine believes what it asked to end to be ending, and does not ask again.
+        self.end_things(&step.effects);
+        if self.last_words {
             return;
         }
         let why = error.reason();
@@ -211,10 +233,13 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     /// After the journal has failed only what ends things is carried out, and only the ending is
     /// still tried to be recorded.
     fn wind_down(&mut self, step: &Step) {
-        if is_last(step) && self.journal.append_last(&step.records).is_ok() {
-            (self.watcher)(&step.records);
-        }
-        for effect in &step.effects {
+        self.record_last(step);
+        self.end_things(&step.effects);
+    }
+
+    /// Carries out those effects that end something.
+    fn end_things(&mut self, effects: &[Effect]) {
+        for effect in effects {
             match effect {
                 Effect::CutAttempt { .. }
                 | Effect::CutCall { .. }
@@ -237,7 +262,31 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         }
     }
 
+    /// The space set aside should be enough for the ending and what led to it; it is meant for the
+    /// ending at least. That stands alone then, so that no crash can leave half of it; its totals
+    /// make up for what is missing.
+    fn record_last(&mut self, step: &Step) {
+        self.missing.extend_from_slice(&step.records);
+        if !is_last(step) {
+            return;
+        }
+        let mut words = std::mem::take(&mut self.missing);
+        self.last_words = self.journal.append_last(&words).is_ok();
+        // After an earlier ending another one makes sense only if the run went on in between.
+        let goes_on = words.iter().any(|word| matches!(word.event, Event::RunContinued { .. }));
+        if !self.last_words && !goes_on {
+            words.retain(|word| matches!(word.event, Event::RunFinished { .. }));
+            self.last_words = self.journal.append_last(&words).is_ok();
+        }
+        if self.last_words {
+            (self.watcher)(&words);
+        }
+    }
+
     fn ended(self, outcome: Outcome, note: Option<String>) -> Ending {
+        if self.last_words {
+            return Ending { outcome, note, unrecorded: None };
+        }
         if let Some(why) = self.failed {
             // Whatever was decided, it is not on record: that is the ending.
             let outcome = Outcome::JournalFailed { why: why.clone() };

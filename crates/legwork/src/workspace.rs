@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ignore::WalkBuilder;
 use legwork_core::units::Fingerprint;
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
@@ -130,6 +131,10 @@ impl Workspace {
         WalkBuilder::new(&self.root)
             .hidden(false)
             .require_git(false)
+            // What lies above the project, and what the user ignores everywhere, says nothing
+            // about it: work must never be invisible.
+            .parents(false)
+            .git_global(false)
             .filter_entry(|entry| entry.file_name() != ".git" && entry.file_name() != ".legwork")
             .build()
     }
@@ -152,7 +157,9 @@ impl Workspace {
         } else if metadata.is_file() {
             let executable = metadata.mode() & 0o111 != 0;
             hasher.update(if executable { b"exec\0".as_slice() } else { b"file\0" });
-            let mut file = File::open(full)?;
+            // It may have become a pipe since we asked what it is.
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut file = File::from(rustix::fs::open(full, flags, Mode::empty())?);
             let mut buffer = vec![0; CHUNK];
             loop {
                 match file.read(&mut buffer)? {

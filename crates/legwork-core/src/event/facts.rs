@@ -158,8 +158,11 @@ pub enum GateResult {
         /// Why not.
         why: String,
     },
-    /// There was no money left to ask the model that was needed.
-    Unaffordable,
+    /// The model that was needed did not fit into the limits.
+    Unaffordable {
+        /// The limit that ends the run.
+        ending: Outcome,
+    },
 }
 
 /// Who put something into the inbox.

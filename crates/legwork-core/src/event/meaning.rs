@@ -28,6 +28,7 @@ impl Event {
             Self::ChecksFinished { .. } => "checks_finished",
             Self::ChangesInspected { .. } => "changes_inspected",
             Self::CallStarted { .. } => "call_started",
+            Self::CallCut { .. } => "call_cut",
             Self::CallFinished { .. } => "call_finished",
             Self::VerdictGiven { .. } => "verdict_given",
             Self::GateFinished { .. } => "gate_finished",
@@ -91,6 +92,7 @@ impl Event {
             Self::CallStarted { .. } => {
                 "Another use of the agent was about to be started: a verdict, a review, advice."
             }
+            Self::CallCut { .. } => "legwork ended a call before its own end.",
             Self::CallFinished { .. } => "A call was over and all its processes were gone.",
             Self::VerdictGiven { .. } => "A model judged a claim of completion.",
             Self::GateFinished { .. } => "The gate came to a result.",

@@ -156,6 +156,7 @@ fn gate() -> Vec<Event> {
             purpose: Purpose::Verify,
             cap: Some(Usd::from_cents(25)),
         },
+        Event::CallCut { call: CallId(2), why: CutReason::Deadline(Deadline::Attempt) },
         Event::CallFinished {
             call: CallId(2),
             purpose: Purpose::Verify,

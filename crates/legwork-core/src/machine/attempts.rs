@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::ledger::Stage;
-use super::{Asked, Machine};
-use crate::agent::outcome::{Consequence, CutReason};
+use super::running::{LONGEST_END, Running};
+use super::{Asked, Machine, Opening};
+use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::agent::report::{AgentNews, AttemptReport, Notice, Pulse, QuotaNews, Ready};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
 use crate::event::{Event, Figure, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
-use crate::policy::deadlines::{self, Watch};
 use crate::policy::limits::{self, Room, Share};
 use crate::policy::retry;
 use crate::policy::waiting::{self, Plan};
@@ -24,14 +24,8 @@ const UNKNOWN_COST: Usd = Usd::from_cents(1);
 #[derive(Clone, Debug)]
 pub(super) struct LiveAttempt {
     pub(super) id: AttemptId,
-    pub(super) watch: Watch,
-    /// When the timer for its deadlines fires.
-    armed: Duration,
-    /// Why we are ending it, if we are.
-    pub(super) cut: Option<CutReason>,
-    /// Tokens it may use.
-    tokens: Option<u64>,
-    /// Messages sent into it, and when and for what the last ones were.
+    pub(super) running: Running,
+    /// Messages sent into it: when, and in answer to what.
     pub(super) nudges: Vec<(Duration, Notice)>,
     /// Whether its input is still open.
     pub(super) open: bool,
@@ -71,24 +65,11 @@ impl Machine {
             cap: share.cost,
             model: model.clone(),
         });
-        let watch = Watch {
-            started: self.now.mono,
-            ready: false,
-            last_line: self.now.mono,
-            tool: None,
-            leaving: None,
-            run_out: share.time.map(|time| self.now.mono + time),
-        };
-        let (armed, _) = deadlines::next(&self.ledger.settings.deadlines, &watch);
-        self.live.attempt = Some(LiveAttempt {
-            id: attempt,
-            watch,
-            armed,
-            cut: None,
-            tokens: share.tokens,
-            nudges: Vec::new(),
-            open: true,
-        });
+        let deadlines = self.ledger.settings.deadlines.clone();
+        let running = Running::new(self.now.mono, share, deadlines);
+        let armed = running.armed;
+        self.live.attempt =
+            Some(LiveAttempt { id: attempt, running, nudges: Vec::new(), open: true });
         let request = AttemptRequest { attempt, cap: share.cost, model, briefing };
         self.effect(Effect::StartAttempt(Box::new(request)));
         self.arm(TimerKey::Attempt(attempt), armed);
@@ -140,7 +121,7 @@ impl Machine {
         }
         match news {
             AgentNews::Ready(ready) => self.ready(id, ready),
-            AgentNews::Pulse(pulse) => self.pulse(id, &pulse),
+            AgentNews::Pulse(pulse) => self.pulse(&pulse),
             AgentNews::TurnEnded { noticed } => self.turn_ended(id, noticed),
             AgentNews::Noticed(notice) => self.record_notice(id, notice),
             AgentNews::Denied { tool } => {
@@ -155,92 +136,80 @@ impl Machine {
     }
 
     fn ready(&mut self, attempt: AttemptId, ready: Ready) {
+        let now = self.now.mono;
         if let Some(live) = &mut self.live.attempt {
-            live.watch.ready = true;
-            live.watch.last_line = self.now.mono;
+            live.running.ready(now);
         }
         let failed = ready.failed_servers.join(", ");
         self.record(Event::AgentReady { attempt, ready });
         if !failed.is_empty() {
             self.warn(format!("servers for further tools did not come up: {failed}"));
         }
-        self.rearm();
+        self.rearm_attempt();
     }
 
-    fn pulse(&mut self, id: AttemptId, pulse: &Pulse) {
+    fn pulse(&mut self, pulse: &Pulse) {
         let now = self.now.mono;
-        let spent = self.ledger.totals.tokens.counted();
-        let Some(live) = &mut self.live.attempt else {
-            return;
-        };
-        let ago = |age: Duration| now.saturating_sub(age);
-        live.watch.last_line = ago(pulse.quiet);
-        live.watch.tool =
-            pulse.tool.as_ref().map(|tool| (ago(tool.running), tool.heartbeat.map(ago)));
-        if !pulse.leaving {
-            live.watch.leaving = None;
-        } else if live.watch.leaving.is_none() {
-            live.watch.leaving = Some(now);
-        }
-        let over = live.tokens.is_some_and(|left| pulse.tokens.counted() > left);
-        if over && live.cut.is_none() {
-            self.warn(format!(
-                "attempt {id} has used {} tokens, more than were left: ending it",
-                pulse.tokens.counted().saturating_add(spent)
-            ));
+        let Some(live) = &mut self.live.attempt else { return };
+        live.running.pulse(now, pulse);
+        if live.running.is_over_its_tokens() {
             self.cut_attempt(CutReason::Limit, Grace::Usual);
         }
-        self.rearm();
+        self.rearm_attempt();
     }
 
-    /// Sets the timer anew if a deadline has come closer. One that has moved away is noticed when
-    /// the timer fires.
-    fn rearm(&mut self) {
-        let deadlines = &self.ledger.settings.deadlines;
-        let Some(live) = &mut self.live.attempt else {
-            return;
-        };
-        let (at, _) = deadlines::next(deadlines, &live.watch);
-        if at < live.armed && live.cut.is_none() {
-            live.armed = at;
-            let key = TimerKey::Attempt(live.id);
-            self.arm(key, at);
-        }
-    }
-
-    pub(super) fn attempt_deadline(&mut self, id: AttemptId) {
-        let now = self.now.mono;
-        let deadlines = &self.ledger.settings.deadlines;
-        let Some(live) = &mut self.live.attempt else {
-            return;
-        };
-        if live.id != id || live.cut.is_some() {
-            return;
-        }
-        let (at, why) = deadlines::next(deadlines, &live.watch);
-        if at <= now {
-            self.cut_attempt(why, Grace::Usual);
-        } else {
-            live.armed = at;
+    pub(super) fn rearm_attempt(&mut self) {
+        let Some(live) = &mut self.live.attempt else { return };
+        let (id, at) = (live.id, live.running.rearm());
+        if let Some(at) = at {
             self.arm(TimerKey::Attempt(id), at);
         }
     }
 
-    /// Ends the running attempt. The first reason counts.
-    pub(super) fn cut_attempt(&mut self, why: CutReason, grace: Grace) {
-        let Some(live) = &mut self.live.attempt else {
-            return;
-        };
-        if live.cut.is_some() && grace == Grace::Usual {
+    pub(super) fn attempt_deadline(&mut self, id: AttemptId) {
+        let Some(live) = &mut self.live.attempt else { return };
+        if live.id != id {
             return;
         }
-        let first = live.cut.is_none();
-        live.cut = Some(live.cut.unwrap_or(why));
-        let attempt = live.id;
+        if live.running.cut.is_some() {
+            return self.abandon_attempt(id);
+        }
+        let (at, why) = live.running.due();
+        if at <= self.now.mono {
+            self.cut_attempt(why, Grace::Usual);
+        } else {
+            live.running.armed = at;
+            self.arm(TimerKey::Attempt(id), at);
+        }
+    }
+
+    /// It was told to end, killed, and is still there. Nothing else may start beside it.
+    fn abandon_attempt(&mut self, id: AttemptId) {
+        let report = self.attempt_so_far(AttemptOutcome::Lost);
+        self.live.doom.get_or_insert(Outcome::BadAgent {
+            why: "its processes could not be ended".to_owned(),
+        });
+        self.attempt_over(id, report);
+    }
+
+    /// What is known of the running attempt without its own report.
+    pub(super) fn attempt_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
+        let tokens = self.live.attempt.as_ref().map(|live| live.running.tokens);
+        AttemptReport { tokens: tokens.unwrap_or_default(), ..AttemptReport::bare(outcome) }
+    }
+
+    /// Ends the running attempt. The first reason counts.
+    pub(super) fn cut_attempt(&mut self, why: CutReason, grace: Grace) {
+        let Some(live) = &mut self.live.attempt else { return };
+        let (attempt, first) = (live.id, live.running.cut(why));
+        if !first && grace == Grace::Usual {
+            return;
+        }
         if first && !self.live.journal_failed {
             self.record(Event::AttemptCut { attempt, why });
         }
         self.effect(Effect::CutAttempt { attempt, why, grace });
+        self.arm(TimerKey::Attempt(attempt), self.now.mono + LONGEST_END);
     }
 
     pub(super) fn quota_reported(&mut self, quota: QuotaNews) {
@@ -250,7 +219,8 @@ impl Machine {
     }
 
     fn attempt_over(&mut self, id: AttemptId, report: AttemptReport) {
-        let started = self.live.attempt.take().map_or(self.now.mono, |live| live.watch.started);
+        let started =
+            self.live.attempt.take().map_or(self.now.mono, |live| live.running.watch.started);
         self.effect(Effect::ClearTimer { key: TimerKey::Attempt(id) });
         self.live.survey = None;
         self.live.work = None;
@@ -378,6 +348,8 @@ impl Machine {
     }
 
     pub(super) fn wait_over(&mut self, why: WaitEnd, since: Duration) {
+        self.live.untouched = false;
+        self.live.opening = Opening::default();
         if self.ledger.wait.is_some() {
             let waited = self.now.mono.saturating_sub(since);
             self.record(Event::LimitWaitEnded { why, waited });

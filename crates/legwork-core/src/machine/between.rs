@@ -100,7 +100,8 @@ impl Machine {
     fn prepare(&mut self) {
         let known = self.ledger.last.as_ref().is_some_and(|last| last.finished.end.is_some());
         // A hook may have changed the project; then its state has to be looked at again.
-        let mark = if known && !self.live.opening.hooked { Needed::Known } else { Needed::Yes };
+        let known = known && self.live.untouched && !self.live.opening.hooked;
+        let mark = if known { Needed::Known } else { Needed::Yes };
         let ticket = self.ask(Asked::Prepare);
         self.effect(Effect::Prepare { ticket, mark });
     }
@@ -121,6 +122,10 @@ impl Machine {
         let Some(asked) = self.answered(ticket) else {
             return;
         };
+        // Whatever it says: the run ends for another reason.
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+            return self.advance();
+        }
         let hook = if asked == Asked::StartedHook {
             SteeringHook::Started
         } else {
@@ -157,7 +162,7 @@ impl Machine {
 
     fn delay(&mut self, delay: Duration) {
         // A stop that came meanwhile ends every wait, also one that has not begun.
-        if delay.is_zero() || self.ledger.stop.is_some() {
+        if delay.is_zero() || self.ledger.stop.is_some() || self.live.doom.is_some() {
             self.live.delayed = true;
             return self.advance();
         }
@@ -228,13 +233,18 @@ impl Machine {
             duration: self.active().saturating_sub(current.active_before),
             summary,
         };
-        let idle_before = self.ledger.rows.idle;
+        self.climb_ladder(&finished);
         self.record(Event::IterationFinished(Box::new(finished)));
-        let idle = self.ledger.rows.idle;
+    }
+
+    /// An idle iteration that is not the last one lets the next be told. Said before the iteration
+    /// is recorded: a crash in between says it again and forgets nothing.
+    fn climb_ladder(&mut self, finished: &IterationFinished) {
+        let idle = self.ledger.rows.idle + 1;
         let threshold = self.ledger.settings.progress.threshold;
-        if idle > idle_before && (threshold == 0 || idle < threshold) {
-            let text = progress::ladder(idle);
-            self.record(Event::FeedbackAdded { source: FeedbackSource::Ladder, text });
+        let counts = finished.progress == Movement::Idle && finished.blockers.is_empty();
+        if counts && (threshold == 0 || idle < threshold) {
+            self.feedback_once(FeedbackSource::Ladder, progress::ladder(idle));
         }
     }
 
@@ -336,12 +346,12 @@ impl Machine {
         let note = match gate {
             Some(GateResult::Rejected { why, .. }) => Some(format!("claimed, rejected: {why}")),
             Some(GateResult::Inconclusive { why }) => Some(format!("claimed, not verified: {why}")),
-            Some(GateResult::Unaffordable) => Some("claimed, not verified".to_owned()),
+            Some(GateResult::Unaffordable { .. }) => Some("claimed, not verified".to_owned()),
             Some(GateResult::Passed { .. }) | None => None,
         };
         let settings = &self.ledger.settings;
-        if let (Some(GateResult::Unaffordable), Some(limit)) = (gate, settings.limits.max_cost) {
-            return Some((Outcome::MaxCost { limit }, note));
+        if let Some(GateResult::Unaffordable { ending }) = gate {
+            return Some((ending.clone(), note));
         }
         if let Some(ending) = &self.ledger.wrap_up {
             return Some((ending.clone(), note));

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use super::Machine;
-use crate::agent::outcome::{Consequence, CutReason, Deadline};
+use super::running::{LONGEST_END, Running};
+use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::agent::report::{AgentNews, Answer, AttemptReport};
 use crate::effect::{CallRequest, Effect, Grace};
 use crate::event::{Event, FeedbackSource, Purpose, StopWhen};
 use crate::input::TimerKey;
-use crate::policy::{escalation, limits};
+use crate::outcome::Outcome;
+use crate::policy::escalation;
+use crate::policy::limits::{self, Share};
+use crate::settings::Deadlines;
 use crate::units::{CallId, Usd};
 
 /// The running call.
@@ -16,8 +20,7 @@ use crate::units::{CallId, Usd};
 pub(super) struct LiveCall {
     pub(super) id: CallId,
     pub(super) purpose: Purpose,
-    started: Duration,
-    pub(super) cut: Option<CutReason>,
+    pub(super) running: Running,
 }
 
 /// How long an advisor or a council may take.
@@ -37,28 +40,39 @@ impl Machine {
         work.cost.per(u64::from(work.count)).per(4).max(LEAST_REVIEW_COST)
     }
 
-    /// Starts a call that can be done without. One whose cap does not fit is left out. True when
-    /// it has to be waited for.
+    /// Starts a call that can be done without. One that does not fit into the limits is left out.
+    /// True when it has to be waited for.
     pub(super) fn extra_call(&mut self, purpose: Purpose, question: String, cap: Usd) -> bool {
-        if !limits::fits(&self.ledger.settings, self.used(), cap) {
-            return false;
+        match limits::before_call(&self.ledger.settings, self.used(), cap) {
+            Ok(share) => {
+                self.start_call(purpose, question, share);
+                true
+            }
+            Err(_) => false,
         }
-        self.start_call(purpose, question, cap);
-        true
     }
 
     /// Starts a call, or nothing while the operator wants nothing new to start.
-    pub(super) fn start_call(&mut self, purpose: Purpose, question: String, cap: Usd) {
+    pub(super) fn start_call(&mut self, purpose: Purpose, question: String, share: Share) {
         if self.ledger.paused {
+            // Asked to stop and not allowed to go on: there is no end to wait for.
+            if self.ledger.stop.is_some() {
+                self.interrupt_iteration();
+                self.advance();
+            }
             return;
         }
         let call = self.ledger.last_call.next();
-        let cap = Some(cap);
+        let cap = share.cost;
         self.record(Event::CallStarted { call, purpose, cap });
-        self.live.call = Some(LiveCall { id: call, purpose, started: self.now.mono, cut: None });
+        let attempt = Some(self.call_time(purpose));
+        let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
+        let running = Running::new(self.now.mono, share, deadlines);
+        let armed = running.armed;
+        self.live.call = Some(LiveCall { id: call, purpose, running });
         let request = CallRequest { call, purpose, cap, question };
         self.effect(Effect::StartCall(Box::new(request)));
-        self.arm(TimerKey::Call(call), self.now.mono + self.call_time(purpose));
+        self.arm(TimerKey::Call(call), armed);
     }
 
     fn call_time(&self, purpose: Purpose) -> Duration {
@@ -71,36 +85,68 @@ impl Machine {
     }
 
     pub(super) fn call_deadline(&mut self, id: CallId) {
-        if self.live.call.as_ref().is_some_and(|call| call.id == id) {
-            self.cut_call(CutReason::Deadline(Deadline::Attempt), Grace::Usual);
+        let Some(live) = &mut self.live.call else { return };
+        if live.id != id {
+            return;
         }
+        if live.running.cut.is_some() {
+            // Told to end, killed, and still there: nothing else may start beside it.
+            let report = self.call_so_far(AttemptOutcome::Lost);
+            self.live.doom.get_or_insert(Outcome::BadAgent {
+                why: "its processes could not be ended".to_owned(),
+            });
+            return self.call_over(id, &report);
+        }
+        let (at, why) = live.running.due();
+        if at <= self.now.mono {
+            self.cut_call(why, Grace::Usual);
+        } else {
+            live.running.armed = at;
+            self.arm(TimerKey::Call(id), at);
+        }
+    }
+
+    /// What is known of the running call without its own report.
+    pub(super) fn call_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
+        let tokens = self.live.call.as_ref().map(|live| live.running.tokens);
+        AttemptReport { tokens: tokens.unwrap_or_default(), ..AttemptReport::bare(outcome) }
     }
 
     pub(super) fn cut_call(&mut self, why: CutReason, grace: Grace) {
-        let Some(live) = &mut self.live.call else {
-            return;
-        };
-        if live.cut.is_some() && grace == Grace::Usual {
+        let Some(live) = &mut self.live.call else { return };
+        let (call, first) = (live.id, live.running.cut(why));
+        if !first && grace == Grace::Usual {
             return;
         }
-        live.cut = Some(live.cut.unwrap_or(why));
-        let call = live.id;
+        if first && !self.live.journal_failed {
+            self.record(Event::CallCut { call, why });
+        }
         self.effect(Effect::CutCall { call, why, grace });
+        self.arm(TimerKey::Call(call), self.now.mono + LONGEST_END);
     }
 
     pub(super) fn call_news(&mut self, id: CallId, news: AgentNews) {
-        if self.live.call.as_ref().is_none_or(|call| call.id != id) {
+        let now = self.now.mono;
+        let Some(live) = &mut self.live.call else { return };
+        if live.id != id {
             return;
         }
         match news {
+            AgentNews::Ready(_) => live.running.ready(now),
+            AgentNews::Pulse(pulse) => {
+                live.running.pulse(now, &pulse);
+                if live.running.is_over_its_tokens() {
+                    self.cut_call(CutReason::Limit, Grace::Usual);
+                }
+            }
             AgentNews::LoginRefused => self.cut_call(CutReason::Auth, Grace::Usual),
             AgentNews::Quota(quota) => self.quota_reported(quota),
-            AgentNews::Exited(report) => self.call_over(id, &report),
-            AgentNews::Ready(_)
-            | AgentNews::Pulse(_)
-            | AgentNews::TurnEnded { .. }
-            | AgentNews::Noticed(_)
-            | AgentNews::Denied { .. } => {}
+            AgentNews::Exited(report) => return self.call_over(id, &report),
+            AgentNews::TurnEnded { .. } | AgentNews::Noticed(_) | AgentNews::Denied { .. } => {}
+        }
+        let Some(live) = &mut self.live.call else { return };
+        if let Some(at) = live.running.rearm() {
+            self.arm(TimerKey::Call(id), at);
         }
     }
 
@@ -109,10 +155,18 @@ impl Machine {
             return;
         };
         self.effect(Effect::ClearTimer { key: TimerKey::Call(id) });
-        let duration = self.now.mono.saturating_sub(live.started);
+        let duration = self.now.mono.saturating_sub(live.running.watch.started);
         let purpose = live.purpose;
         self.record_call(id, purpose, report.clone(), duration);
+        self.conclude_call(purpose, report);
+    }
+
+    /// A call is over: what follows?
+    pub(super) fn conclude_call(&mut self, purpose: Purpose, report: &AttemptReport) {
         if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+            if self.live.doom.is_none() {
+                self.interrupt_iteration();
+            }
             return self.advance();
         }
         match report.outcome.consequence() {
@@ -159,8 +213,8 @@ impl Machine {
             }
             Purpose::Advise => {
                 let text = text.unwrap_or_else(|| {
-                    let first = self.current().notices.first();
-                    first.map_or_else(String::new, |(n, _)| escalation::answer(n).to_owned())
+                    let open = self.open_notice();
+                    open.map_or_else(String::new, |notice| escalation::answer(&notice).to_owned())
                 });
                 self.record(Event::FeedbackAdded { source: FeedbackSource::Watchdog, text });
             }

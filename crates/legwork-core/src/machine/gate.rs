@@ -5,7 +5,9 @@ use super::{Asked, Machine};
 use crate::agent::outcome::Death;
 use crate::agent::report::{Answer, AttemptReport, Verdict};
 use crate::effect::Effect;
-use crate::event::{Event, FeedbackSource, GateResult, IterationResult, Purpose, VerdictKind};
+use crate::event::{
+    Event, FeedbackSource, GateResult, IterationResult, Purpose, StopWhen, VerdictKind,
+};
 use crate::input::{CheckReport, CheckResult, CheckVerdict, Finding, Survey};
 use crate::outcome::Proof;
 use crate::policy::limits;
@@ -70,9 +72,10 @@ impl Machine {
 
     fn ask_for_verdict(&mut self, gate: &Gate) {
         let cap = self.ledger.settings.verify.max_cost;
-        if !limits::fits(&self.ledger.settings, self.used(), cap) {
-            return self.decide(GateResult::Unaffordable);
-        }
+        let share = match limits::before_call(&self.ledger.settings, self.used(), cap) {
+            Ok(share) => share,
+            Err(ending) => return self.decide(GateResult::Unaffordable { ending }),
+        };
         let current = self.current();
         let summary = current.report.as_ref().map_or("", |report| report.words.summary.as_str());
         let blockers = self.blockers(current, self.live.survey.as_deref());
@@ -81,7 +84,7 @@ impl Machine {
         let settings = &self.ledger.settings;
         let question =
             prompt::verify_question(settings, &gate.claim, checks, findings, &blockers, summary);
-        self.start_call(Purpose::Verify, question, cap);
+        self.start_call(Purpose::Verify, question, share);
     }
 
     pub(super) fn checked(&mut self, ticket: Ticket, report: CheckReport) {
@@ -104,7 +107,7 @@ impl Machine {
             .map(|result| result.command.clone())
             .collect();
         self.record(Event::ChecksFinished { results, fingerprint: fingerprint.clone() });
-        if self.ledger.stop == Some(crate::event::StopWhen::Now) || self.live.doom.is_some() {
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
             return self.advance();
         }
         for command in flaky {
@@ -124,6 +127,9 @@ impl Machine {
     pub(super) fn inspected(&mut self, ticket: Ticket, findings: Vec<Finding>) {
         if self.answered(ticket).is_none() {
             return;
+        }
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+            return self.advance();
         }
         for finding in &findings {
             self.warn(format!("{}: {}", finding.path, finding.what));
@@ -193,7 +199,7 @@ impl Machine {
 
     fn reject(&mut self, source: FeedbackSource, text: &str, why: String, failure: Option<String>) {
         let text = format!("You said that the work is complete. It is not: {text}");
-        self.record(Event::FeedbackAdded { source, text });
+        self.feedback_once(source, text);
         self.record(Event::GateFinished { result: GateResult::Rejected { why, failure } });
     }
 }

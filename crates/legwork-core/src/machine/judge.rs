@@ -3,7 +3,7 @@
 use super::ledger::{Answered, Current, distinct};
 use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
-use crate::agent::report::{Blocker, Words};
+use crate::agent::report::{Blocker, Notice, Words};
 use crate::effect::Effect;
 use crate::event::{Event, FeedbackSource, IterationResult, Movement, Purpose};
 use crate::input::{StatusReport, Survey};
@@ -68,6 +68,7 @@ impl Machine {
             self.live.work = Some(self.ledger.seen.is_work(&current.start, &survey));
         }
         self.live.survey = Some(survey);
+        self.live.untouched = true;
         self.advance();
     }
 
@@ -176,8 +177,7 @@ impl Machine {
             Blocker {
                 key: "permissions".to_owned(),
                 text: format!(
-                    "permission for {} (allow it with `agent.permissions` or \
-                     `agent.allowed_tools`)",
+                    "permission for {} (allow it: --allowed-tools TOOL, or agent.allowed_tools)",
                     tools.join(", ")
                 ),
             }
@@ -193,15 +193,17 @@ impl Machine {
         {
             return false;
         }
-        let open = self.current().notices.iter().find(|(_, answered)| *answered == Answered::No);
-        let Some((notice, _)) = open.cloned() else {
-            return false;
-        };
+        let Some(notice) = self.open_notice() else { return false };
         let round = self.ledger.problems.get(&notice.key).copied().unwrap_or(1);
         match escalation::response(round) {
             Response::Advise => {
                 let question = prompt::advice_question(&self.ledger.settings, &notice, round);
-                self.extra_call(Purpose::Advise, question, Machine::ADVICE_COST)
+                let asked = self.extra_call(Purpose::Advise, question, Machine::ADVICE_COST);
+                if !asked {
+                    let text = escalation::answer(&notice).to_owned();
+                    self.feedback_once(FeedbackSource::Watchdog, text);
+                }
+                asked
             }
             Response::RootCause => {
                 let text = escalation::root_cause(&notice);
@@ -212,8 +214,14 @@ impl Machine {
         }
     }
 
+    /// The first thing that was noticed and not answered in the session.
+    pub(super) fn open_notice(&self) -> Option<Notice> {
+        let open = |(_, answered): &&(Notice, Answered)| *answered == Answered::No;
+        self.current().notices.iter().find(open).map(|(notice, _)| notice.clone())
+    }
+
     /// Puts a word into the inbox unless it is there already: this place is passed several times.
-    fn feedback_once(&mut self, source: FeedbackSource, text: String) {
+    pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
         let known = self.ledger.inbox.iter().any(|entry| entry.text == text);
         if !known {
             self.record(Event::FeedbackAdded { source, text });

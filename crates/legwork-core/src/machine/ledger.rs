@@ -11,13 +11,14 @@ use std::time::Duration;
 pub use super::state::{
     Answered, Current, Entry, Gate, Last, OpenCall, Phase, Rows, Stage, State, Wait,
 };
-use crate::agent::outcome::Consequence;
+use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::agent::report::{AttemptReport, Blocker, Notice};
 use crate::event::{
     Continuation, Event, Figure, GateResult, IterationFinished, IterationKind, IterationResult,
-    Movement, Purpose, Record, RunStarted, WaitKind,
+    Movement, Purpose, Record, RunStarted, WaitEnd, WaitKind,
 };
 use crate::input::Mark;
+use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::settings::EvidenceKind;
 use crate::units::{AttemptId, Iteration, Usd};
@@ -66,6 +67,7 @@ impl State {
     fn fold(&mut self, record: &Record) {
         self.active = record.active;
         self.totals.duration = record.active;
+        self.conclude_by(&record.event);
         match &record.event {
             Event::RunStarted(started) => self.run_started(started),
             Event::RunContinued { why } => self.run_continued(*why),
@@ -87,11 +89,10 @@ impl State {
                 }
             }
             Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
-                self.wait = Some(Wait { kind: *limit, retry_at: *retry_at });
+                self.wait = Some(Wait { kind: *limit, retry_at: *retry_at, planned: *wait });
                 self.waits.rounds += 1;
-                self.waits.waited += *wait;
             }
-            Event::LimitWaitEnded { waited, .. } => self.limit_wait_ended(*waited),
+            Event::LimitWaitEnded { why, waited } => self.limit_wait_ended(*why, *waited),
             Event::QuotaReported { quota } => {
                 self.quotas.insert(quota.window, *quota);
             }
@@ -124,22 +125,41 @@ impl State {
             }
             Event::LimitChanged { limits } => {
                 self.settings.limits = limits.clone();
-                self.wrap_up = None;
+                // Room for work again: then a later wrap-up is another one.
+                if let Room::Work(_) = limits::before_attempt(&self.settings, self.used()) {
+                    self.wrap_up = None;
+                }
             }
             Event::IterationFinished(finished) => self.iteration_finished(finished),
             Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
             Event::StopCancelled => self.stop = None,
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, .. } => self.phase = Phase::Ended(outcome.clone()),
+            Event::RunFinished { outcome, totals, .. } => {
+                // Of a run whose journal failed, events may be missing before the last ones; what
+                // they cost is not forgotten.
+                self.totals = totals.clone();
+                self.phase = Phase::Ended(outcome.clone());
+            }
             Event::AgentReady { .. }
             | Event::AttemptCut { .. }
             | Event::StatusChanged { .. }
             | Event::ChecksStarted { .. }
+            | Event::CallCut { .. }
             | Event::CouncilDecided { .. }
             | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
+        }
+    }
+
+    /// What follows a finished call shows that its answer was taken; a resumption takes it still.
+    fn conclude_by(&mut self, event: &Event) {
+        let resuming = matches!(event, Event::RunContinued { .. } | Event::LimitChanged { .. });
+        if let Some(current) = self.current_mut()
+            && !resuming
+        {
+            current.unconcluded = None;
         }
     }
 
@@ -161,6 +181,7 @@ impl State {
             Continuation::AfterCrash => {}
             Continuation::AfterEnd => {
                 self.phase = Phase::Ready;
+                self.paused = false;
                 self.rows = Rows::default();
                 self.failures.clear();
                 self.waits = Row::default();
@@ -200,7 +221,10 @@ impl State {
             current.stage = Stage::Attempted;
             current.denied.extend(report.denied.iter().cloned());
             match report.outcome.consequence() {
-                Consequence::Retry => current.retries += 1,
+                Consequence::Retry => {
+                    current.retries += 1;
+                    current.suspects = 0;
+                }
                 Consequence::JudgeTree => current.suspects += 1,
                 Consequence::Judge => current.suspects = 0,
                 Consequence::Wait { .. }
@@ -227,7 +251,9 @@ impl State {
         }
         if let Some(current) = self.current_mut() {
             current.call = None;
-            if waits {
+            current.unconcluded = Some((purpose, Box::new(report.clone())));
+            // A lost one was not made to its end, and a limited one not at all.
+            if waits || report.outcome == AttemptOutcome::Lost {
                 return;
             }
             if purpose == Purpose::Verify {
@@ -242,7 +268,9 @@ impl State {
     }
 
     fn charge(&mut self, purpose: &str, cost: Usd, figure: Figure, report: &AttemptReport) {
-        if report.outcome.got_an_answer() {
+        // Also one that hit a limit in the end may have got answers before it.
+        let spent = report.cost.is_some_and(|cost| cost > Usd::ZERO);
+        if report.outcome.got_an_answer() || report.tokens.output > 0 || spent {
             self.waits = Row::default();
         }
         self.totals.cost += cost;
@@ -256,11 +284,18 @@ impl State {
         spend.tokens += report.tokens;
     }
 
-    fn limit_wait_ended(&mut self, waited: Duration) {
+    fn limit_wait_ended(&mut self, why: WaitEnd, waited: Duration) {
         self.totals.waited += waited;
-        if let Some(Wait { kind: WaitKind::Quota, .. }) = self.wait.take() {
-            // The next iteration finds out whether the quota is really free again.
-            self.quotas.clear();
+        if let Some(wait) = self.wait.take() {
+            // A wait to its end was as long as planned, also if a crash lay in between.
+            self.waits.waited += match why {
+                WaitEnd::Elapsed => wait.planned,
+                WaitEnd::RetryNow | WaitEnd::Stopped => waited,
+            };
+            if wait.kind == WaitKind::Quota {
+                // The next iteration finds out whether the quota is really free again.
+                self.quotas.clear();
+            }
         }
         if let Some(current) = self.current_mut()
             && current.stage == Stage::Attempted
@@ -326,9 +361,6 @@ impl State {
                 }
             }
             Event::GateFinished { result } => {
-                if let GateResult::Rejected { failure: Some(failure), .. } = result {
-                    *self.failures.entry(failure.clone()).or_default() += 1;
-                }
                 if let Some(gate) = self.gate_mut() {
                     gate.result = Some(result.clone());
                 }
@@ -339,6 +371,9 @@ impl State {
 
     fn iteration_finished(&mut self, finished: &IterationFinished) {
         let gate = self.gate_mut().and_then(|gate| gate.result.clone());
+        if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
+            *self.failures.entry(failure.clone()).or_default() += 1;
+        }
         self.totals.iterations += 1;
         self.totals.commits += finished.commits;
         if let Some(end) = &finished.end {
@@ -372,7 +407,9 @@ impl State {
             }
             Some(GateResult::Inconclusive { .. }) => rows.inconclusive += 1,
             Some(
-                GateResult::Rejected { .. } | GateResult::Passed { .. } | GateResult::Unaffordable,
+                GateResult::Rejected { .. }
+                | GateResult::Passed { .. }
+                | GateResult::Unaffordable { .. },
             )
             | None => {
                 rows.rejections = 0;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Machine;
 use super::ledger::{Phase, Stage};
-use crate::agent::outcome::AttemptOutcome;
+use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::agent::report::AttemptReport;
 use crate::effect::Alarm;
-use crate::event::{Continuation, Event};
+use crate::event::{Continuation, Event, Purpose};
 use crate::input::{Again, Salvage};
 use crate::policy::limits::{self, Room};
 use crate::policy::retry;
@@ -67,6 +67,15 @@ impl Machine {
 
     /// Waits go on to their end; a delay is skipped.
     fn pick_up(&mut self) {
+        let unconcluded = self.ledger.current().and_then(|current| current.unconcluded.clone());
+        if let Some((purpose, report)) = unconcluded {
+            // The gate starts from its beginning, and its verifier with it; what the others said
+            // was paid for and is taken.
+            return match (purpose, report.outcome.consequence()) {
+                (Purpose::Verify, Consequence::Judge | Consequence::Retry) => self.advance(),
+                (_, _) => self.conclude_call(purpose, &report),
+            };
+        }
         if let Some(wait) = self.ledger.wait {
             return self.wait_until(Alarm::At(wait.retry_at));
         }

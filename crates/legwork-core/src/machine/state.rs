@@ -113,6 +113,8 @@ pub struct Current {
     pub notices: Vec<(Notice, Answered)>,
     /// The call that is going on.
     pub call: Option<OpenCall>,
+    /// A call that is over and whose answer has not been taken yet.
+    pub unconcluded: Option<(Purpose, Box<AttemptReport>)>,
     /// Further calls made to their end.
     pub calls_done: BTreeSet<Purpose>,
     /// What the last verifier said.
@@ -142,6 +144,7 @@ impl Current {
             denied: BTreeSet::new(),
             notices: Vec::new(),
             call: None,
+            unconcluded: None,
             calls_done: BTreeSet::new(),
             verifier: None,
             gate: None,
@@ -214,6 +217,8 @@ pub struct Wait {
     pub kind: WaitKind,
     /// When we shall try again.
     pub retry_at: Timestamp,
+    /// How long it is meant to last.
+    pub planned: Duration,
 }
 
 /// Things that happened several times in a row.

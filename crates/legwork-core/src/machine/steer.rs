@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Asked, Machine};
+use super::{Asked, Machine, Opening, Pending};
 use crate::agent::outcome::{AttemptOutcome, CutReason};
-use crate::agent::report::AttemptReport;
 use crate::effect::{Effect, Grace};
 use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
-use crate::settings::Respond;
+use crate::policy::limits::{self, Share};
+use crate::settings::{Limits, Respond};
 
 /// The operator may try at once at most this often.
 const PROBE_GAP: Duration = Duration::from_mins(1);
@@ -27,17 +27,21 @@ impl Machine {
             Control::Pause => {
                 if !self.ledger.paused {
                     self.record(Event::RunPaused);
+                    // People pause in order to edit: what was found out before is stale then.
+                    self.live.untouched = false;
+                    self.live.opening = Opening::default();
                 }
             }
             Control::Resume => {
                 if self.ledger.paused {
                     self.record(Event::RunResumed);
+                    self.live.opening = Opening::default();
                     self.advance();
                 }
             }
             Control::Tell { text } => self.tell(text),
             Control::RetryNow => self.retry_now(),
-            Control::SetLimits(limits) => self.record(Event::LimitChanged { limits }),
+            Control::SetLimits(limits) => self.set_limits(limits),
         }
     }
 
@@ -59,7 +63,12 @@ impl Machine {
             return;
         }
         self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
+        let waited = matches!(self.live.pending, Some(Pending { what: Asked::Wait { .. }, .. }));
         self.end_waiting();
+        // What was waited for is not tried any more, be it an attempt or a call.
+        if waited && self.ledger.current().is_some() {
+            self.interrupt_iteration();
+        }
         self.leave_off();
     }
 
@@ -76,12 +85,27 @@ impl Machine {
     pub(super) fn cut_everything(&mut self) {
         self.cut_attempt(CutReason::StopNow, Grace::Usual);
         self.cut_call(CutReason::StopNow, Grace::Usual);
+        self.cut_checks(Grace::Usual);
+        self.end_waiting();
+        self.forget_questions();
+    }
+
+    /// A look at a project or a hook may take long, and nothing would be concluded from it any
+    /// more. Only checks are waited for, because they are being ended.
+    fn forget_questions(&mut self) {
+        if let Some(pending) = self.live.pending
+            && pending.what != Asked::Checks
+        {
+            self.live.pending = None;
+        }
+    }
+
+    fn cut_checks(&mut self, grace: Grace) {
         if let Some(pending) = self.live.pending
             && pending.what == Asked::Checks
         {
-            self.effect(Effect::CutChecks { ticket: pending.ticket });
+            self.effect(Effect::CutChecks { ticket: pending.ticket, grace });
         }
-        self.end_waiting();
     }
 
     /// A stop ends every wait at once.
@@ -112,25 +136,48 @@ impl Machine {
     fn kill(&mut self) {
         self.cut_attempt(CutReason::StopNow, Grace::None);
         self.cut_call(CutReason::StopNow, Grace::None);
-        let report = || AttemptReport::bare(AttemptOutcome::Interrupted);
+        self.cut_checks(Grace::None);
+        let report = self.attempt_so_far(AttemptOutcome::Interrupted);
         if let Some(live) = self.live.attempt.take() {
-            let duration = self.now.mono.saturating_sub(live.watch.started);
-            self.record_attempt(live.id, report(), duration);
+            let duration = self.now.mono.saturating_sub(live.running.watch.started);
+            self.record_attempt(live.id, report, duration);
         }
+        let report = self.call_so_far(AttemptOutcome::Interrupted);
         if let Some(live) = self.live.call.take() {
-            self.record_call(live.id, live.purpose, report(), Duration::ZERO);
+            let duration = self.now.mono.saturating_sub(live.running.watch.started);
+            self.record_call(live.id, live.purpose, report, duration);
         }
         self.live.pending = None;
         let outcome = self.live.doom.clone().unwrap_or(Outcome::Interrupted);
         self.perish(outcome);
     }
 
+    /// Other limits hold at once, also for what is running.
+    fn set_limits(&mut self, limits: Limits) {
+        self.record(Event::LimitChanged { limits });
+        let left = limits::left(&self.ledger.settings, self.used());
+        let share = Share { cost: None, time: left.duration, tokens: left.tokens };
+        let now = self.now.mono;
+        if let Some(live) = &mut self.live.attempt {
+            live.running.share_changed(now, share);
+            if live.running.is_over_its_tokens() {
+                self.cut_attempt(CutReason::Limit, Grace::Usual);
+            }
+        }
+        if let Some(live) = &mut self.live.call {
+            live.running.share_changed(now, share);
+            if live.running.is_over_its_tokens() {
+                self.cut_call(CutReason::Limit, Grace::Usual);
+            }
+        }
+        self.rearm_attempt();
+    }
+
     fn tell(&mut self, text: String) {
         let live = self.ledger.settings.extras.watchdog == Respond::Live;
-        let open =
-            self.live.attempt.as_ref().filter(|attempt| {
-                live && attempt.open && attempt.watch.ready && attempt.cut.is_none()
-            });
+        let open = self.live.attempt.as_ref().filter(|attempt| {
+            live && attempt.open && attempt.running.watch.ready && attempt.running.cut.is_none()
+        });
         match open.map(|attempt| attempt.id) {
             Some(attempt) => self.nudge(attempt, None, text),
             None => self.record(Event::FeedbackAdded { source: FeedbackSource::Human, text }),

@@ -1,5 +1,6 @@
 //! Every rule of a run as a story. The name states the rule.
 
+mod corners;
 mod endings;
 mod failures;
 mod gate;

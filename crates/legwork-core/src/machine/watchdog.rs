@@ -49,7 +49,7 @@ impl Machine {
             answered.signal == notice.signal && self.now.mono.saturating_sub(*at) < NUDGE_GAP
         });
         self.ledger.settings.extras.watchdog == Respond::Live
-            && live.cut.is_none()
+            && live.running.cut.is_none()
             && !self.ledger.paused
             && live.nudges.len() < MOST_NUDGES
             && !recent

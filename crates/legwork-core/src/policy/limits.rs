@@ -115,14 +115,16 @@ pub fn before_attempt(settings: &Settings, used: Used) -> Room {
     Room::Work(Share { cost, time, tokens: left.tokens })
 }
 
-/// Whether a call of this price still fits, the reserve left out of account: what a call takes
-/// from the reserve is missing from the wrap-up, not from the limit.
-pub fn fits(settings: &Settings, used: Used, cap: Usd) -> bool {
-    match before_attempt(settings, used) {
-        Room::None(_) => false,
-        Room::Work(_) | Room::WrapUp(..) => {
-            left(settings, used).cost.is_none_or(|left| left >= cap)
-        }
+/// What a call of this price may take, or the limit that it does not fit into. The reserve is left
+/// out of account: what a call takes from it is missing from the wrap-up, not from the limit.
+pub fn before_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, Outcome> {
+    if let Room::None(ending) = before_attempt(settings, used) {
+        return Err(ending);
+    }
+    let left = left(settings, used);
+    match (settings.limits.max_cost, left.cost) {
+        (Some(limit), Some(left)) if left < cap => Err(Outcome::MaxCost { limit }),
+        _ => Ok(Share { cost: Some(cap), time: left.duration, tokens: left.tokens }),
     }
 }
 

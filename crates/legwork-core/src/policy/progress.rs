@@ -46,7 +46,10 @@ impl Seen {
 /// What an iteration that did no work, and whose claim did not go to the gate, amounts to.
 pub fn without_work(policy: &Progress, worked: Option<bool>, excused_in_row: u32) -> Movement {
     match (policy.excuse, worked) {
-        (Excuse::Worked, Some(true)) if excused_in_row < policy.threshold.saturating_mul(2) => {
+        // Without a threshold there is nothing that a row of excuses could lead to.
+        (Excuse::Worked, Some(true))
+            if policy.threshold == 0 || excused_in_row < policy.threshold.saturating_mul(2) =>
+        {
             Movement::Excused
         }
         (Excuse::Worked | Excuse::None, _) => Movement::Idle,

@@ -155,7 +155,9 @@ impl RunView {
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => {
                 not_believed(why)
             }
-            GateResult::Unaffordable => not_believed("there was no money left to ask a model"),
+            GateResult::Unaffordable { .. } => {
+                not_believed("what is left of the limits is too little to ask a model")
+            }
         }
     }
 

@@ -39,7 +39,9 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
     say(&format!(
         "A small project with a failing test is in {}.\n\
          A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
-         The same by hand: legwork run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+         With a real agent that would be:\n  \
+         legwork run -C {} -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+        folder.display(),
         folder.display()
     ));
 

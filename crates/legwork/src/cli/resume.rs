@@ -177,7 +177,6 @@ impl LimitOptions {
             || self.max_cost.is_some()
             || self.max_tokens.is_some()
             || self.max_duration.is_some()
-            || self.unlimited
     }
 
     /// The limits of a run with those that were given in their place; `None` if none were.

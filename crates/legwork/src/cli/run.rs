@@ -54,6 +54,11 @@ pub(super) struct Options {
     #[command(flatten)]
     limits: LimitOptions,
 
+    /// Allow a run without any limit; it still ends after 1,000 iterations unless
+    /// `-m 0` is given too
+    #[arg(long, help_heading = "Limits")]
+    unlimited: bool,
+
     #[command(flatten)]
     pace: PaceOptions,
 
@@ -66,6 +71,7 @@ pub(super) struct Options {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
+#[expect(clippy::struct_field_names, reason = "they are called as their options are")]
 pub(super) struct LimitOptions {
     /// At most so many iterations; 0 = no limit of iterations
     #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
@@ -82,11 +88,6 @@ pub(super) struct LimitOptions {
     /// At most so many tokens for everything (input, output and cache writes)
     #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true)]
     pub(super) max_tokens: Option<u64>,
-
-    /// Allow a run without any of these limits; it still ends after 1,000 iterations unless
-    /// `-m 0` is given too
-    #[arg(long)]
-    pub(super) unlimited: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -203,11 +204,15 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
             .hint("give one: legwork run -p \"make the tests pass\" -m 10"));
     };
     let mut settings = Settings { goal, ..Settings::default() };
-    settings.limits = limits(&options.limits)?;
+    settings.limits = limits(&options.limits, options.unlimited)?;
     if let Some(threshold) = options.pace.stagnation_threshold {
         settings.progress.threshold = threshold;
     }
     settings.verify.commands.clone_from(&options.verify);
+    // A verdict may take a quarter of a small budget, not all of it.
+    if let Some(max) = settings.limits.max_cost {
+        settings.verify.max_cost = settings.verify.max_cost.min(max.per(4));
+    }
     let completion = &mut settings.completion;
     if options.no_detect {
         completion.evidence.clear();
@@ -231,7 +236,7 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
 }
 
 /// A run without any limit is refused: nobody goes to bed on that by accident.
-fn limits(options: &LimitOptions) -> Result<Limits, Failure> {
+fn limits(options: &LimitOptions, unlimited: bool) -> Result<Limits, Failure> {
     let mut limits = Limits {
         max_iterations: options.max_iterations.filter(|max| *max > 0),
         max_cost: options.max_cost,
@@ -240,7 +245,7 @@ fn limits(options: &LimitOptions) -> Result<Limits, Failure> {
         ..Limits::default()
     };
     if limits.is_unlimited() {
-        if !options.unlimited {
+        if !unlimited {
             return Err(Failure::usage("a run needs a limit").hint(
                 "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
                  --max-tokens, or --unlimited",
@@ -283,14 +288,21 @@ fn notes_file(name: &str) -> Result<Option<String>, Failure> {
     if name.is_empty() {
         return Ok(None);
     }
-    let inside = Path::new(name)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !inside {
-        return Err(Failure::usage(format!("--notes-file `{name}` leads out of the project"))
+    let mut path = PathBuf::new();
+    let mut inside = true;
+    for part in Path::new(name).components() {
+        match part {
+            Component::Normal(part) => path.push(part),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => inside = false,
+        }
+    }
+    if !inside || path.as_os_str().is_empty() {
+        return Err(Failure::usage(format!("--notes-file `{name}` is no file inside the project"))
             .hint("give a path relative to the project, or '' for no notes"));
     }
-    Ok(Some(name.to_owned()))
+    // As the walk over the project knows it: without `./` in front.
+    Ok(path.to_str().map(str::to_owned))
 }
 
 impl OutputOptions {

@@ -18,13 +18,13 @@ use legwork_core::agent::dialect::{Dialect, InputShape};
 use legwork_core::event::{AgentFacts, RunStarted};
 use legwork_core::input::{Control, Input, Salvage};
 use legwork_core::machine::Machine;
-use legwork_core::outcome::Strictness;
+use legwork_core::outcome::{Outcome, Strictness};
 use legwork_core::settings::Settings;
 use legwork_core::view::{self, RunView};
 
 pub(super) use self::place::{Place, home};
 pub(super) use self::program::{Program, Script};
-use super::say;
+use super::{say, show};
 use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
@@ -83,8 +83,11 @@ impl Session {
     /// Makes a new run and says how it ended.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         block_on(async {
-            let signals = catch_signals()?;
-            let agent = self.program.find().await?;
+            let mut signals = catch_signals()?;
+            let agent = tokio::select! {
+                agent = self.program.find() => agent?,
+                () = signals.next() => return Ok(interrupted()),
+            };
             let place = Place::take(&self.project)?;
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
@@ -98,9 +101,13 @@ impl Session {
     pub(super) fn go_on(self, opened: Opened) -> Result<ExitCode, Failure> {
         let Opened { place, agent, machine, writer, salvage, note } = opened;
         block_on(async {
-            let signals = catch_signals()?;
+            let mut signals = catch_signals()?;
             // The program is looked for again: it may have been updated, or removed.
-            let agent = AgentFacts { name: agent.name, ..self.program.find().await? };
+            let now = tokio::select! {
+                now = self.program.find() => now?,
+                () = signals.next() => return Ok(interrupted()),
+            };
+            let agent = AgentFacts { name: agent.name, ..now };
             let first = Input::Resume(salvage);
             self.conduct(Score { place, agent, machine, writer, first, note }, signals).await
         })
@@ -233,9 +240,13 @@ impl Session {
             say(&format!("error: the end of the run could not be recorded: {why}"));
         }
         if self.level.speaks() {
+            if let Program::Rehearsal(_) = self.program {
+                say("This was a rehearsal: the agent was a script, and nothing was spent.");
+            }
             let log: &Path = place.folder.path();
             let summary = view.summary(place.folder.id());
-            say(report::summary::render(&summary, style, Some(log)).trim_end());
+            // Made safe part by part, and coloured after that.
+            show(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if ending.outcome.exit_code(Strictness::Lenient) == 1 {
             // Errors are the one thing that is never kept quiet.
             say(&format!("error: {}", ending.outcome.sentence(view.totals.iterations)));
@@ -265,6 +276,11 @@ fn block_on(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<Exi
     // What still runs beside the loop (a look at a huge project) is not waited for.
     runtime.shutdown_background();
     code
+}
+
+/// The exit code of a command that was interrupted before its run had begun.
+fn interrupted() -> ExitCode {
+    ExitCode::from(Outcome::Interrupted.exit_code(Strictness::Lenient))
 }
 
 fn catch_signals() -> Result<Signals, Failure> {

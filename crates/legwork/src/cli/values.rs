@@ -25,11 +25,18 @@ fn any_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(parsed).map_err(|_| allowed.to_owned())
 }
 
+/// A shorter run would end before it has begun.
+const LEAST_RUN: Duration = Duration::from_mins(1);
+
 /// The time a run may work.
 pub(super) fn run_time(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
-    if time < LEAST_TIME {
-        return Err(format!("at least {}: no attempt starts with less", human(LEAST_TIME)));
+    if time < LEAST_RUN {
+        return Err(format!(
+            "at least {}: no attempt starts with less than {}",
+            human(LEAST_RUN),
+            human(LEAST_TIME)
+        ));
     }
     Ok(time)
 }

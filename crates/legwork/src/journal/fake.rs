@@ -83,6 +83,11 @@ impl FakeDisk {
         state.faults.insert((operation, at), fault);
     }
 
+    /// Takes back all faults that have not struck yet.
+    pub fn heal(&self) {
+        self.state().faults.clear();
+    }
+
     /// Limits what the file and its reserve can take together. Appends beyond it are short.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = Some(bytes);

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::FileError;
@@ -98,7 +98,12 @@ impl FileLayer for DiskFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync_data()?;
+        // A file without a name is gone with this process: nothing in it is on record.
+        match self.file.metadata()?.nlink() {
+            0 => Err(io::Error::new(io::ErrorKind::NotFound, "the file was deleted")),
+            _ => Ok(()),
+        }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

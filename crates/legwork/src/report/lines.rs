@@ -82,6 +82,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         Event::AttemptStarted { .. }
         | Event::AgentReady { .. }
         | Event::AttemptCut { .. }
+        | Event::CallCut { .. }
         | Event::AttemptFinished { .. }
         | Event::QuotaReported { .. }
         | Event::GateStarted { .. }
@@ -263,7 +264,7 @@ fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResu
         GateResult::Inconclusive { why } => {
             page.sign(Tone::Mixed, &format!("not verified: {why}"));
         }
-        GateResult::Unaffordable => {
+        GateResult::Unaffordable { .. } => {
             page.sign(Tone::Mixed, "not verified: there is no money left to ask a model");
         }
     }

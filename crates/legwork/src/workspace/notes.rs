@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 /// Files up to this size are read whole; of larger ones, the ends.
 const WHOLE: u64 = 1 << 20;
 /// How much of each end.
@@ -42,7 +44,10 @@ pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<String>, NotesE
     if !target.starts_with(project.canonicalize().map_err(fail)?) {
         return Err(NotesError::Elsewhere { path, target });
     }
-    let mut file = File::open(&target).map_err(fail)?;
+    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&target, flags, Mode::empty());
+    let mut file = File::from(opened.map_err(|error| fail(error.into()))?);
     let metadata = file.metadata().map_err(fail)?;
     if !metadata.is_file() {
         return Err(fail(io::Error::other("it is not a plain file")));

@@ -12,6 +12,11 @@ fn project() -> (tempfile::TempDir, Workspace) {
     (folder, workspace)
 }
 
+fn make_pipe(path: &Path) {
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
+
 #[test]
 fn an_untouched_project_keeps_its_fingerprint() {
     let (_folder, mut workspace) = project();
@@ -65,6 +70,27 @@ fn notes_ignored_files_and_our_own_folder_do_not_count() {
 }
 
 #[test]
+fn an_ignore_file_above_the_project_hides_nothing() {
+    let outer = tempfile::tempdir().unwrap();
+    fs::write(outer.path().join(".gitignore"), "*\n").unwrap();
+    let project = outer.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let mut workspace = Workspace::new(&project, vec![]);
+    let before = workspace.snapshot().fingerprint();
+    fs::write(project.join("work.txt"), "done").unwrap();
+    assert_ne!(workspace.snapshot().fingerprint(), before);
+}
+
+#[test]
+fn a_pipe_in_place_of_the_notes_is_refused_and_not_waited_for() {
+    let (folder, _) = project();
+    let pipe = folder.path().join("NOTES.md");
+    make_pipe(&pipe);
+    let error = read_notes(folder.path(), Path::new("NOTES.md")).unwrap_err().to_string();
+    assert!(error.contains("NOTES.md"), "{error}");
+}
+
+#[test]
 fn changed_files_are_counted() {
     let (folder, mut workspace) = project();
     let before = workspace.snapshot();
@@ -79,14 +105,7 @@ fn a_pipe_in_the_project_is_not_read() {
     let (folder, mut workspace) = project();
     let before = workspace.snapshot().fingerprint();
     let pipe = folder.path().join("pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
+    make_pipe(&pipe);
     assert_eq!(workspace.snapshot().fingerprint(), before);
 }
 

@@ -185,7 +185,7 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
         (&["run", "-p", "x", "--max-cost", "-5"], &["-5", "--max-cost", "US dollars"]),
         (&["run", "-p", "x", "--max-cost", "0"], &["--max-cost", "at least"]),
         (&["run", "-p", "x", "--max-duration", "-5m"], &["--max-duration"]),
-        (&["run", "-p", "x", "--max-duration", "3s"], &["--max-duration", "at least 30s"]),
+        (&["run", "-p", "x", "--max-duration", "3s"], &["--max-duration", "at least 1m"]),
         (&["run", "-p", "x", "--max-tokens", "0"], &["--max-tokens", "above 0"]),
         (&["run", "-p", "x", "-m", "3", "-q", "-v"], &["--quiet", "--verbose", "cannot be used"]),
         (&["run", "-p", "x", "-m", "3", "-q", "--output", "json"], &["cannot be used"]),
@@ -195,7 +195,7 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
         (&["run", "-p", "x", "-m", "3", "--idle-timeout", "0"], &["--idle-timeout", "more than 0"]),
         (
             &["run", "-p", "x", "-m", "3", "--notes-file", "../n"],
-            &["--notes-file", "out of the project"],
+            &["--notes-file", "no file inside the project"],
         ),
         (&["run", "-p", "x", "-m", "3", "-C", "nowhere"], &["nowhere"]),
         (&["run", "-p", "x", "-m", "3", "--rehearsal", "s.toml"], &["--dry-run"]),
@@ -242,6 +242,107 @@ fn an_agent_program_that_talks_nonsense_is_named() {
         .run(&["run", "-p", "x", "-m", "3"])
         .exits(1)
         .says(&["claude --version", "what do you mean"]);
+}
+
+/// A stand-in for the real program that notes how it was called.
+fn fake_claude(hermit: &Hermit, result: &str) {
+    let claude = hermit.path("bin/claude");
+    let log = hermit.path("calls");
+    let script = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo '9.9.9 (fake)' && exit\n\
+         echo \"$*\" >> {}\ncat > /dev/null\n\
+         case \"$*\" in *acceptEdits*) echo work >> made.txt;; esac\n\
+         printf '%s\\n' '{{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"m\"}}'\n\
+         printf '%s\\n' '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":3,\
+         \"total_cost_usd\":0.05,\"modelUsage\":{{\"m\":{{\"inputTokens\":9,\"outputTokens\":9}}}},\
+         \"result\":\"{result}\"}}'\n",
+        log.display()
+    );
+    fs::write(&claude, script).unwrap();
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_nothing() {
+    let hermit = Hermit::new();
+    let result = "<promise>COMPLETE</promise>\\n\\nVERDICT: yes - it is there";
+    fake_claude(&hermit, result);
+    hermit
+        .run(&[
+            "run",
+            "-p",
+            "x",
+            "-m",
+            "2",
+            "--no-delay",
+            "--max-cost",
+            "2",
+            "--model",
+            "opus",
+            "--max-turns",
+            "7",
+            "--allowed-tools",
+            "Bash(make:*)",
+            "--verify",
+            "true",
+            "--",
+            "--betas",
+            "x",
+        ])
+        .exits(0)
+        .says(&["The agent may change files", "Task completed successfully after 1 iteration"]);
+    let calls = fs::read_to_string(hermit.path("calls")).unwrap();
+    let calls: Vec<_> = calls.lines().collect();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    for always in ["--print", "--output-format stream-json", "--setting-sources user"] {
+        assert!(calls.iter().all(|call| call.contains(always)), "{always}: {calls:?}");
+    }
+    let workers = ["--permission-mode acceptEdits", "Bash(make:*)", "--max-turns 7", "--betas x"];
+    for wish in workers {
+        assert!(calls[0].contains(wish), "{wish}: {}", calls[0]);
+        assert!(!calls[1].contains(wish), "{wish}: {}", calls[1]);
+    }
+    assert!(calls[0].contains("--model opus") && calls[0].contains("--max-budget-usd 1.55"));
+}
+
+#[test]
+fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
+    let script = "[[attempt]]\nending = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
+    for level in ["quiet", "progress", "verbose", "json"] {
+        let hermit = Hermit::new();
+        let script = hermit.script(script);
+        let did = hermit
+            .run(&[
+                "run",
+                "-p",
+                "x",
+                "-m",
+                "2",
+                "--output",
+                level,
+                "--dry-run",
+                "--rehearsal",
+                &script,
+            ])
+            .exits(1)
+            .says(&["oops"]);
+        assert!(!did.err.contains('\u{1b}'), "{level}: {:?}", did.err);
+    }
+}
+
+#[test]
+fn a_journal_that_was_deleted_ends_the_run() {
+    let hermit = Hermit::new();
+    let state = hermit.path("state").display().to_string();
+    let script = hermit.script(&format!(
+        "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
+         ending = {{ result = \"gone\" }}\n"
+    ));
+    hermit
+        .run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])
+        .exits(1)
+        .says(&["journal", "deleted"]);
 }
 
 #[test]

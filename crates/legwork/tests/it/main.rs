@@ -16,3 +16,4 @@ mod resume;
 mod stage;
 mod steering;
 mod supervisor;
+mod terminal;

@@ -55,6 +55,45 @@ fn a_second_signal_kills_and_leaves_without_waiting() {
 }
 
 #[test]
+fn a_second_signal_kills_the_checks_too() {
+    story(
+        "
+        given checks
+        > start
+        > iteration A->B promise
+        > signal
+          -> cut checks Usual
+        > signal
+          run_finished interrupted exit 130
+          -> cut checks None
+          -> finish
+        ",
+    );
+}
+
+#[test]
+fn stop_now_does_not_wait_for_a_look_at_the_project() {
+    story(
+        "
+        > start
+        > stop now
+          run_finished interrupted exit 130
+        ",
+    );
+    story(
+        "
+        > start
+        > prepared A
+        > agent finishes promise
+          -> survey
+        > stop now
+          iteration_finished 1 interrupted
+          run_finished interrupted exit 130
+        ",
+    );
+}
+
+#[test]
 fn a_second_command_to_stop_now_is_no_second_signal() {
     story(
         "
@@ -115,6 +154,8 @@ fn pausing_twice_and_resuming_twice_change_nothing() {
           nothing
         > resume
           run_resumed
+          -> prepare Yes
+        > prepared A
           iteration_started 1
         > resume
           nothing

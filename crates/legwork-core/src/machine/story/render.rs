@@ -41,12 +41,13 @@ pub(super) fn event_line(event: &Event) -> String {
             report.outcome.name(),
             mark(*figure)
         ),
+        Event::CallCut { call, why } => format!("{name} {call} {why:?}"),
         Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
         Event::GateFinished { result } => match result {
             GateResult::Passed { proof } => format!("{name} passed {proof:?}"),
             GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
             GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
-            GateResult::Unaffordable => format!("{name} unaffordable"),
+            GateResult::Unaffordable { .. } => format!("{name} unaffordable"),
         },
         Event::FeedbackAdded { source, text } => format!("{name} {source:?}: {text}"),
         Event::IterationFinished(finished) => {
@@ -117,7 +118,7 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::CutAttempt { attempt, grace, .. } => format!("-> cut attempt {attempt} {grace:?}"),
         Effect::Survey { .. } => "-> survey".to_owned(),
         Effect::RunChecks { .. } => "-> run checks".to_owned(),
-        Effect::CutChecks { .. } => "-> cut checks".to_owned(),
+        Effect::CutChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
         Effect::StartCall(request) => format!("-> start call {}", request.call),
         Effect::CutCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),

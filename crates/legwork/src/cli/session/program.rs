@@ -3,13 +3,13 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use legwork_core::agent::dialect::{Ask, Dialect, Permissions};
-use legwork_core::event::AgentFacts;
+use legwork_core::event::{AgentFacts, Purpose};
 use legwork_core::settings::Settings;
 use legwork_core::units::RunId;
 
@@ -18,7 +18,7 @@ use crate::agent::environment::inherited;
 use crate::agent::process::ArgumentsFor;
 use crate::cli::{REHEARSE, say};
 use crate::error::Failure;
-use crate::journal::RunDir;
+use crate::journal::{RunDir, create_file};
 use crate::process::{Ended, Launch, Stop, run_to_end};
 use crate::rehearsal::{self, script};
 use crate::report::Level;
@@ -119,26 +119,29 @@ impl Program {
 
     /// Its arguments, for each attempt or call.
     pub(super) fn arguments(&self, settings: &Settings) -> ArgumentsFor {
-        match self {
-            Self::Rehearsal(_) => Box::new(|order, system| {
-                let mut all = vec![OsString::from(REHEARSE)];
-                all.extend(arguments(order, system, &Ask::default()));
-                all
-            }),
-            Self::Claude => {
-                let Settings { agent, model, .. } = settings.clone();
-                Box::new(move |order, system| {
-                    let ask = Ask {
-                        max_turns: model.max_turns,
-                        permissions: agent.permissions,
-                        allowed_tools: &agent.allowed_tools,
-                        extra: &agent.arguments,
-                        ..Ask::default()
-                    };
-                    arguments(order, system, &ask)
-                })
-            }
-        }
+        let rehearsal = matches!(self, Self::Rehearsal(_));
+        let Settings { agent, model, .. } = settings.clone();
+        let sources = vec!["user".to_owned()];
+        Box::new(move |order, system| {
+            // Who only judges or advises may change nothing and gets none of the user's wishes for
+            // the work; a reviewer repairs, and works like the worker.
+            let works = matches!(order.purpose, None | Some(Purpose::Review));
+            let wishes = Ask {
+                max_turns: model.max_turns,
+                permissions: agent.permissions,
+                allowed_tools: &agent.allowed_tools,
+                extra: &agent.arguments,
+                ..Ask::default()
+            };
+            let ask = if works {
+                wishes
+            } else {
+                Ask { permissions: Permissions::AskNothing, ..Ask::default() }
+            };
+            let ask = Ask { setting_sources: &sources, ..ask };
+            let command = rehearsal.then(|| OsString::from(REHEARSE));
+            command.into_iter().chain(arguments(order, system, &ask)).collect()
+        })
     }
 
     /// Its environment, but for what each attempt has of its own.
@@ -213,7 +216,13 @@ fn stage(
     let mut all = Vec::new();
     if let Some(Script(text)) = script {
         let path = Script::kept_in(folder);
-        fs::write(&path, text).map_err(|error| {
+        let write = || match create_file(&path) {
+            Ok(mut file) => file.write_all(text.as_bytes()),
+            // A run that goes on has it already, and it is what it was.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        };
+        write().map_err(|error| {
             Failure::trouble(format!("can't write `{}`: {error}", path.display()))
         })?;
         all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));

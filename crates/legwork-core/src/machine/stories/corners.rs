@@ -1,0 +1,510 @@
+//! Corners: where two rules meet, or a crash comes between two events.
+
+use super::super::story::{Story, story};
+use crate::agent::outcome::AttemptOutcome;
+use crate::agent::report::{Answer, AttemptReport};
+use crate::input::{Input, Salvage};
+use crate::units::Usd;
+
+#[test]
+fn retry_now_does_not_use_up_the_leash() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails usage_limited until=7h
+          limit_wait_started
+        > retry now
+          attempt_started 2
+        > agent fails usage_limited until=7h
+          not run_finished
+          limit_wait_started
+    ",
+    );
+}
+
+#[test]
+fn a_limit_after_real_work_begins_a_new_row_of_waits() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails usage_limited until=5h $3 tokens=50000
+        > timer
+        > agent fails usage_limited until=5h $3 tokens=50000
+        > timer
+        > agent fails usage_limited until=5h $3 tokens=50000
+          not run_finished
+    ",
+    );
+}
+
+#[test]
+fn a_verdict_that_does_not_fit_ends_with_the_limit_it_does_not_fit_into() {
+    story(
+        "
+        given model always, max_cost 100, max_tokens 5
+        > start
+        > iteration A->B promise tokens=5
+          run_finished max_tokens
+    ",
+    );
+}
+
+#[test]
+fn stop_now_beats_the_abort_of_a_hook() {
+    story(
+        "
+        given hook next
+        > start
+        > prepared A
+        > stop now
+          run_finished interrupted
+        > hook aborts
+          nothing
+    ",
+    );
+}
+
+#[test]
+fn a_failed_journal_beats_the_skip_of_a_hook() {
+    story(
+        "
+        given hook next
+        > start
+        > prepared A
+        > journal fails
+          run_finished journal_failed
+        > hook skips
+          nothing
+    ",
+    );
+}
+
+#[test]
+fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
+    // A story has no words for a salvaged answer: it is fed by hand.
+    let mut told = story(
+        "
+        given council
+        > start
+        > iteration A->B conflict
+          call_started 1 council
+        > crash
+    ",
+    );
+    let mut report = AttemptReport::bare(AttemptOutcome::Finished);
+    report.cost = Some(Usd::from_cents(5));
+    report.answer = Some(Answer::Text { text: "safety first".to_owned() });
+    let mut all =
+        told.feed(Input::Resume(Salvage { report: Some(Box::new(report)), ..Salvage::default() }));
+    all.extend(told.happen("surveyed B"));
+    assert!(all.iter().any(|l| l.starts_with("council_decided")), "{all:#?}");
+}
+
+#[test]
+fn a_limit_met_by_a_call_before_the_crash_is_waited_out() {
+    let mut told = story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+          call_started 1 verify
+        > crash
+    ",
+    );
+    let mut report = AttemptReport::bare(AttemptOutcome::UsageLimited {
+        until: Some(told.now.plus(std::time::Duration::from_hours(2))),
+    });
+    report.cost = Some(Usd::from_cents(5));
+    let mut all =
+        told.feed(Input::Resume(Salvage { report: Some(Box::new(report)), ..Salvage::default() }));
+    all.extend(told.happen("surveyed B"));
+    assert!(all.iter().any(|l| l.starts_with("limit_wait_started")), "{all:#?}");
+}
+
+#[test]
+fn what_people_edit_during_a_pause_is_no_work_of_the_agent() {
+    story(
+        "
+        given threshold 1
+        > start
+        > iteration A->B
+        > pause
+        > resume
+        > prepared same
+          iteration_started 2
+        ",
+    );
+    let mut told = story(
+        "
+        given delay 1h
+        > start
+        > iteration A->B
+        > pause
+        > timer
+        > wait 8h
+    ",
+    );
+    let all = told.happen("resume");
+    assert!(all.iter().any(|l| l.starts_with("-> prepare Yes")), "{all:#?}");
+}
+
+#[test]
+fn what_was_found_out_before_a_pause_is_looked_at_again() {
+    let mut told = story(
+        "
+        > start
+        > pause
+        > prepared A
+        > wait 8h
+    ",
+    );
+    let all = told.happen("resume");
+    assert!(all.iter().any(|l| l.starts_with("-> prepare")), "{all:#?}");
+}
+
+#[test]
+fn after_a_crash_the_project_is_looked_at_anew() {
+    let mut told = story(
+        "
+        given delay 1h
+        > start
+        > iteration A->B
+        > crash
+        > wait 8h
+    ",
+    );
+    let all = told.happen("go on");
+    assert!(all.iter().any(|l| l.starts_with("-> prepare Yes")), "{all:#?}");
+}
+
+#[test]
+fn a_review_keeps_to_the_time_that_is_left() {
+    let told = story(
+        "
+        given review, max_duration 10m, reserve 0
+        > start
+        > prepared A
+        > wait 9m
+        > agent finishes
+        > surveyed B
+          call_started 1 review
+        > deadline
+    ",
+    );
+    // mono started at 1000 s; ten minutes are allowed.
+    assert!(told.now.mono.as_secs() <= 1000 + 601, "cut at {:?}", told.now.mono);
+}
+
+#[test]
+fn a_stop_ends_a_run_that_is_paused_in_its_gate() {
+    story(
+        "
+        given model always
+        > start
+        > prepared A
+        > pause
+        > agent finishes promise
+        > surveyed B
+        > stop
+          run_finished
+    ",
+    );
+}
+
+#[test]
+fn without_money_for_an_advisor_the_usual_answer_is_given() {
+    story(
+        "
+        given watchdog next, max_cost 1, reserve 0
+        > start
+        > prepared A
+        > agent finishes $0.95 gives-up
+        > surveyed B
+          feedback_added
+    ",
+    );
+}
+
+#[test]
+fn nothing_is_concluded_from_findings_after_stop_now() {
+    story(
+        "
+        given tamper reject
+        > start
+        > iteration A->B promise
+          -> inspect changes
+        > stop now
+        > inspected tests/x
+          not gate_finished
+          not feedback_added
+    ",
+    );
+}
+
+#[test]
+fn without_a_threshold_every_excuse_holds() {
+    story(
+        "
+        given threshold 0, mode iterative, evidence status
+        > start
+        > iteration A->A status:worked
+          not feedback_added
+    ",
+    );
+}
+
+#[test]
+fn a_change_of_limits_does_not_bring_a_second_wrap_up() {
+    story(
+        "
+        given max_cost 1
+        > start
+        > iteration A->B $0.95
+        > prepared B
+          iteration_started 2
+        > limit max_iterations 9
+        > agent finishes $0.01
+        > surveyed C
+          not iteration_started
+          run_finished max_cost
+    ",
+    );
+}
+
+#[test]
+fn stop_now_does_not_wait_for_a_survey() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent finishes
+          -> survey
+        > stop now
+          run_finished interrupted
+    ",
+    );
+}
+
+#[test]
+fn stop_now_does_not_wait_for_a_hook() {
+    story(
+        "
+        given hook next
+        > start
+        > prepared A
+        > stop now
+          run_finished interrupted
+    ",
+    );
+}
+
+#[test]
+fn suspects_with_a_failure_between_them_are_not_in_a_row() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails suspect
+        > surveyed A
+        > timer
+        > agent fails overloaded
+        > timer
+        > agent fails suspect
+        > surveyed A
+          not iteration_finished
+    ",
+    );
+}
+
+#[test]
+fn a_crash_before_the_hook_s_word_asks_it_again() {
+    story(
+        "
+        given hook started
+        > start
+          -> hook started
+        > crash
+        > go on
+          -> hook started
+    ",
+    );
+}
+
+#[test]
+fn a_run_that_ended_paused_goes_on_unpaused() {
+    story(
+        "
+        > start
+        > pause
+        > prepared A
+        > stop
+          run_finished stopped
+        > crash
+        > go on again
+          -> prepare
+    ",
+    );
+}
+
+#[test]
+fn a_stop_during_a_limit_wait_of_a_call_ends_it_at_once() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+          call_started 1
+        > call fails usage_limited until=2h
+          limit_wait_started
+        > stop
+          not call_started
+          run_finished stopped
+    ",
+    );
+}
+/// The journal ends right behind the last event of this name, and so does the process.
+fn torn(mut told: Story, last: &str) -> Story {
+    let at = told.journal.iter().rposition(|r| r.event.name() == last).expect("there");
+    told.journal.truncate(at + 1);
+    told.happen("crash");
+    told
+}
+
+#[test]
+fn the_ladder_survives_a_journal_cut_off_in_its_middle() {
+    let told = story(
+        "
+        given delay 1h
+        > start
+        > iteration A->A
+          feedback_added Ladder
+          iteration_finished
+    ",
+    );
+    let mut told = torn(told, "iteration_finished");
+    told.happen("go on");
+    let all = told.happen("prepared A");
+    assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
+}
+
+#[test]
+fn the_council_s_word_survives_a_journal_cut_off_in_its_middle() {
+    let told = story(
+        "
+        given council
+        > start
+        > iteration A->B conflict
+        > call says: safety first
+          council_decided
+    ",
+    );
+    let mut told = torn(told, "call_finished");
+    let mut all = told.happen("go on");
+    all.extend(told.happen("surveyed B"));
+    all.extend(told.happen("prepared B"));
+    assert!(all.iter().any(|l| l.contains("with feedback")), "{all:#?}");
+}
+
+#[test]
+fn a_rejection_told_twice_by_a_torn_journal_counts_once() {
+    let told = story(
+        "
+        given checks, delay 1h
+        > start
+        > iteration A->B promise
+        > checks fail boom
+          gate_finished
+    ",
+    );
+    let mut told = torn(told, "gate_finished");
+    told.happen("go on");
+    told.happen("surveyed B");
+    told.happen("checks fail boom");
+    let state = told.machine.state();
+    assert_eq!(
+        (state.failures.values().copied().collect::<Vec<_>>(), state.inbox.len()),
+        (vec![1], 1)
+    );
+}
+
+#[test]
+fn a_lowered_limit_of_tokens_stops_what_runs() {
+    story(
+        "
+        given max_tokens 1000
+        > start
+        > prepared A
+        > agent ready
+        > limit max_tokens 10
+        > agent pulse tokens=500
+          attempt_cut 1 Limit
+    ",
+    );
+}
+
+#[test]
+fn checks_during_a_pause_are_time_at_work() {
+    let told = story(
+        "
+        given checks
+        > start
+        > prepared A
+        > pause
+        > agent finishes promise
+        > surveyed B
+          -> run checks
+        > wait 5m
+        > checks pass
+    ",
+    );
+    assert!(told.machine.state().active.as_secs() >= 300, "{:?}", told.machine.state().active);
+}
+
+#[test]
+fn a_kill_keeps_the_tokens_seen() {
+    let told = story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > agent pulse tokens=700
+        > signal
+        > signal
+          run_finished
+    ",
+    );
+    assert!(told.machine.state().totals.tokens.counted() >= 700);
+}
+
+#[test]
+fn a_lost_council_is_asked_again() {
+    story(
+        "
+        given council
+        > start
+        > iteration A->B conflict
+          call_started 1 council
+        > crash
+        > go on
+        > surveyed B
+          call_started 2 council
+    ",
+    );
+}
+
+#[test]
+fn a_call_that_is_ended_is_recorded_with_its_reason() {
+    let told = story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+          call_started 1
+        > deadline
+    ",
+    );
+    let names: Vec<_> = told.journal.iter().map(|r| r.event.name()).collect();
+    assert!(names.iter().any(|n| n.contains("cut")), "{names:?}");
+}

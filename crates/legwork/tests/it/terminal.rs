@@ -1,0 +1,96 @@
+//! A real terminal: what is typed into it, and how it is left.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::harness::Hermit;
+use super::stage::LEGWORK;
+
+/// Nothing takes so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A terminal of its own, gone when it is dropped.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs a line in a shell in the project of a hermit.
+    fn run(hermit: &Hermit, line: &str) -> Self {
+        let socket = hermit.path("tmux").display().to_string();
+        let setup = format!(
+            "export LEGWORK_STATE_DIR={} TMPDIR={} HOME={}; cd {}; {line}; echo \"exit=$?\"; \
+             stty -a; sleep 60",
+            hermit.path("state").display(),
+            hermit.path("tmp").display(),
+            hermit.path("home").display(),
+            hermit.project().display(),
+        );
+        let terminal = Self { socket };
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "60", &setup]);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output =
+            Command::new("tmux").args(["-S", &self.socket]).args(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-S", "-"])
+    }
+
+    /// Waits until the screen shows this.
+    fn shows(&self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no `{text}` on the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A terminal that echoes and gives whole lines is one that can be used.
+fn assert_sane(screen: &str) {
+    let words: Vec<_> = screen.split_whitespace().map(|word| word.trim_end_matches(';')).collect();
+    for setting in ["icanon", "echo", "isig", "opost"] {
+        assert!(words.contains(&setting), "{setting} is off:\n{screen}");
+    }
+}
+
+fn interrupted(presses: usize, script: &str) {
+    let hermit = Hermit::new();
+    let script = hermit.script(script);
+    let line = format!("{LEGWORK} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
+    let terminal = Terminal::run(&hermit, &line);
+    hermit.wait_for("agent_ready");
+    terminal.shows("Running iteration 1...");
+    for _ in 0..presses {
+        terminal.tmux(&["send-keys", "C-c"]);
+        hermit.wait_for("stop_requested");
+    }
+    let screen = terminal.shows("exit=130");
+    assert!(screen.contains("Interrupted"), "{screen}");
+    assert_sane(&terminal.shows("opost"));
+}
+
+#[test]
+fn ctrl_c_once_leaves_a_sane_terminal_and_exits_130() {
+    interrupted(1, "[[attempt]]\nending = { hang = true }\n");
+}
+
+#[test]
+fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
+    interrupted(2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+}
