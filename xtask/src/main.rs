@@ -1,4 +1,4 @@
-//! The commands for working on legwork: `cargo xtask test`, `tidy` and `docs`.
+//! The commands for working on legwork: `cargo xtask test`, `tidy`, `docs` and more.
 //!
 //! Each command is a module with one function that takes the root of the repository and says in
 //! one sentence what went wrong, if anything did. This file only finds the command and turns its
@@ -11,7 +11,9 @@
 )]
 
 mod docs;
+mod mutants;
 mod program;
+mod simulate;
 mod test;
 mod tidy;
 mod tools;
@@ -23,11 +25,14 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test            everything a change must pass: format, lints, docs, tests, tidy, pages
-  tidy            the rules of the source tree that no compiler checks
-  docs            writes the generated pages in docs/reference/
-  docs --check    fails if those pages are not what would be written
-  help            this text
+  test                     everything a change must pass: format, lints, docs, tests, tidy, pages
+  tidy                     the rules of the source tree that no compiler checks
+  docs                     writes the generated pages in docs/reference/
+  docs --check             fails if those pages are not what would be written
+  simulate [--seeds N]     plays N simulated runs full of faults (default 100,000)
+  simulate --seed N        plays one of them and tells what happens in it
+  mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
+  help                     this text
 ";
 
 fn main() -> ExitCode {
@@ -51,6 +56,8 @@ enum Command {
     Test,
     Tidy,
     Docs(docs::Mode),
+    Simulate(simulate::Play),
+    Mutants { only: Option<String> },
     Help,
 }
 
@@ -63,6 +70,12 @@ impl Command {
             ["docs"] => Ok(Self::Docs(docs::Mode::Write)),
             ["docs", "--check"] => Ok(Self::Docs(docs::Mode::Check)),
             ["docs", other, ..] => Err(format!("`docs` takes only `--check`, not `{other}`")),
+            ["simulate", rest @ ..] => simulate::Play::parse(rest).map(Self::Simulate),
+            ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
+            ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
+            ["mutants-must-die", _, other, ..] => {
+                Err(format!("`mutants-must-die` takes one name, not `{other}` too"))
+            }
             [command @ ("test" | "tidy" | "help"), other, ..] => {
                 Err(format!("`{command}` takes no arguments, not `{other}`"))
             }
@@ -75,6 +88,8 @@ impl Command {
             Self::Test => test::run(root),
             Self::Tidy => tidy::run(root),
             Self::Docs(mode) => docs::run(root, *mode),
+            Self::Simulate(play) => simulate::run(root, *play),
+            Self::Mutants { only } => mutants::run(root, only.as_deref()),
             Self::Help => {
                 print!("{HELP}");
                 Ok(())
@@ -121,6 +136,8 @@ mod tests {
             (&["docs", "--chekc"], "`--chekc`"),
             (&["docs", "--check", "more"], "`--check`"),
             (&["test", "fast"], "`fast`"),
+            (&["simulate", "--all"], "`--all`"),
+            (&["mutants-must-die", "one", "two"], "`two`"),
         ] {
             let usage = Command::parse(words).unwrap_err();
             assert!(usage.contains(named), "{usage}");
@@ -129,7 +146,9 @@ mod tests {
 
     #[test]
     fn help_names_every_command() {
-        for command in ["test", "tidy", "docs", "docs --check", "help"] {
+        for command in
+            ["test", "tidy", "docs", "docs --check", "simulate", "mutants-must-die", "help"]
+        {
             assert!(HELP.contains(&format!("\n  {command} ")), "{command}");
         }
     }

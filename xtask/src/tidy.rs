@@ -18,6 +18,7 @@ use std::path::Path;
 
 use crate::program::{self, cargo};
 use tree::File;
+pub(crate) use tree::paths;
 
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let files = tree::read(root)?;

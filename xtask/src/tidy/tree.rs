@@ -57,7 +57,8 @@ pub(super) fn read(root: &Path) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-fn paths(root: &Path) -> Result<BTreeSet<String>, String> {
+/// The path of every file that git knows or would take in.
+pub(crate) fn paths(root: &Path) -> Result<BTreeSet<String>, String> {
     // An unpacked archive of the source has no git folder; a worktree has a file of that name.
     if !root.join(".git").exists() {
         return walk(root).map_err(|error| format!("can't list the files: {error}"));

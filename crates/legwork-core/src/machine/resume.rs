@@ -77,7 +77,9 @@ impl Machine {
             };
         }
         if let Some(wait) = self.ledger.wait {
-            return self.wait_until(Alarm::At(wait.retry_at));
+            // However the date was set meanwhile, it is waited no longer than was meant.
+            let latest = self.now.plus(wait.planned);
+            return self.wait_until(Alarm::At(wait.retry_at.min(latest)));
         }
         match &self.ledger.phase {
             Phase::Iterating(current) => match &current.stage {

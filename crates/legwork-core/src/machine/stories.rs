@@ -1,6 +1,7 @@
 //! Every rule of a run as a story. The name states the rule.
 
 mod corners;
+mod edges;
 mod endings;
 mod failures;
 mod gate;

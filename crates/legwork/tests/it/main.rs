@@ -13,6 +13,7 @@ mod publish;
 mod rehearsal;
 mod report;
 mod resume;
+mod simulation;
 mod stage;
 mod steering;
 mod supervisor;

@@ -293,6 +293,50 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the_same() {
+    for (operation, fault) in [(Operation::Append, Fault::Io), (Operation::Sync, Fault::Io)] {
+        let stage = Stage::new();
+        let (play, _) = Play::new(vec![vec![Step::Hang]], &[]);
+        let (supervisor, _operator) = stage.supervisor(settings(), play);
+        // The first two are the start and the attempt; only the start needs no sync.
+        let nth = if operation == Operation::Append { 3 } else { 2 };
+        stage.disk.fail(operation, nth, fault);
+        let run = tokio::time::timeout(Duration::from_hours(1), supervisor.run(Input::Start));
+        let ending = run.await.expect("a run whose agent hangs ends");
+        assert_eq!(ending.outcome.name(), "journal_failed", "{operation:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let recorded = stage.recorded();
+    let names: Vec<_> = recorded.iter().map(|record| record.event.name()).collect();
+    assert!(names.ends_with(&["attempt_finished", "iteration_finished", "run_finished"]));
+    assert_eq!(recorded, *stage.seen.borrow(), "what was shown is what was recorded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_only_the_ending_can_be_recorded_its_totals_remember_what_was_spent() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    stage.disk.fail(Operation::Append, 4, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let recorded = stage.recorded();
+    assert!(!recorded.iter().any(|record| record.event.name() == "attempt_finished"));
+    assert_eq!(Machine::resume(&recorded).state().totals.cost, Usd::from_cents(10));
+}
+
+#[tokio::test(start_paused = true)]
 async fn stop_now_ends_an_attempt_that_will_not_leave() {
     let stage = Stage::new();
     let (play, _) = Play::new(vec![vec![Step::IgnoreTerm, Step::Hang]], &[]);

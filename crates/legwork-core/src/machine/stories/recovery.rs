@@ -1,6 +1,9 @@
 //! Going on after a crash, at every phase.
 
+use super::super::ledger::Ledger;
 use super::super::story::story;
+use crate::event::Event;
+use crate::units::Usd;
 
 #[test]
 fn a_lost_attempt_is_charged_and_costs_one_retry() {
@@ -282,4 +285,38 @@ fn resuming_after_resuming_is_resuming() {
           attempt_started 2
         ",
     );
+}
+
+#[test]
+fn a_wait_that_is_picked_up_is_no_longer_than_it_was_however_the_date_was_set() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails rate_limited
+          -> wait 5m 00s
+        > crash
+        > clock jumps back 24h
+        > go on
+          -> wait until 2026-11-14T22:05:00Z
+        ",
+    );
+}
+
+#[test]
+fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
+    let mut told = story(
+        "
+        given max_iterations 1
+        > start
+        > iteration A->B $0.30
+          run_finished max_iterations
+        ",
+    );
+    let recorded = |event: &Event| {
+        !matches!(event, Event::AttemptFinished { .. } | Event::IterationFinished(_))
+    };
+    told.journal.retain(|record| recorded(&record.event));
+    let totals = &Ledger::replay(&told.journal).totals;
+    assert_eq!((totals.cost, totals.iterations), (Usd::from_cents(30), 1));
 }

@@ -102,6 +102,14 @@ impl World {
                 pass(now, duration(time));
                 return None;
             }
+            ["clock", "jumps", "back", time] => {
+                now.wall = now.wall.checked_sub(duration(time)).expect("a date");
+                return None;
+            }
+            ["clock", "jumps", time] => {
+                now.wall = now.plus(duration(time));
+                return None;
+            }
             ["timer"] => {
                 self.fire(now, |key| matches!(key, TimerKey::Delay(_) | TimerKey::Wait(_)))
             }
@@ -197,6 +205,9 @@ impl World {
             }
             ["turn", "ends"] => AgentNews::TurnEnded { noticed: None },
             ["denied", tool] => AgentNews::Denied { tool: (*tool).to_owned() },
+            ["repeats", "itself"] => {
+                AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
+            }
             ["login", "refused"] => AgentNews::LoginRefused,
             ["quota", used] => {
                 let quota = QuotaNews {

@@ -1,0 +1,173 @@
+//! Edges: limits, waits and deadlines where they just begin or end to hold.
+
+use super::super::story::story;
+
+#[test]
+fn a_pause_beats_limits() {
+    story(
+        "
+        given max_iterations 1, delay 1s
+        > start
+        > pause
+        > prepared A
+          nothing
+        > limit max_iterations 0
+          limit_changed
+          not run_finished
+        > resume
+          run_finished max_iterations
+        ",
+    );
+}
+
+#[test]
+fn a_rejected_claim_of_the_wrap_up_ends_with_the_limit() {
+    story(
+        "
+        given max_cost 10, checks
+        > start
+        > iteration A->B $9.20
+        > prepared same
+          iteration_started 2 wrap-up
+        > agent finishes promise
+        > surveyed C
+        > checks fail boom
+          run_finished max_cost exit 0 (claimed, rejected: `make test` failed (exit 1))
+        ",
+    );
+}
+
+#[test]
+fn a_wrap_up_stays_the_only_one_after_a_crash() {
+    story(
+        "
+        given max_cost 10
+        > start
+        > iteration A->B $9.20
+        > prepared same
+          iteration_started 2 wrap-up
+        > crash
+        > go on with result $0.10
+          attempt_finished 2 finished
+        > surveyed C
+          run_finished max_cost
+        ",
+    );
+}
+
+#[test]
+fn a_reserve_of_time_under_a_minute_is_none() {
+    story(
+        "
+        given max_duration 9m
+        > start
+        > prepared A
+        > wait 8m
+        > agent finishes
+        > surveyed B
+        > prepared same
+          iteration_started 2
+          not iteration_started 2 wrap-up
+        ",
+    );
+}
+
+#[test]
+fn a_status_file_written_earlier_in_this_run_still_claims() {
+    story(
+        "
+        given evidence status, checks
+        > start
+        > iteration A->B status:complete
+        > checks fail boom
+        > prepared same
+        > agent finishes
+        > surveyed C status stale
+          gate_started [Status]
+        ",
+    );
+}
+
+#[test]
+fn what_is_noticed_in_mid_turn_is_recorded_once_and_answered_afterwards() {
+    story(
+        "
+        given watchdog live
+        > start
+        > prepared A
+        > agent ready
+        > agent repeats itself
+          watchdog_noticed Repetition
+          not nudge_sent
+        > agent repeats itself
+          nothing
+        > agent finishes
+        > surveyed B
+          call_started 1 advise
+        ",
+    );
+}
+
+#[test]
+fn a_wall_clock_that_jumps_fires_no_deadline() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > clock jumps 24h
+        > agent pulse quiet=1s
+          nothing
+        > agent finishes
+          -> survey
+        ",
+    );
+}
+
+#[test]
+fn a_quota_wait_beyond_the_leash_ends_the_run() {
+    story(
+        "
+        given quota 50, max_wait 30m
+        > start
+        > prepared A
+        > agent quota 60
+        > agent finishes
+        > surveyed B
+          run_finished limit_wait_too_long exit 1
+        ",
+    );
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_ended_and_asked_once_more() {
+    story(
+        "
+        given model always
+        > start
+        > iteration A->B promise
+          call_started 1 verify
+        > deadline
+          call_cut 1
+          -> cut call 1 Usual
+        > call fails timed_out
+          call_finished 1 verify timed_out
+          call_started 2 verify
+        ",
+    );
+}
+
+#[test]
+fn an_attempt_that_can_t_be_ended_ends_the_run() {
+    story(
+        "
+        > start
+        > prepared A
+        > deadline
+          attempt_cut 1 Deadline(Start)
+        > deadline
+          attempt_finished 1 lost
+          run_finished bad_agent exit 1
+        ",
+    );
+}

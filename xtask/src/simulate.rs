@@ -1,0 +1,65 @@
+//! `cargo xtask simulate`: the simulated runs of the test suite, more of them and faster.
+
+use std::path::Path;
+
+use crate::program::{self, cargo};
+
+/// As many as the figures in the documentation speak of.
+const SEEDS: u64 = 100_000;
+
+/// What to play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Play {
+    /// So many runs, from the seed 0 on.
+    Many(u64),
+    /// One run, told line by line.
+    One(u64),
+}
+
+impl Play {
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.parse().map_err(|_| format!("`simulate` takes numbers, not `{text}`"))
+        };
+        match words {
+            [] => Ok(Self::Many(SEEDS)),
+            ["--seeds", count] => number(count).map(Self::Many),
+            ["--seed", seed] => number(seed).map(Self::One),
+            [other, ..] => Err(format!(
+                "`simulate` takes `--seeds N` or `--seed N`, not `{other}` or anything beside it"
+            )),
+        }
+    }
+}
+
+pub(crate) fn run(root: &Path, play: Play) -> Result<(), String> {
+    let arguments = ["test", "--release", "--package", "legwork", "--test", "it", "simulation::"];
+    let mut command = cargo(root, &arguments);
+    command.env_remove("LEGWORK_SEED").env_remove("LEGWORK_SEEDS");
+    match play {
+        Play::Many(count) => command.env("LEGWORK_SEEDS", count.to_string()),
+        Play::One(seed) => {
+            command.args(["--", "--nocapture"]).env("LEGWORK_SEED", seed.to_string())
+        }
+    };
+    program::run(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_number_there_are_a_hundred_thousand_runs() {
+        assert_eq!(Play::parse(&[]), Ok(Play::Many(100_000)));
+    }
+
+    #[test]
+    fn many_runs_or_one_but_not_both() {
+        assert_eq!(Play::parse(&["--seeds", "7"]), Ok(Play::Many(7)));
+        assert_eq!(Play::parse(&["--seed", "7"]), Ok(Play::One(7)));
+        for wrong in [&["--seed"][..], &["--seed", "x"], &["--seeds", "1", "--seed", "2"]] {
+            assert!(Play::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
