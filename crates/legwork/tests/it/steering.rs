@@ -187,6 +187,52 @@ fn a_pause_in_every_waiting_phase_holds_until_it_is_resumed() {
 }
 
 #[test]
+fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
+    let (hermit, child) = PHASES[3].enter();
+    hermit.run(&["pause"]).exits(0);
+    hermit.wait_for("run_paused");
+    go(&hermit);
+    hermit.wait_for("checks_finished");
+    hermit.run(&["resume"]).exits(0);
+    finish(child).exits(0);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed");
+    let names = names(&journal);
+    let at = |name| names.iter().position(|n| *n == name).unwrap();
+    assert!(at("checks_finished") < at("run_resumed"));
+    assert!(at("run_resumed") < at("call_started"));
+}
+
+#[test]
+fn after_a_pause_in_the_delay_the_next_iteration_waits_for_the_resumption() {
+    let hermit = Hermit::new();
+    let script = hermit.script(PATIENT);
+    go(&hermit);
+    let child = hermit.start(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "5",
+        "-d",
+        "1s",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ]);
+    hermit.wait_for("iteration_finished");
+    hermit.run(&["pause"]).exits(0);
+    hermit.wait_for("run_paused");
+    hermit.run(&["resume"]).exits(0);
+    finish(child).exits(0);
+    let journal = hermit.journal();
+    let names = names(&journal);
+    let resumed = names.iter().position(|name| *name == "run_resumed").unwrap();
+    let second = names.iter().rposition(|name| *name == "iteration_started").unwrap();
+    assert!(resumed < second, "{names:?}");
+}
+
+#[test]
 fn a_word_for_the_agent_is_recorded_at_every_phase_and_reaches_the_next_prompt() {
     for phase in PHASES {
         let (hermit, child) = phase.enter();
