@@ -17,7 +17,7 @@ use legwork_core::input::{CheckReport, Control, Input};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::State;
 use legwork_core::outcome::Outcome;
-use legwork_core::units::{Fingerprint, Now};
+use legwork_core::units::Fingerprint;
 use tokio::sync::mpsc;
 
 use self::timers::Timers;
@@ -42,7 +42,7 @@ pub trait World {
 pub type Watcher = Box<dyn FnMut(&[Record])>;
 
 /// Told of every input right before it is decided upon.
-pub type Listener = Box<dyn FnMut(Now, &Input)>;
+pub type Listener = Box<dyn FnMut(&Input)>;
 
 /// Runs a machine in a world.
 pub struct Supervisor<L, W> {
@@ -141,11 +141,10 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     pub async fn run(mut self, first: Input) -> Ending {
         let mut input = first;
         loop {
-            let now = self.clock.now();
             if let Some(listener) = &mut self.listener {
-                listener(now, &input);
+                listener(&input);
             }
-            let step = self.machine.handle(now, input);
+            let step = self.machine.handle(self.clock.now(), input);
             let note = ending_note(&step);
             self.carry_out(step);
             if let Some(outcome) = self.machine.state().outcome().cloned() {

@@ -16,7 +16,7 @@ use legwork_core::event::{Event, Record, StopWhen};
 use legwork_core::input::{Input, TimerKey};
 use legwork_core::machine::ledger::{Ledger, Stage, State};
 use legwork_core::policy::limits::{LEAST_COST, LEAST_TIME};
-use legwork_core::units::{AttemptId, CallId, Now, Ticket, Usd};
+use legwork_core::units::{AttemptId, CallId, Ticket, Usd};
 use tokio::time::Instant;
 
 use self::book::Book;
@@ -103,7 +103,7 @@ impl Checks {
     }
 
     /// Something happens and is about to be decided upon.
-    pub(super) fn input(&mut self, now: Now, input: &Input) {
+    pub(super) fn input(&mut self, input: &Input) {
         assert!(!self.left, "something is decided after the end: {input:?}");
         if !matches!(input, Input::Resume(_)) {
             self.follows_stops();
@@ -144,7 +144,6 @@ impl Checks {
         if let Input::Resume(salvage) = input {
             self.book.reported = salvage.report.as_ref().and_then(|report| report.cost);
         }
-        self.book.now = Some(now);
     }
 
     /// Once a stop is asked for, nothing but what runs keeps the run from its end.

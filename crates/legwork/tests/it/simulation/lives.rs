@@ -111,9 +111,9 @@ async fn live(sim: &Shared, birth: Birth) -> Life {
         }
     };
     let heard = sim.clone();
-    supervisor.listen(Box::new(move |now, input| {
+    supervisor.listen(Box::new(move |input| {
         heard.pass(Point::Input);
-        heard.borrow_mut().heard(now, input);
+        heard.borrow_mut().heard(input);
     }));
     let mut run = Box::pin(supervisor.run(first));
     loop {

@@ -10,7 +10,6 @@ use legwork::journal::fake::FakeDisk;
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::input::{Control, Input};
 use legwork_core::settings::Settings;
-use legwork_core::units::Now;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -103,11 +102,11 @@ impl Sim {
     }
 
     /// An input is about to be decided upon.
-    pub(super) fn heard(&mut self, now: Now, input: &Input) {
+    pub(super) fn heard(&mut self, input: &Input) {
         self.tell(|| trace::input(input));
         self.steps += 1;
         assert!(self.steps < MOST_STEPS, "the run goes round in circles");
-        self.checks.input(now, input);
+        self.checks.input(input);
         if let Input::Agent(_, AgentNews::Exited(_)) | Input::Call(_, AgentNews::Exited(_)) = input
             && !self.checks.is_stray()
         {

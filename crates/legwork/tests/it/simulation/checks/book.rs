@@ -6,16 +6,21 @@ use legwork::agent::Source;
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::event::{
     Continuation, Event, Figure, GateResult, IterationFinished, IterationResult, Record, StopWhen,
+    Totals,
 };
 use legwork_core::outcome::Outcome;
 use legwork_core::settings::Settings;
-use legwork_core::units::{AttemptId, CallId, Iteration, Now, Usd};
+use legwork_core::units::{AttemptId, CallId, Iteration, Usd};
 
 use super::super::agent::OVERSHOOT;
 
 /// A wait to a date ends up to this much later.
 const SPREAD: Duration = Duration::from_mins(1);
 
+/// An attempt whose time is up is gone within this.
+const LEAVE: Duration = Duration::from_secs(7);
+
+/// What was charged, counted and asked for, as far as events tell.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) settings: Settings,
@@ -39,7 +44,6 @@ pub(super) struct Book {
     pub(super) reported: Option<Usd>,
     /// Whether a failed disk may have kept events out.
     pub(super) has_gaps: bool,
-    pub(super) now: Option<Now>,
     /// How far the date was set back and forth while this process lived.
     pub(super) jumped: Duration,
 }
@@ -67,7 +71,7 @@ impl Book {
             }
             Event::AttemptFinished { attempt, cost, figure, duration, report } => {
                 if let Some(most) = self.settings.deadlines.attempt {
-                    assert!(*duration <= most + Duration::from_secs(7), "{duration:?}");
+                    assert!(*duration <= most + LEAVE, "an attempt of {duration:?}");
                 }
                 self.closes(Source::Attempt(*attempt), *cost, *figure, report);
             }
@@ -79,17 +83,8 @@ impl Book {
             Event::CallFinished { call, cost, figure, report, .. } => {
                 self.closes(Source::Call(*call), *cost, *figure, report);
             }
-            Event::LimitWaitStarted { wait, .. } => {
-                let most = self.settings.limits.max_wait + SPREAD;
-                assert!(*wait <= most, "a wait of {wait:?} is beyond the leash");
-                assert_eq!(self.waiting, None, "two waits at a time");
-                self.waiting = Some(*wait);
-            }
-            Event::LimitWaitEnded { waited, .. } => {
-                let planned = self.waiting.take().expect("a wait that began");
-                let most = planned + SPREAD + self.jumped;
-                assert!(*waited <= most, "{waited:?} for a wait of {planned:?}");
-            }
+            Event::LimitWaitStarted { wait, .. } => self.wait_started(*wait),
+            Event::LimitWaitEnded { waited, .. } => self.wait_ended(*waited),
             Event::ChecksFinished { results, .. } => {
                 self.checked = Some(results.iter().all(|result| result.verdict.is_pass()));
             }
@@ -100,17 +95,7 @@ impl Book {
             Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
             Event::StopCancelled => self.stop = None,
             Event::RunFinished { outcome, totals, .. } => {
-                if self.has_gaps {
-                    assert!(totals.cost >= self.cost, "money is forgotten at the end");
-                    self.cost = totals.cost;
-                    self.tokens = totals.tokens.counted();
-                    self.iterations = totals.iterations;
-                    self.open = None;
-                }
-                assert_eq!(totals.cost, self.cost, "the total is not the sum of its parts");
-                assert_eq!(totals.tokens.counted(), self.tokens, "tokens don't add up");
-                assert_eq!(totals.iterations, self.iterations, "iterations don't add up");
-                assert_eq!(self.open, None, "the run ends before its attempt");
+                self.add_up(totals);
                 self.justify(outcome, record.active);
                 self.ended = Some(outcome.clone());
             }
@@ -158,6 +143,33 @@ impl Book {
         self.finished.push((finished.clone(), gate));
     }
 
+    fn wait_started(&mut self, wait: Duration) {
+        let most = self.settings.limits.max_wait + SPREAD;
+        assert!(wait <= most, "a wait of {wait:?} is beyond the leash");
+        assert_eq!(self.waiting, None, "two waits at a time");
+        self.waiting = Some(wait);
+    }
+
+    fn wait_ended(&mut self, waited: Duration) {
+        let planned = self.waiting.take().expect("a wait that began");
+        let most = planned + SPREAD + self.jumped;
+        assert!(waited <= most, "{waited:?} for a wait of {planned:?}");
+    }
+
+    fn add_up(&mut self, totals: &Totals) {
+        if self.has_gaps {
+            assert!(totals.cost >= self.cost, "money is forgotten at the end");
+            self.cost = totals.cost;
+            self.tokens = totals.tokens.counted();
+            self.iterations = totals.iterations;
+            self.open = None;
+        }
+        assert_eq!(totals.cost, self.cost, "the total is not the sum of its parts");
+        assert_eq!(totals.tokens.counted(), self.tokens, "tokens don't add up");
+        assert_eq!(totals.iterations, self.iterations, "iterations don't add up");
+        assert_eq!(self.open, None, "the run ends before its attempt");
+    }
+
     fn opens(&mut self, source: Source) {
         assert_eq!(self.open, None, "two at a time");
         self.open = Some((source, self.settings.limits.max_cost));
@@ -179,7 +191,7 @@ impl Book {
             && !self.has_gaps
         {
             assert_eq!((cost, figure), (reported, Figure::Reported), "the agent's own figure");
-        } else if self.now.is_some() && figure == Figure::Estimated {
+        } else if figure == Figure::Estimated {
             assert!(cost > Usd::ZERO, "an attempt for nothing");
         }
         self.cost += cost;
