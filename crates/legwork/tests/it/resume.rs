@@ -210,8 +210,12 @@ fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() 
     fs::write(&path, good.replacen("\"seq\":2,", "\"seq\":7,", 1)).unwrap();
     hermit.run(&["resume", "--again"]).exits(1).says(&["line 2", "journal.jsonl"]);
     assert!(fs::read_to_string(&path).unwrap().contains("\"seq\":7,"), "nothing was touched");
-    fs::write(&path, good.replacen("{\"v\":1,", "{\"v\":2,", 1)).unwrap();
-    hermit.run(&["resume", "--again"]).exits(1).says(&["journal.jsonl"]);
+    // A whole line of a later legwork, with a checksum that fits.
+    let (body, _) = good.lines().next().unwrap().rsplit_once(",\"crc\"").unwrap();
+    let body = body.replacen("{\"v\":1,", "{\"v\":2,", 1);
+    let crc = legwork_core::journal::crc32c(body.as_bytes());
+    fs::write(&path, format!("{body},\"crc\":\"{crc:08x}\"}}\n")).unwrap();
+    hermit.run(&["resume", "--again"]).exits(1).says(&["journal.jsonl", "hint: update legwork"]);
 }
 
 #[test]
