@@ -10,9 +10,13 @@
     reason = "xtask talks to the person at the terminal: findings on stdout, the rest on stderr"
 )]
 
+mod bench;
+mod claude;
 mod docs;
+mod fuzz;
 mod mutants;
 mod program;
+mod proof;
 mod simulate;
 mod test;
 mod tidy;
@@ -31,6 +35,10 @@ Commands:
   docs --check             fails if those pages are not what would be written
   simulate [--seeds N]     plays N simulated runs full of faults (default 100,000)
   simulate --seed N        plays one of them and tells what happens in it
+  bench stream             a long stream beside `tee` and `jq`; `--megabytes N` (default 1,000)
+  bench decode             lines to messages beside a plain decode; `--megabytes N` (default 500)
+  proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
+  fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
   help                     this text
 ";
@@ -57,6 +65,9 @@ enum Command {
     Tidy,
     Docs(docs::Mode),
     Simulate(simulate::Play),
+    Bench(bench::Bench),
+    Proof(proof::Proof),
+    Fuzz(fuzz::Hunt),
     Mutants { only: Option<String> },
     Help,
 }
@@ -71,6 +82,9 @@ impl Command {
             ["docs", "--check"] => Ok(Self::Docs(docs::Mode::Check)),
             ["docs", other, ..] => Err(format!("`docs` takes only `--check`, not `{other}`")),
             ["simulate", rest @ ..] => simulate::Play::parse(rest).map(Self::Simulate),
+            ["bench", rest @ ..] => bench::Bench::parse(rest).map(Self::Bench),
+            ["proof", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
+            ["fuzz", rest @ ..] => fuzz::Hunt::parse(rest).map(Self::Fuzz),
             ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
             ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
             ["mutants-must-die", _, other, ..] => {
@@ -89,6 +103,9 @@ impl Command {
             Self::Tidy => tidy::run(root),
             Self::Docs(mode) => docs::run(root, *mode),
             Self::Simulate(play) => simulate::run(root, *play),
+            Self::Bench(bench) => bench::run(root, *bench),
+            Self::Proof(proof) => proof::run(root, *proof),
+            Self::Fuzz(hunt) => fuzz::run(root, hunt),
             Self::Mutants { only } => mutants::run(root, only.as_deref()),
             Self::Help => {
                 print!("{HELP}");
@@ -137,6 +154,9 @@ mod tests {
             (&["docs", "--check", "more"], "`--check`"),
             (&["test", "fast"], "`fast`"),
             (&["simulate", "--all"], "`--all`"),
+            (&["bench", "everything"], "`everything`"),
+            (&["proof", "everything"], "`everything`"),
+            (&["fuzz", "everything"], "`everything`"),
             (&["mutants-must-die", "one", "two"], "`two`"),
         ] {
             let usage = Command::parse(words).unwrap_err();
@@ -146,9 +166,19 @@ mod tests {
 
     #[test]
     fn help_names_every_command() {
-        for command in
-            ["test", "tidy", "docs", "docs --check", "simulate", "mutants-must-die", "help"]
-        {
+        for command in [
+            "test",
+            "tidy",
+            "docs",
+            "docs --check",
+            "simulate",
+            "bench stream",
+            "bench decode",
+            "proof kill",
+            "fuzz",
+            "mutants-must-die",
+            "help",
+        ] {
             assert!(HELP.contains(&format!("\n  {command} ")), "{command}");
         }
     }

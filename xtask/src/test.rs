@@ -8,17 +8,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::program::{self, cargo};
-use crate::{docs, tidy, tools};
+use crate::{claude, docs, tidy, tools};
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("tools", |_| tools::ensure_tools()),
     ("format", format),
     ("clippy", clippy),
     ("docs", documentation),
     ("build", build),
     ("tests", tests),
+    ("real agent", claude::run),
     ("tidy", tidy::run),
     ("pages", |root| docs::run(root, docs::Mode::Check)),
 ];
@@ -59,12 +60,16 @@ fn build(root: &Path) -> Result<(), String> {
 }
 
 /// With nextest where it is installed: it ends tests that hang. It leaves out examples in
-/// comments, so those follow; plain `cargo test` runs them by itself.
+/// comments, so those follow; plain `cargo test` runs them by itself. The tests with the real
+/// agent program have a step of their own.
 fn tests(root: &Path) -> Result<(), String> {
     if !program::works(&mut cargo(root, &["nextest", "--version"])) {
-        return program::run(&mut cargo(root, &["test", "--workspace"]));
+        let arguments = ["test", "--workspace", "--", "--skip", claude::PREFIX];
+        return program::run(&mut cargo(root, &arguments));
     }
-    program::run(&mut cargo(root, &["nextest", "run", "--workspace"]))?;
+    let others = format!("not ({})", claude::FILTER);
+    let arguments = ["nextest", "run", "--workspace", "--filterset", &others];
+    program::run(&mut cargo(root, &arguments))?;
     program::run(&mut cargo(root, &["test", "--workspace", "--doc"]))
 }
 
@@ -79,7 +84,10 @@ mod tests {
     #[test]
     fn tools_are_there_before_any_step_needs_them_and_pages_come_last() {
         let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["tools", "format", "clippy", "docs", "build", "tests", "tidy", "pages"]);
+        assert_eq!(
+            names,
+            ["tools", "format", "clippy", "docs", "build", "tests", "real agent", "tidy", "pages"]
+        );
     }
 
     #[test]

@@ -45,6 +45,7 @@ fn findings(
     all.extend(boundaries::core_source(files));
     all.extend(boundaries::what_shows_cannot_steer(files));
     all.extend(boundaries::spawning_has_one_home(files));
+    all.extend(boundaries::unsafe_code_has_one_home(files));
     all.extend(modules::undeclared(files));
     all.extend(leftovers::unfinished(files));
     all.extend(leftovers::machine_paths(files));
@@ -89,9 +90,10 @@ mod tests {
     fn every_rule_is_asked() {
         let files = [
             File::new("crates/legwork-core/src/lib.rs", "use std::fs;"),
-            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;"),
+            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;\nmod hex;"),
             File::new("crates/legwork/src/report.rs", "use crate::supervisor::Run;"),
             File::new("crates/legwork/src/git.rs", "fn f() { Command::new(g); todo!() }"),
+            File::new("crates/legwork/src/hex.rs", "fn f() { unsafe { g() } }"),
             File::new("crates/legwork/tests/it/forgotten.rs", ""),
             File::new("xtask/src/main.rs", &"\n".repeat(700)),
             File::new("README.md", &format!("in /{}/ann/x", "home")),
@@ -112,6 +114,7 @@ mod tests {
                 "crates/legwork-core/src/lib.rs:1",
                 "crates/legwork/src/git.rs:1",
                 "crates/legwork/src/git.rs:1",
+                "crates/legwork/src/hex.rs:1",
                 "crates/legwork/src/report.rs:1",
                 "crates/legwork/tests/it/forgotten.rs:1",
                 "xtask/src/main.rs:601",

@@ -1,7 +1,8 @@
 //! The programs that the tests need beside Rust, installed if they are missing.
 //!
 //! A fresh Debian machine with Rust on it is enough to run the test command. Elsewhere the
-//! programs have to be there already, and the failure says which.
+//! programs have to be there already, and the failure says which. The real agent program is not
+//! one of them: nobody has to have it (see `claude`).
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,11 +11,11 @@ use std::process::Command;
 use crate::program;
 
 #[derive(Debug, Clone, Copy)]
-struct Tool {
-    program: &'static str,
+pub(crate) struct Tool {
+    pub(crate) program: &'static str,
     /// The name of Debian's package.
-    package: &'static str,
-    why: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) why: &'static str,
 }
 
 const TOOLS: [Tool; 2] = [
@@ -22,10 +23,15 @@ const TOOLS: [Tool; 2] = [
     Tool { program: "tmux", package: "tmux", why: "what a terminal shows is tested in one" },
 ];
 
-/// Looks first and installs only what is not there, so that it costs nothing the second time.
+/// What every test command needs.
 pub(crate) fn ensure_tools() -> Result<(), String> {
+    ensure(&TOOLS)
+}
+
+/// Looks first and installs only what is not there, so that it costs nothing the second time.
+pub(crate) fn ensure(tools: &[Tool]) -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let missing = missing(&TOOLS, &path);
+    let missing = missing(tools, &path);
     if missing.is_empty() {
         return Ok(());
     }

@@ -4,6 +4,7 @@
 //! part of another word. Words never decide anything alone; they make a claim, and the gate has
 //! the last word.
 
+use crate::agent::dialect::Speech;
 use crate::agent::report::Words;
 use crate::settings::Completion;
 
@@ -13,24 +14,32 @@ mod prose;
 /// The marker by which an agent promises that all is done.
 pub const PROMISE: &str = "<promise>COMPLETE</promise>";
 
-/// The end phrase counts within so many lines from the end.
+/// The end phrase counts within so many lines from the end, and every claim where all of the
+/// output is one text.
 const LAST_LINES: usize = 5;
 
 /// What people are shown of a message, in characters.
 const SUMMARY_MAX: usize = 200;
 
 /// The findings in a final message.
-pub fn words(message: &str, completion: &Completion) -> Words {
+///
+/// Where all of the output is one text, the prompt may be repeated in it: there only the last lines
+/// claim anything.
+pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
     let mut lines = prose::own_lines(message);
     // Code at the very end still is what the message ends with, so only blank lines are dropped.
     let end = message.trim_end().lines().count();
     lines.truncate(end);
     let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let claims = match speech {
+        Speech::Messages => &lines[..],
+        Speech::OneText => tail,
+    };
     Words {
-        promise: lines.iter().any(|line| line.trim() == PROMISE),
-        signal: gives(&lines, &completion.signal),
+        promise: claims.iter().any(|line| line.trim() == PROMISE),
+        signal: gives(claims, &completion.signal),
         end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| gives(tail, phrase)),
-        says_done: done::says_done(&lines),
+        says_done: done::says_done(claims),
         summary: summary(message),
         ..Words::default()
     }

@@ -36,6 +36,7 @@ mod stories;
 #[cfg(test)]
 mod story;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use self::attempts::LiveAttempt;
@@ -49,6 +50,9 @@ use crate::units::{Fingerprint, Now, Ticket};
 
 /// A delay that leaves nobody time to edit anything.
 const SHORT_DELAY: Duration = Duration::from_secs(10);
+
+/// So many different things that every attempt would tell again are remembered, and told.
+const MOST_WARNED: usize = 32;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -94,6 +98,8 @@ struct Live {
     journal_failed: bool,
     /// When the operator last wanted to try at once.
     probed: Option<Duration>,
+    /// What was warned of, where once is enough.
+    warned: BTreeSet<String>,
     /// Time at work up to the last input.
     active: Duration,
     /// The monotonic time of the last input.
@@ -233,6 +239,13 @@ impl Machine {
 
     fn warn(&mut self, text: impl Into<String>) {
         self.record(Event::Warning { text: text.into() });
+    }
+
+    /// Warns of something that every attempt would tell again.
+    fn warn_once(&mut self, text: String) {
+        if self.live.warned.len() < MOST_WARNED && self.live.warned.insert(text.clone()) {
+            self.warn(text);
+        }
     }
 
     /// Makes a request whose answer carries the ticket.

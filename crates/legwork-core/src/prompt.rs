@@ -151,12 +151,12 @@ fn completion(user: &mut String, settings: &Settings) {
         let way = match kind {
             EvidenceKind::Promise => format!(
                 "When the whole goal is reached and you have checked that it is, put this alone \
-                 on a line of your last message:\n\n  {}",
+                 on a line of your last message:\n\n    {}",
                 crate::evidence::PROMISE
             ),
             EvidenceKind::Signal => format!(
                 "When you looked for anything left to do for the goal and found nothing, put this \
-                 on a line of your last message, without quotes or backticks:\n\n  {}",
+                 on a line of your last message, without quotes or backticks:\n\n    {}",
                 completion.signal
             ),
             EvidenceKind::EndPhrase => match &completion.end_phrase {

@@ -338,9 +338,9 @@ pub enum Council {
 #[serde(rename_all = "snake_case")]
 pub enum Respond {
     /// Nothing.
-    #[default]
     Off,
-    /// The answer goes into the same session.
+    /// The answer goes into the same session, where the agent program can take it.
+    #[default]
     Live,
     /// The answer goes into the next prompt.
     Next,
@@ -409,6 +409,9 @@ pub struct Model {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
+    /// A command line of the user's that stands in for the usual program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// What it may do without asking.
     pub permissions: Permissions,
     /// Tools it may use without asking.

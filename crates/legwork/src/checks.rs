@@ -8,7 +8,7 @@ use legwork_core::input::{CheckResult, CheckVerdict};
 use legwork_core::settings::{Rerun, Verify};
 use legwork_core::units::whole_millis;
 
-use crate::process::{Ended, Finished, Stop, run_to_end, shell};
+use crate::process::{Containment, Ended, Finished, Stop, run_to_end, shell};
 
 /// How much of a check's output goes into the journal and the next prompt.
 const KEPT: usize = 4 << 10;
@@ -22,6 +22,8 @@ pub struct Checks {
     pub project: PathBuf,
     /// With which environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// What keeps their processes.
+    pub containment: Containment,
 }
 
 impl Checks {
@@ -57,7 +59,8 @@ impl Checks {
     }
 
     async fn once(&self, command: &str, stop: &Stop) -> CheckResult {
-        let launch = shell(command, self.environment.clone(), &self.project);
+        let environment = self.environment.clone();
+        let launch = shell(command, environment, &self.project, &self.containment);
         let Finished { ended, output, duration } =
             run_to_end(&launch, self.verify.timeout, KEPT, stop).await;
         let verdict = match ended {

@@ -1,6 +1,8 @@
 //! The command line: one file a command.
 
 mod demo;
+mod doctor;
+mod inspect;
 mod reference;
 mod resume;
 mod run;
@@ -17,6 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use legwork_core::display::display_safe;
 
 use crate::error::Failure;
+use crate::process::{self, guard};
 use crate::rehearsal;
 
 /// The hidden command behind the rehearsal agent.
@@ -49,6 +52,10 @@ enum Command {
     Tell(steer::TellOptions),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
     Demo(demo::Options),
+    /// Say whether a run can start here, and what to do if not
+    Doctor(doctor::Options),
+    /// Show what a recorded stream of the agent says, and what a run would make of it
+    Inspect(inspect::Options),
     /// Print a generated reference page
     #[command(hide = true)]
     Reference(reference::Options),
@@ -56,9 +63,12 @@ enum Command {
 
 /// The whole program.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    // The rehearsal agent is started once an attempt: it takes no detour.
-    if arguments.get(1).is_some_and(|argument| argument == REHEARSE) {
-        return rehearsal::main(&arguments[2..]);
+    process::keep_to_ourselves();
+    // Guard and rehearsal agent are started once an attempt: they take no detour.
+    match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some(guard::NAME) => return guard::main(),
+        Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
+        Some(_) | None => {}
     }
     let done = match Cli::try_parse_from(arguments) {
         Ok(cli) => match cli.command {
@@ -68,6 +78,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Pause(options) => steer::pause(&options),
             Command::Tell(options) => steer::tell(&options),
             Command::Demo(options) => demo::demo(&options),
+            Command::Doctor(options) => doctor::doctor(&options),
+            Command::Inspect(options) => inspect::inspect(&options),
             Command::Reference(options) => reference::reference(&options),
         },
         Err(error) => {

@@ -1,12 +1,20 @@
 //! Where the time comes from. Everything below asks here, so that a test can play a night in a
 //! second and the demo can show a wait in fast motion.
+//!
+//! Running time leaves out the time in which we could not run: stopped with Ctrl-Z, or frozen with
+//! the machine. A clock that beats once a second knows how long that was by the beats it missed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use legwork_core::units::Now;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How often a clock beats.
+const BEAT: Duration = Duration::from_secs(1);
+/// What counts, at most, of the time between two beats. The loop is never busy for so long.
+const GAP: Duration = Duration::from_secs(5);
 
 /// How long a wait for a date takes in fast motion.
 const FAST_WAIT: Duration = Duration::from_millis(1500);
@@ -26,6 +34,30 @@ struct Inner {
     skipped: Mutex<Duration>,
     /// How far the date was put forward or back.
     jumped: Mutex<SignedDuration>,
+    /// What is known of the time in which we could not run.
+    pulse: Mutex<Pulse>,
+}
+
+/// The beats of a clock. Times are since its origin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pulse {
+    /// The last beat; `None` for a clock that does not beat.
+    last: Option<Duration>,
+    /// Time in which we could not run.
+    lost: Duration,
+}
+
+impl Pulse {
+    /// Time in which we could not run, up to `now`.
+    fn lost(&self, now: Duration) -> Duration {
+        let gap = self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last));
+        self.lost + gap.saturating_sub(GAP)
+    }
+
+    fn beat(&mut self, now: Duration) {
+        self.lost = self.lost(now);
+        self.last = Some(now);
+    }
 }
 
 /// Where the date comes from.
@@ -60,7 +92,19 @@ impl Clock {
     fn with(wall: Wall, motion: Motion) -> Self {
         let skipped = Mutex::new(Duration::ZERO);
         let jumped = Mutex::new(SignedDuration::ZERO);
-        Self { inner: Arc::new(Inner { origin: Instant::now(), wall, motion, skipped, jumped }) }
+        let (origin, pulse) = (Instant::now(), Mutex::default());
+        Self { inner: Arc::new(Inner { origin, wall, motion, skipped, jumped, pulse }) }
+    }
+
+    /// Beats for as long as it is polled.
+    pub async fn beat(self) {
+        let mut beats = interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beats.tick().await;
+            let now = self.inner.origin.elapsed();
+            self.inner.pulse.lock().unwrap_or_else(PoisonError::into_inner).beat(now);
+        }
     }
 
     /// Puts the date forward or back, as somebody who sets the clock does; running time does not
@@ -80,7 +124,7 @@ impl Clock {
         };
         let wall = later(wall, skipped);
         let wall = wall.checked_add(self.jumped()).unwrap_or(wall);
-        Now { wall, mono: since + skipped }.in_millis()
+        Now { wall, mono: since.saturating_sub(self.lost(since)) + skipped }.in_millis()
     }
 
     /// How long to sleep for a wait until `date`.
@@ -102,6 +146,10 @@ impl Clock {
 
     fn jumped(&self) -> SignedDuration {
         *self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lost(&self, now: Duration) -> Duration {
+        self.inner.pulse.lock().unwrap_or_else(PoisonError::into_inner).lost(now)
     }
 
     fn skipped(&self) -> Duration {
@@ -126,6 +174,22 @@ mod tests {
         clock.slept_until(date);
         assert_eq!(clock.now().wall, date);
         assert_eq!(clock.now().mono, Duration::from_hours(2));
+    }
+
+    #[test]
+    fn time_in_which_we_could_not_run_does_not_count_and_never_goes_back() {
+        let mut pulse = Pulse::default();
+        let seconds = Duration::from_secs;
+        let running = |pulse: &Pulse, now: Duration| now.saturating_sub(pulse.lost(now));
+        assert_eq!(running(&pulse, seconds(1000)), seconds(1000), "it does not beat");
+        pulse.beat(seconds(1000));
+        pulse.beat(seconds(1001));
+        assert_eq!(running(&pulse, seconds(1003)), seconds(1003));
+        // Stopped for an hour: whoever looks first, before or after the next beat, sees the same.
+        assert_eq!(running(&pulse, seconds(4600)), seconds(1006));
+        pulse.beat(seconds(4601));
+        assert_eq!(running(&pulse, seconds(4601)), seconds(1006));
+        assert_eq!(running(&pulse, seconds(4603)), seconds(1008));
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,16 +19,21 @@ use legwork_core::prompt::{self, Prompt};
 use legwork_core::units::{AttemptId, CallId, Ticket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
-use crate::agent::{Agent, Attempt, Order, Post, Source};
+use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
 use crate::checks::Checks;
 use crate::journal::{RunDir, create_file};
-use crate::process::Stop;
+use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
 use crate::workspace::{self, Snapshot, Workspace};
 
 /// How long checks that were cut may take to be gone when we leave.
 const LEAVE: Duration = Duration::from_secs(7);
+/// How long what was killed may take to be gone. Its guards go on without us.
+const VANISH: Duration = Duration::from_millis(700);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The real world of a run.
 pub struct Hands {
@@ -36,6 +41,7 @@ pub struct Hands {
     project: PathBuf,
     folder: RunDir,
     environment: Vec<(OsString, OsString)>,
+    containment: Containment,
     workspace: Arc<Mutex<Looker>>,
     attempt: Option<(AttemptId, Box<dyn Attempt>)>,
     call: Option<(CallId, Box<dyn Attempt>)>,
@@ -69,6 +75,7 @@ impl Hands {
         project: &Path,
         folder: RunDir,
         environment: Vec<(OsString, OsString)>,
+        containment: Containment,
         notes: Option<&str>,
     ) -> Self {
         let left_out = notes.map(PathBuf::from).into_iter().collect();
@@ -79,6 +86,7 @@ impl Hands {
             project: project.to_owned(),
             folder,
             environment,
+            containment,
             workspace: Arc::new(Mutex::new(looker)),
             attempt: None,
             call: None,
@@ -201,7 +209,8 @@ impl Hands {
         let checks = Checks {
             verify: state.settings.verify.clone(),
             project: self.project.clone(),
-            environment: self.environment.clone(),
+            environment: self.environment_of_checks(state),
+            containment: self.containment.clone(),
         };
         let stop = Stop::default();
         let looker = Arc::clone(&self.workspace);
@@ -221,6 +230,17 @@ impl Hands {
         self.checks = Some((ticket, stop, task));
     }
 
+    fn environment_of_checks(&self, state: &State) -> Vec<(OsString, OsString)> {
+        let mut all = self.environment.clone();
+        let place = environment::Whereabouts {
+            run: self.folder.id(),
+            task: state.settings.task.as_deref(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
+        };
+        environment::add_for_check(&mut all, place, self.folder.path());
+        all
+    }
+
     fn cut_checks(&mut self, ticket: Ticket, grace: Grace) {
         let Some((running, stop, task)) = &self.checks else { return };
         if *running != ticket {
@@ -228,7 +248,7 @@ impl Hands {
         }
         match grace {
             Grace::Usual => stop.stop(),
-            // The task holds the process group, and the group goes with it.
+            // The task holds the processes, and they go with it.
             Grace::None => {
                 task.abort();
                 self.checks = None;
@@ -287,14 +307,23 @@ impl World for Hands {
         }
     }
 
-    /// Attempts and calls go with their handles; checks are stopped and waited for.
+    /// Attempts and calls go with their handles; checks are stopped and waited for. What is
+    /// killed is gone in a moment, and nobody should find it after us.
     async fn leave(&mut self) {
         self.attempt = None;
         self.call = None;
         if let Some((_, stop, task)) = self.checks.take() {
             stop.stop();
-            // Past the deadline it ends with the runtime, and its process group with it.
+            // Past the deadline it ends with the runtime, and its processes with it.
             let _ = tokio::time::timeout(LEAVE, task).await;
+        }
+        let patience = Instant::now() + VANISH;
+        while process::guards() > 0 && Instant::now() < patience {
+            sleep(LOOK).await;
+        }
+        if process::guards() > 0 {
+            // A guard that does nothing by now would leave the agent at work behind us.
+            let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! legwork runs a coding agent unattended until the work is really done.
 
 pub mod agent;
+mod chance;
 pub mod checks;
 pub mod cli;
 pub mod clock;

@@ -203,7 +203,7 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::SetTimer { key, alarm } => self.timers.set(key, alarm),
+            Effect::SetTimer { key, alarm } => self.timers.set(key, alarm, &self.clock),
             Effect::ClearTimer { key } => self.timers.clear(key),
             effect => self.world.perform(effect, self.machine.state(), &self.post),
         }

@@ -39,6 +39,9 @@ const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
 const SHOWS: [&str; 6] = ["report", "tui", "web", "hooks", "notify", "publish"];
 const STEERS: [&str; 2] = ["crate::supervisor", "super::supervisor"];
 
+/// The one file that may have unsafe code, with its reasons.
+const UNSAFE_HOME: &str = "crates/legwork/src/process/descriptors.rs";
+
 const SPAWNS: [&str; 3] = ["Command::new(", "std::process::Command", "tokio::process"];
 
 /// Looks for the packages in what `cargo tree --prefix none` printed.
@@ -78,6 +81,14 @@ pub(super) fn spawning_has_one_home(files: &[File]) -> Vec<Finding> {
     forbid(files.iter().filter(elsewhere), &SPAWNS, |needle| {
         let rule = format!("`{needle}` only in `process/`");
         (rule, "a child started elsewhere is in no containment and can outlive us")
+    })
+}
+
+pub(super) fn unsafe_code_has_one_home(files: &[File]) -> Vec<Finding> {
+    let elsewhere = |file: &&File| file.path.starts_with("crates/") && file.path != UNSAFE_HOME;
+    forbid(files.iter().filter(elsewhere), &["unsafe_code", "unsafe"], |_| {
+        let rule = format!("unsafe code only in `{UNSAFE_HOME}`");
+        (rule, "whoever looks for it has one file to read")
     })
 }
 
@@ -153,6 +164,14 @@ mod tests {
         assert_eq!(lines(&what_shows_cannot_steer(&[file])), [1]);
         let file = File::new("crates/legwork/src/cli/run.rs", "use crate::supervisor;");
         assert_eq!(what_shows_cannot_steer(&[file]), []);
+    }
+
+    #[test]
+    fn unsafe_code_is_found_wherever_it_has_no_home() {
+        let text = "// unsafe is a word here\n#[expect(unsafe_code)]\nunsafe { f() }\n";
+        let found = |path| lines(&unsafe_code_has_one_home(&[File::new(path, text)]));
+        assert_eq!(found("crates/legwork/src/process/child.rs"), [2, 3]);
+        assert_eq!(found(UNSAFE_HOME), [0; 0]);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use super::source::{is_name, whole_words};
 use super::tree::File;
 
 /// The folders that hold a crate's source, and the files in them that cargo starts from.
-const CRATES: [(&str, &[&str]); 4] = [
+const CRATES: [(&str, &[&str]); 5] = [
     ("crates/legwork-core/src", &["lib.rs"]),
+    ("crates/legwork-core/tests/recordings", &["main.rs"]),
     ("crates/legwork/src", &["lib.rs", "main.rs"]),
     ("crates/legwork/tests/it", &["main.rs"]),
     ("xtask/src", &["main.rs"]),

@@ -2,14 +2,22 @@
 //!
 //! A line that lies whole within a chunk is handed out where it is, without a copy; only a line
 //! split over chunks is put together, in one buffer that is used again. Lines of ten megabytes are
-//! real, so the buffer may grow; it has a cap, and gives its memory back after a huge line.
+//! real, so the buffer may grow; it has a cap, and gives its memory back after a huge line. Of long
+//! strings in a line of JSON only the ends are kept, if that is wanted.
+
+mod strings;
 
 use memchr::memchr;
+
+pub use strings::Kept;
+use strings::Strings;
 
 /// A longer line is dropped whole.
 pub const MAX_LINE: usize = 24 << 20;
 
-/// What the buffer keeps of its memory from one line to the next.
+/// What the buffer keeps of its memory from one line to the next. It has it from the beginning:
+/// blocks of this size are given out by the system one by one, and can so grow and shrink without
+/// a copy and without holes.
 const KEPT_CAPACITY: usize = 256 << 10;
 
 /// One line without its end, or what is left of one.
@@ -27,15 +35,24 @@ pub enum Line<'a> {
 /// Puts lines together from chunks of any size. Blank lines are left out.
 #[derive(Debug)]
 pub struct Lines {
+    /// What is held of the current line.
+    buffer: Vec<u8>,
+    /// Room for the beginning of a line that turns out to be a long one.
+    beginning: Vec<u8>,
     state: State,
     limit: usize,
+    /// What is kept of strings; `None` = all of them.
+    strings: Option<Kept>,
 }
 
+/// What is done with the current line.
 #[derive(Debug)]
 enum State {
-    /// What is there of the current line.
-    Collecting(Vec<u8>),
-    /// The current line is over the cap: its bytes are only counted.
+    /// It is held as it came.
+    Collecting,
+    /// It is held but for the beginnings of long strings. So many bytes of it have come.
+    Cutting { strings: Strings, bytes: usize },
+    /// It is over the cap: its bytes are only counted.
     Dropping { bytes: u64 },
 }
 
@@ -48,7 +65,14 @@ impl Default for Lines {
 impl Lines {
     /// Lines of at most this many bytes.
     pub fn with_limit(limit: usize) -> Self {
-        Self { state: State::Collecting(Vec::new()), limit }
+        let buffer = Vec::with_capacity(KEPT_CAPACITY.min(limit));
+        Self { buffer, beginning: Vec::new(), state: State::Collecting, limit, strings: None }
+    }
+
+    /// Lines of JSON, with what is kept of the strings in them.
+    #[must_use]
+    pub fn of_json(self, strings: Kept) -> Self {
+        Self { strings: Some(strings), ..self }
     }
 
     /// Takes a chunk and hands out every line that it completes.
@@ -68,45 +92,74 @@ impl Lines {
 
     /// The current line ends with `tail`.
     fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(Line<'_>)) {
-        match &self.state {
-            State::Collecting(buffer) if buffer.is_empty() && tail.len() <= self.limit => {
-                hand_out(tail, each);
-                return;
-            }
-            State::Collecting(_) | State::Dropping { .. } => self.keep(tail),
+        let is_new = matches!(self.state, State::Collecting) && self.buffer.is_empty();
+        if is_new && tail.len() <= self.limit && self.cut_of(tail.len()).is_none() {
+            hand_out(tail, each);
+            return;
         }
-        match &mut self.state {
-            State::Collecting(buffer) => {
-                hand_out(buffer, each);
-                buffer.clear();
-                buffer.shrink_to(KEPT_CAPACITY);
-            }
-            State::Dropping { bytes } => {
-                each(Line::TooLong { bytes: *bytes });
-                self.state = State::Collecting(Vec::new());
-            }
+        self.keep(tail);
+        match self.state {
+            State::Collecting | State::Cutting { .. } => hand_out(&self.buffer, each),
+            State::Dropping { bytes } => each(Line::TooLong { bytes }),
         }
+        self.state = State::Collecting;
+        self.let_go();
     }
 
     /// More of the current line.
     fn keep(&mut self, more: &[u8]) {
-        match &mut self.state {
-            State::Collecting(buffer) => {
-                let wanted = buffer.len() + more.len();
-                if wanted > self.limit {
-                    self.state = State::Dropping { bytes: wanted as u64 };
-                } else {
-                    grow(buffer, wanted, self.limit);
-                    buffer.extend_from_slice(more);
-                }
+        let bytes = match &mut self.state {
+            State::Collecting => self.buffer.len() + more.len(),
+            State::Cutting { bytes, .. } => *bytes + more.len(),
+            State::Dropping { bytes } => {
+                *bytes += more.len() as u64;
+                return;
             }
-            State::Dropping { bytes } => *bytes += more.len() as u64,
+        };
+        if bytes > self.limit {
+            self.state = State::Dropping { bytes: bytes as u64 };
+            self.let_go();
+            return;
         }
+        if let (State::Collecting, Some(kept)) = (&self.state, self.cut_of(bytes)) {
+            self.begin_to_cut(kept);
+        }
+        grow(&mut self.buffer, more.len(), self.limit);
+        match &mut self.state {
+            State::Cutting { strings, bytes: so_far } => {
+                strings.push(&mut self.buffer, more);
+                *so_far = bytes;
+            }
+            State::Collecting | State::Dropping { .. } => self.buffer.extend_from_slice(more),
+        }
+    }
+
+    /// What is kept of the strings in a line of so many bytes, if anything of it is cut.
+    fn cut_of(&self, bytes: usize) -> Option<Kept> {
+        self.strings.filter(|kept| bytes > kept.others)
+    }
+
+    /// The line turns out to be a long one: what is there of it is looked through as well.
+    fn begin_to_cut(&mut self, kept: Kept) {
+        let mut strings = Strings::new(kept);
+        self.beginning.extend_from_slice(&self.buffer);
+        self.buffer.clear();
+        strings.push(&mut self.buffer, &self.beginning);
+        let bytes = self.beginning.len();
+        self.beginning.clear();
+        self.state = State::Cutting { strings, bytes };
+    }
+
+    /// Forgets the current line, and gives back the memory that only it needed.
+    fn let_go(&mut self) {
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_CAPACITY);
     }
 }
 
 /// Makes room by doubling, as a vector would do by itself, but never beyond the cap.
-fn grow(buffer: &mut Vec<u8>, wanted: usize, limit: usize) {
+fn grow(buffer: &mut Vec<u8>, more: usize, limit: usize) {
+    let wanted = buffer.len() + more;
     if wanted > buffer.capacity() {
         let room = wanted.max(buffer.capacity() * 2).min(limit);
         buffer.reserve_exact(room - buffer.len());
@@ -175,6 +228,37 @@ mod tests {
     }
 
     #[test]
+    fn any_chunking_cuts_the_same_strings() {
+        let strings = Kept { named: &[("b", 40)], others: 16 };
+        let text = format!(
+            "{{\"a\":\"{0}\",\"b\":\"{0}\"}}\n{{}}\n[\"{0}\",1]\n[\"short\"]\n",
+            "0123456789".repeat(3)
+        );
+        let cut_by = |chunk: usize| {
+            let mut lines = Lines::with_limit(1000).of_json(strings);
+            let mut found = Vec::new();
+            for chunk in text.as_bytes().chunks(chunk) {
+                lines.push(chunk, |line| match line {
+                    Line::Whole(line) => found.push(String::from_utf8(line.to_vec()).unwrap()),
+                    Line::TooLong { bytes } => panic!("{bytes}"),
+                });
+            }
+            found
+        };
+        let whole = "0123456789".repeat(3);
+        let end = &whole[whole.len() - 16..];
+        let expected = [
+            format!("{{\"a\":\"{end}\",\"b\":\"{whole}\"}}"),
+            "{}".to_owned(),
+            format!("[\"{end}\",1]"),
+            "[\"short\"]".to_owned(),
+        ];
+        for chunk in 1..=text.len() {
+            assert_eq!(cut_by(chunk), expected, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
     fn a_line_within_a_chunk_is_not_copied() {
         let chunk = b"one\ntwo\nth".as_slice();
         let inside = chunk.as_ptr_range();
@@ -191,18 +275,51 @@ mod tests {
     #[test]
     fn the_buffer_never_outgrows_the_cap_and_is_given_back() {
         let mut lines = Lines::with_limit(1 << 20);
-        let capacity = |lines: &Lines| match &lines.state {
-            State::Collecting(buffer) => buffer.capacity(),
-            State::Dropping { .. } => 0,
-        };
         for _ in 0..1000 {
             lines.push(&[b'x'; 1000], |_| panic!("no line is complete"));
-            assert!(capacity(&lines) <= 1 << 20);
+            assert!(lines.buffer.capacity() <= 1 << 20);
         }
         lines.push(b"\n", |line| {
             assert!(matches!(line, Line::Whole(line) if line.len() == 1_000_000));
         });
-        assert!(capacity(&lines) <= KEPT_CAPACITY);
+        assert!(lines.buffer.capacity() <= KEPT_CAPACITY);
+        for _ in 0..2000 {
+            lines.push(&[b'x'; 1000], |_| panic!("no line is complete"));
+        }
+        assert!(lines.buffer.capacity() <= KEPT_CAPACITY, "a dropped line is not held");
+    }
+
+    const STRINGS: Kept = Kept { named: &[("text", 1 << 20)], others: 8 << 10 };
+
+    #[test]
+    fn of_a_very_long_string_the_end_is_read_and_little_is_held() {
+        let mut lines = Lines::default().of_json(STRINGS);
+        let mut seen = 0;
+        for (name, most) in [("text", 1 << 20), ("long", 8 << 10), ("text", 1 << 20)] {
+            let head = format!("{{\"type\":\"user\",\"{name}\":\"");
+            lines.push(head.as_bytes(), |_| panic!("no line is complete"));
+            for _ in 0..20 {
+                lines.push(&vec![b'x'; 1_000_000], |_| panic!("no line is complete"));
+                assert!(lines.buffer.len() <= 3 * most, "{}", lines.buffer.len());
+            }
+            lines.push(b"end\"}\n{\"type\":\"next\"}\n", |line| {
+                let Line::Whole(line) = line else { panic!("{line:?}") };
+                assert!(line.len() < most + 100, "{}", line.len());
+                assert!(line.starts_with(b"{\"type\":\"") && line.ends_with(b"\"}"));
+                seen += 1;
+            });
+        }
+        assert_eq!(seen, 6);
+    }
+
+    #[test]
+    fn a_line_over_the_cap_is_dropped_even_if_little_of_it_is_held() {
+        let mut lines = Lines::default().of_json(STRINGS);
+        lines.push(b"[\"", |_| panic!("no line is complete"));
+        for _ in 0..=MAX_LINE / 1_000_000 {
+            lines.push(&vec![b'x'; 1_000_000], |_| panic!("no line is complete"));
+        }
+        lines.push(b"\"]\n", |line| assert!(matches!(line, Line::TooLong { .. }), "{line:?}"));
     }
 
     #[test]

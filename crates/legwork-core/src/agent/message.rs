@@ -97,6 +97,8 @@ pub enum Said<'a> {
     Usage {
         /// Whether these are the message's last figures.
         when: UsageAt,
+        /// The message; empty where that was not said.
+        id: Cow<'a, str>,
         /// The model; empty where it was not said again.
         model: Cow<'a, str>,
         /// What was used.
@@ -108,8 +110,18 @@ pub enum Said<'a> {
     Compaction,
     /// A turn is over.
     Result(Box<ResultFacts>),
-    /// Something else: a sign of life and no more.
+    /// The program has taken up what we said to it.
+    TakenUp {
+        /// How many messages.
+        messages: u32,
+    },
+    /// Something else that is known: a sign of life and no more.
     Other {
+        /// What it calls itself.
+        kind: Cow<'a, str>,
+    },
+    /// Something that no version we know of says. A sign of life, too.
+    Unknown {
         /// What it calls itself.
         kind: Cow<'a, str>,
     },
@@ -138,6 +150,9 @@ pub enum Went {
 pub enum UsageAt {
     /// Those at its beginning: what was read is known, what will be written is not.
     Start,
+    /// Those that stand on a part of it: as good as those at its beginning, and of use only if
+    /// those were not said.
+    Part,
     /// Those at its end.
     End,
 }
@@ -187,8 +202,8 @@ pub struct ResultFacts {
     pub startup_failure: String,
     /// An answer in a form that was asked for, as JSON.
     pub structured: Option<String>,
-    /// Turns, as the program counts them.
-    pub turns: u32,
+    /// Turns, as the program counts them, if it said.
+    pub turns: Option<u32>,
     /// How long it took, by the program's clock.
     pub took: Duration,
     /// Cost of this turn alone, if it was said.
@@ -201,6 +216,10 @@ pub struct ResultFacts {
     pub total_tokens: Option<Tokens>,
     /// Tools that were not allowed.
     pub denied: Vec<String>,
+    /// How many results there were before it, if that was said.
+    pub index: Option<u32>,
+    /// Fields that no version we know of has, the first of them.
+    pub unknown_fields: Vec<String>,
 }
 
 /// A line that is no message. It costs one line, never the attempt.

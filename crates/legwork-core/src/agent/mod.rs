@@ -10,3 +10,4 @@ pub mod outcome;
 pub mod report;
 pub mod transcript;
 pub mod verdict;
+pub mod version;

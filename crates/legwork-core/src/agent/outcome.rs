@@ -76,9 +76,27 @@ pub enum AttemptOutcome {
     /// We stopped it, or somebody else did.
     Interrupted,
     /// It says success, and nothing about it looks like work.
-    Suspect,
+    Suspect {
+        /// What is wrong with it.
+        #[serde(default)]
+        why: Suspicion,
+    },
     /// Begun before a crash of legwork; nobody saw its end.
     Lost,
+}
+
+/// What is wrong with a success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suspicion {
+    /// Nothing was said or done.
+    #[default]
+    NoSignOfWork,
+    /// It ends where a tool was about to be called.
+    BrokenOff,
+    /// The program took the prompt for a command to itself and asked no model: we should never
+    /// have sent such a prompt, and would send it again.
+    LocalCommand,
 }
 
 /// How a process died.
@@ -172,7 +190,7 @@ impl AttemptOutcome {
             Self::Refused => "refused",
             Self::OutputLimit => "output_limit",
             Self::Interrupted => "interrupted",
-            Self::Suspect => "suspect",
+            Self::Suspect { .. } => "suspect",
             Self::Lost => "lost",
         }
     }
@@ -181,7 +199,9 @@ impl AttemptOutcome {
     pub fn consequence(&self) -> Consequence {
         match self {
             Self::Finished | Self::TurnLimit | Self::AttemptBudget => Consequence::Judge,
-            Self::Suspect => Consequence::JudgeTree,
+            Self::Suspect { why: Suspicion::NoSignOfWork | Suspicion::BrokenOff } => {
+                Consequence::JudgeTree
+            }
             Self::UsageLimited { until } => {
                 Consequence::Wait { limit: WaitKind::Usage, until: *until }
             }
@@ -195,7 +215,10 @@ impl AttemptOutcome {
             Self::NotStarted { .. }
             | Self::BadRequest { .. }
             | Self::Refused
-            | Self::OutputLimit => Consequence::FailIteration { too_long: false },
+            | Self::OutputLimit
+            | Self::Suspect { why: Suspicion::LocalCommand } => {
+                Consequence::FailIteration { too_long: false }
+            }
             Self::PromptTooLong => Consequence::FailIteration { too_long: true },
             Self::Auth { why } | Self::Billing { why } => {
                 Consequence::EndRun { ending: Outcome::Auth { why: why.clone() } }
@@ -209,9 +232,15 @@ impl AttemptOutcome {
         }
     }
 
-    /// Whether no model can have been asked: then it cost nothing.
+    /// Whether no model can have answered, unless tokens were seen: then it cost nothing.
     pub fn never_asked(&self) -> bool {
-        matches!(self, Self::NotStarted { .. } | Self::BadStart { .. })
+        matches!(
+            self,
+            Self::NotStarted { .. }
+                | Self::BadStart { .. }
+                | Self::Auth { .. }
+                | Self::Billing { .. }
+        )
     }
 
     /// Whether the provider answered at all: then a row of waits for limits is over.
@@ -223,7 +252,7 @@ impl AttemptOutcome {
             | Self::Refused
             | Self::OutputLimit
             | Self::PromptTooLong
-            | Self::Suspect => true,
+            | Self::Suspect { why: Suspicion::NoSignOfWork | Suspicion::BrokenOff } => true,
             Self::UsageLimited { .. }
             | Self::RateLimited
             | Self::Overloaded
@@ -237,6 +266,7 @@ impl AttemptOutcome {
             | Self::BadRequest { .. }
             | Self::ModelNotFound { .. }
             | Self::Interrupted
+            | Self::Suspect { why: Suspicion::LocalCommand }
             | Self::Lost => false,
         }
     }
@@ -270,7 +300,13 @@ impl AttemptOutcome {
             Self::Refused => "the model declined".to_owned(),
             Self::OutputLimit => "the answer was too long".to_owned(),
             Self::Interrupted => "interrupted".to_owned(),
-            Self::Suspect => "claims success without any sign of work".to_owned(),
+            Self::Suspect { why } => match why {
+                Suspicion::NoSignOfWork => "claims success without any sign of work".to_owned(),
+                Suspicion::BrokenOff => "claims success in the middle of a tool call".to_owned(),
+                Suspicion::LocalCommand => {
+                    "took the prompt for a command of its own and asked no model".to_owned()
+                }
+            },
             Self::Lost => "lost with an earlier legwork process".to_owned(),
         }
     }

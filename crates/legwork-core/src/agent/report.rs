@@ -17,6 +17,8 @@ pub enum AgentNews {
     Pulse(Pulse),
     /// A turn ended with a result and the input is still open: say something more, or close it.
     TurnEnded {
+        /// How it ended.
+        how: TurnEnd,
         /// What the watchdog noticed at its end, if anything.
         noticed: Option<Notice>,
     },
@@ -35,6 +37,17 @@ pub enum AgentNews {
     Exited(Box<AttemptReport>),
 }
 
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// By itself; the agent waits for what we have to say.
+    Well,
+    /// By itself, with a message of ours still to be worked on: another turn is about to begin.
+    Queued,
+    /// By an error of the provider or by a limit: nothing that we could say would help.
+    Failed,
+}
+
 /// What the program said of itself when it was ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -47,6 +60,9 @@ pub struct Ready {
     pub permission_mode: String,
     /// How many tools it has.
     pub tools: u32,
+    /// Where the key comes from that it works with; empty for a login.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub api_key: String,
     /// Servers for further tools that did not come up.
     pub failed_servers: Vec<String>,
 }
@@ -56,22 +72,24 @@ pub struct Ready {
 pub struct Pulse {
     /// How long ago its last line came.
     pub quiet: Duration,
-    /// The tool call that has been running longest, if any.
+    /// The tool calls that are going on, if any.
     pub tool: Option<RunningTool>,
-    /// Whether a result has come and the input is closed: only the exit is missing.
+    /// Whether a result has come, the input is closed and no message of ours waits: only the exit
+    /// is missing.
     pub leaving: bool,
     /// Tokens seen so far.
     pub tokens: Tokens,
 }
 
-/// A tool call that is going on.
+/// The tool calls that are going on, as far as deadlines need to know of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningTool {
-    /// The tool's name.
+    /// The name of the tool that has been running longest.
     pub name: String,
     /// For how long it has been running.
     pub running: Duration,
-    /// How long ago its last heartbeat came, if it gives any.
+    /// How long ago the last heartbeat came of the call that has been without one for longest. A
+    /// call that never gave any does not count.
     pub heartbeat: Option<Duration>,
 }
 
@@ -149,9 +167,15 @@ pub struct AttemptReport {
     /// The answer, if this was a call.
     #[serde(default)]
     pub answer: Option<Answer>,
-    /// How much was printed, and how long before the end it fell silent.
+    /// How many of our messages after the prompt it took up, the first of them; `None` = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<u32>,
+    /// What was in its stream, and what is new about it.
     #[serde(flatten)]
     pub stream: StreamFacts,
+    /// Kinds of events and fields that no version we know of prints, each once, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 impl AttemptReport {
@@ -166,7 +190,9 @@ impl AttemptReport {
             words: Words::default(),
             denied: Vec::new(),
             answer: None,
+            heard: None,
             stream: StreamFacts::default(),
+            unknown: Vec::new(),
         }
     }
 }
@@ -181,6 +207,14 @@ pub struct StreamFacts {
     pub stderr_bytes: u64,
     /// Lines that were no messages.
     pub bad_lines: u64,
+    /// Events and results with something in them that no version we know of prints.
+    pub unknown_events: u64,
+    /// Results: one for each turn.
+    pub results: u32,
+    /// Tool calls, those of sub-agents too.
+    pub tool_calls: u32,
+    /// Tool calls that failed.
+    pub tool_errors: u32,
     /// Time from the last line to the end.
     #[serde(with = "millis", rename = "quiet_ms")]
     pub quiet: Duration,

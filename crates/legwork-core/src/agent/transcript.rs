@@ -7,24 +7,29 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::dialect::{Dialect, Ending};
+use super::dialect::{Dialect, Ending, Speech};
 use super::message::{
     AgentMessage, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt,
 };
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
-use super::report::{AgentNews, Answer, AttemptReport, Pulse, QuotaNews, StreamFacts, Words};
+use super::report::{
+    AgentNews, Answer, AttemptReport, Pulse, QuotaNews, StreamFacts, TurnEnd, Words,
+};
 use super::verdict::verdict;
 use crate::event::Purpose;
 use crate::evidence;
 use crate::settings::Completion;
-use spend::Spend;
+use said::{LastWords, TEXT_MAX, end_of};
+use spend::{Sighting, Spend};
+use talk::Talk;
 use tools::{CallOf, Tools};
+use unknown::Unknown;
 
+mod said;
 mod spend;
+mod talk;
 mod tools;
-
-/// The most that is kept of a text. The end of a message matters more than its beginning.
-const TEXT_MAX: usize = 1 << 20;
+mod unknown;
 
 /// The most that is kept of an answer in words.
 const ANSWER_MAX: usize = 16 << 10;
@@ -65,45 +70,45 @@ pub struct Closing<'a> {
     pub stderr_bytes: u64,
 }
 
+/// An attempt that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// What the machine wants to know of it.
+    pub report: AttemptReport,
+    /// What the agent said last, the end of it if it is very long; empty if it said nothing.
+    pub final_text: String,
+}
+
 /// What was heard of an attempt or call so far.
 #[derive(Debug)]
 pub struct Transcript {
     dialect: Dialect,
     completion: Completion,
     purpose: Option<Purpose>,
-    input: Input,
-    turn: Turn,
+    started: Duration,
+    talk: Talk,
     /// When the last line came, or the attempt was started.
     last_line: Duration,
+    /// Whether a line came.
+    heard: bool,
     bad_lines: u64,
+    unknown: Unknown,
     was_ready: bool,
+    /// Where the key comes from that it works with.
+    api_key: String,
     login_refused: bool,
     tools: Tools,
     spend: Spend,
     turns: u32,
     result: Option<ResultFacts>,
-    /// The error that belongs to the result, or that came since.
+    /// The error that belongs to the result.
+    error_of_result: Option<ErrorFacts>,
+    /// The error that came since.
     error: Option<ErrorFacts>,
     rate_limit: Option<RateLimit>,
     quotas: Vec<QuotaNews>,
     denied: Vec<String>,
-    last_text: String,
-}
-
-/// Whether more can be said to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
-    Open,
-    Closed,
-}
-
-/// Whether the agent is at work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
-    /// It is, or is about to be.
-    GoesOn,
-    /// It has given a result and not begun anew.
-    Over,
+    last_words: LastWords,
 }
 
 impl Transcript {
@@ -113,21 +118,25 @@ impl Transcript {
             dialect: reading.dialect,
             completion: reading.completion.clone(),
             purpose: reading.purpose,
-            input: if reading.live { Input::Open } else { Input::Closed },
-            turn: Turn::GoesOn,
+            started: reading.started,
+            talk: Talk::new(reading.live),
             last_line: reading.started,
+            heard: false,
             bad_lines: 0,
+            unknown: Unknown::default(),
             was_ready: false,
+            api_key: String::new(),
             login_refused: false,
             tools: Tools::default(),
             spend: Spend::default(),
             turns: 0,
             result: None,
+            error_of_result: None,
             error: None,
             rate_limit: None,
             quotas: Vec::new(),
             denied: Vec::new(),
-            last_text: String::new(),
+            last_words: LastWords::default(),
         }
     }
 
@@ -140,6 +149,7 @@ impl Transcript {
         show: &mut impl FnMut(&AgentMessage<'_>),
     ) {
         self.last_line = mono;
+        self.heard = true;
         let dialect = self.dialect;
         let read = dialect.decode(line, &mut |message| {
             show(&message);
@@ -153,62 +163,86 @@ impl Transcript {
     /// A line came that was too long to be read: a sign of life and no more.
     pub fn unreadable(&mut self, mono: Duration) {
         self.last_line = mono;
+        self.heard = true;
         self.bad_lines += 1;
     }
 
     /// The input was closed: after the next result only the exit is missing.
     pub fn close_input_noted(&mut self) {
-        self.input = Input::Closed;
+        self.talk.close();
     }
 
-    /// A further message was sent: the agent will go on.
+    /// A further message was sent: the agent will take it up, sooner or later.
     pub fn nudge_noted(&mut self) {
-        self.turn = Turn::GoesOn;
+        self.talk.say();
     }
 
     /// A sign of life.
     pub fn pulse(&self, mono: Duration) -> Pulse {
         Pulse {
             quiet: mono.saturating_sub(self.last_line),
-            tool: self.tools.longest(mono),
-            leaving: self.turn == Turn::Over && self.input == Input::Closed,
+            tool: self.tools.running(mono),
+            leaving: self.talk.is_leaving(),
             tokens: self.spend.tokens(),
         }
     }
 
     /// The report of an attempt that is over and whose processes are gone.
     pub fn finish(self, mono: Duration, wall: Timestamp, closing: Closing<'_>) -> AttemptReport {
+        self.conclude(mono, wall, closing).report
+    }
+
+    /// The same, with what was said last.
+    pub fn conclude(self, mono: Duration, wall: Timestamp, closing: Closing<'_>) -> Heard {
+        let tokens = self.spend.tokens();
+        let result = self.standing_result();
         let outcome = self.dialect.classify(&Ending {
             cut: closing.cut,
             exit: closing.exit,
-            result: self.result.as_ref(),
-            error: self.error.as_ref(),
+            result,
+            error: self.error.as_ref().or(result.and(self.error_of_result.as_ref())),
             rate_limit: self.rate_limit.as_ref(),
+            api_key: &self.api_key,
             tool_calls: self.tools.calls(),
-            saw_stdout: closing.stdout_bytes > 0,
+            tokens,
+            saw_stdout: self.heard,
             stderr: closing.stderr,
             now: wall,
         });
-        let text = self.final_message(&outcome);
+        let text = self.final_message();
         let words = self.words(&outcome, text);
         let answer = self.answer(&outcome, text);
-        let bill = self.spend.bill(self.dialect, self.was_ready);
-        AttemptReport {
+        let final_text = text.to_owned();
+        let worked = self.was_ready
+            || !self.dialect.announces_itself()
+            || self.result.is_some()
+            || self.tools.calls() > 0
+            || !self.last_words.as_str().is_empty();
+        let bill = self.spend.bill(self.dialect, worked);
+        let by_time = || self.dialect.price_of_time(mono.saturating_sub(self.started));
+        let report = AttemptReport {
             outcome,
             cost: bill.cost,
-            priced: bill.priced,
+            priced: bill.priced.or_else(by_time),
             tokens: bill.tokens,
             turns: self.turns,
             words,
             denied: self.denied,
             answer,
+            heard: self.talk.heard(),
             stream: StreamFacts {
                 stdout_bytes: closing.stdout_bytes,
                 stderr_bytes: closing.stderr_bytes,
                 bad_lines: self.bad_lines,
+                unknown_events: self.unknown.events(),
+                results: self.talk.results(),
+                tool_calls: self.tools.calls(),
+                tool_errors: self.tools.errors(),
                 quiet: mono.saturating_sub(self.last_line),
             },
-        }
+            unknown: self.unknown.into_kinds(),
+        };
+        Heard { report, final_text }
     }
 
     fn fold(
@@ -220,32 +254,42 @@ impl Transcript {
         let AgentMessage { owner, said } = message;
         match said {
             Said::Ready(ready) => {
-                self.turn = Turn::GoesOn;
+                self.talk.begin_turn();
+                self.api_key.clone_from(&ready.api_key);
                 if !std::mem::replace(&mut self.was_ready, true) {
                     tell(AgentNews::Ready(ready));
                 }
             }
             Said::Text { text, part: Part::Whole } if owner.is_main() => {
-                end_of(&text, TEXT_MAX).clone_into(&mut self.last_text);
+                match self.dialect.speech() {
+                    Speech::Messages => self.last_words.replace(&text),
+                    Speech::OneText => self.last_words.append(&text),
+                }
             }
             Said::ToolCall { id, name, .. } => {
-                let of = if owner.is_main() { CallOf::Main } else { CallOf::Sub };
+                let of = match owner {
+                    Owner::Main => CallOf::Main,
+                    Owner::Sub { call } => CallOf::Sub { parent: call.into_owned() },
+                };
                 self.tools.begin(mono, &id, &name, of);
             }
-            Said::ToolResult { id, .. } => self.tools.end(&id),
+            Said::ToolResult { id, went, .. } => self.tools.end(&id, went),
             Said::Heartbeat { id } => self.tools.beat(mono, &id),
             Said::ApiRetry { status, .. } => self.retry(status, tell),
             Said::RateLimit(limit) => self.limited(limit, tell),
             Said::Denied { tool } => self.deny(&tool, tell),
-            Said::Usage { when, model, tokens } => {
+            Said::Usage { when, id, model, tokens } => {
                 if when == UsageAt::Start && owner == Owner::Main {
-                    self.turn = Turn::GoesOn;
+                    self.talk.begin_turn();
                     self.tools.main_goes_on();
                 }
-                self.spend.message(self.dialect, &owner, when, &model, tokens);
+                let seen = Sighting { owner: &owner, when, id: &id, model: &model, tokens };
+                self.spend.message(self.dialect, seen);
             }
             Said::SyntheticError(error) if owner.is_main() => self.error = Some(error),
             Said::Result(result) => self.turn_over(*result, tell),
+            Said::TakenUp { messages } => self.talk.take_up(messages),
+            Said::Unknown { kind } => self.unknown.event(&kind),
             Said::Text { .. }
             | Said::SyntheticError(_)
             | Said::Thinking
@@ -281,39 +325,45 @@ impl Transcript {
     }
 
     fn turn_over(&mut self, mut result: ResultFacts, tell: &mut impl FnMut(AgentNews)) {
-        self.spend.result(&result);
-        self.turns = self.turns.saturating_add(result.turns);
+        self.spend.result(self.dialect, &result);
+        self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
+        self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
         for tool in std::mem::take(&mut result.denied) {
             self.deny(&tool, tell);
         }
-        if !result.is_error {
-            self.error = None;
-        }
+        self.error_of_result = self.error.take().filter(|_| result.is_error);
         if let Some(text) = &mut result.text {
             *text = end_of(text, TEXT_MAX).to_owned();
         }
         self.tools.clear();
-        self.turn = Turn::Over;
-        self.result = Some(result);
-        if self.input == Input::Open {
-            tell(AgentNews::TurnEnded { noticed: None });
+        self.talk.end_turn();
+        if self.talk.is_open() {
+            let how = match result.is_error {
+                true => TurnEnd::Failed,
+                false if self.talk.waiting() > 0 => TurnEnd::Queued,
+                false => TurnEnd::Well,
+            };
+            tell(AgentNews::TurnEnded { how, noticed: None });
         }
+        self.result = Some(result);
     }
 
-    /// What the agent said last: in its result, or where a limit left it without one, before.
-    fn final_message(&self, outcome: &AttemptOutcome) -> &str {
-        let of_result = self.result.as_ref().and_then(|result| result.text.as_deref());
-        if *outcome == AttemptOutcome::Finished {
-            of_result.unwrap_or(&self.last_text)
-        } else {
-            &self.last_text
-        }
+    /// The last result, unless it was overtaken: an agent that died over a further message of
+    /// ours has not come to its end.
+    fn standing_result(&self) -> Option<&ResultFacts> {
+        self.result.as_ref().filter(|_| !self.talk.is_answering())
+    }
+
+    /// What the agent said last: in its result, or where that is none of its own, before.
+    fn final_message(&self) -> &str {
+        let good = self.standing_result().filter(|result| !result.is_error);
+        good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_words.as_str())
     }
 
     /// Only an attempt that came to an end can claim anything.
     fn words(&self, outcome: &AttemptOutcome, text: &str) -> Words {
         if self.purpose.is_none() && outcome.consequence() == Consequence::Judge {
-            evidence::words(text, &self.completion)
+            evidence::words(text, &self.completion, self.dialect.speech())
         } else {
             Words { summary: evidence::summary(text), ..Words::default() }
         }
@@ -324,7 +374,7 @@ impl Transcript {
         if outcome.consequence() != Consequence::Judge {
             return None;
         }
-        let structured = self.result.as_ref().and_then(|result| result.structured.as_deref());
+        let structured = self.standing_result().and_then(|result| result.structured.as_deref());
         match purpose {
             Purpose::Verify => verdict(text, structured).map(Answer::Verdict),
             Purpose::Review | Purpose::Advise | Purpose::Council => {
@@ -333,11 +383,6 @@ impl Transcript {
             }
         }
     }
-}
-
-/// The last so many bytes, from the beginning of a character on.
-fn end_of(text: &str, most: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ fn attempts() -> Vec<Event> {
                 version: "2.1.37".to_owned(),
                 permission_mode: "acceptEdits".to_owned(),
                 tools: 18,
+                api_key: String::new(),
                 failed_servers: vec!["tracker".to_owned()],
             },
         },
@@ -290,12 +291,18 @@ fn report() -> AttemptReport {
         },
         denied: vec!["WebFetch".to_owned()],
         answer: None,
+        heard: None,
         stream: StreamFacts {
             stdout_bytes: 481_220,
             stderr_bytes: 0,
             bad_lines: 0,
+            unknown_events: 0,
+            results: 1,
+            tool_calls: 31,
+            tool_errors: 2,
             quiet: Duration::from_millis(412),
         },
+        unknown: Vec::new(),
     }
 }
 

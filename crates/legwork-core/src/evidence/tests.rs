@@ -1,7 +1,7 @@
 use super::*;
 
 fn read(message: &str) -> Words {
-    words(message, &Completion::default())
+    words(message, &Completion::default(), Speech::Messages)
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn an_empty_phrase_is_in_no_message() {
         end_phrase: Some(String::new()),
         ..Completion::default()
     };
-    let found = words("anything at all", &completion);
+    let found = words("anything at all", &completion, Speech::Messages);
     assert!(!found.signal && !found.end_phrase);
 }
 
 #[test]
 fn the_end_phrase_counts_only_near_the_end() {
     let completion = Completion { end_phrase: Some("SHIP IT".to_owned()), ..Completion::default() };
-    let found = |message: &str| words(message, &completion).end_phrase;
+    let found = |message: &str| words(message, &completion, Speech::Messages).end_phrase;
     assert!(found("SHIP IT"));
     assert!(found("a\nOK, SHIP IT!\nb\nc\nd\ne\n\n\n"));
     assert!(!found("SHIP IT\nb\nc\nd\ne\nf"));

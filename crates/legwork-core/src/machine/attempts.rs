@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ledger::Stage;
 use super::running::{LONGEST_END, Running};
 use super::{Asked, Machine, Opening};
+use crate::agent::dialect::InputShape;
 use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::agent::report::{AgentNews, AttemptReport, Notice, Pulse, QuotaNews, Ready};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
@@ -27,8 +28,10 @@ pub(super) struct LiveAttempt {
     pub(super) running: Running,
     /// Messages sent into it: when, and in answer to what.
     pub(super) nudges: Vec<(Duration, Notice)>,
-    /// Whether its input is still open.
+    /// Whether more can be said to it.
     pub(super) open: bool,
+    /// The model that was asked for, if any.
+    pub(super) model: Option<String>,
 }
 
 impl Machine {
@@ -66,10 +69,15 @@ impl Machine {
             model: model.clone(),
         });
         let deadlines = self.ledger.settings.deadlines.clone();
-        let running = Running::new(self.now.mono, share, deadlines);
+        let running = Running::new(self.now.mono, share, deadlines, self.ledger.dialect);
         let armed = running.armed;
-        self.live.attempt =
-            Some(LiveAttempt { id: attempt, running, nudges: Vec::new(), open: true });
+        self.live.attempt = Some(LiveAttempt {
+            id: attempt,
+            running,
+            nudges: Vec::new(),
+            open: self.ledger.input() == InputShape::Messages,
+            model: model.clone(),
+        });
         let request = AttemptRequest { attempt, cap: share.cost, model, briefing };
         self.effect(Effect::StartAttempt(Box::new(request)));
         self.arm(TimerKey::Attempt(attempt), armed);
@@ -122,7 +130,7 @@ impl Machine {
         match news {
             AgentNews::Ready(ready) => self.ready(id, ready),
             AgentNews::Pulse(pulse) => self.pulse(&pulse),
-            AgentNews::TurnEnded { noticed } => self.turn_ended(id, noticed),
+            AgentNews::TurnEnded { how, noticed } => self.turn_ended(id, how, noticed),
             AgentNews::Noticed(notice) => self.record_notice(id, notice),
             AgentNews::Denied { tool } => {
                 if !self.current().denied.contains(&tool) {
@@ -137,13 +145,20 @@ impl Machine {
 
     fn ready(&mut self, attempt: AttemptId, ready: Ready) {
         let now = self.now.mono;
-        if let Some(live) = &mut self.live.attempt {
+        let asked = self.live.attempt.as_mut().and_then(|live| {
             live.running.ready(now);
-        }
+            live.model.clone()
+        });
         let failed = ready.failed_servers.join(", ");
+        let working = ready.model.clone();
         self.record(Event::AgentReady { attempt, ready });
+        if let Some(asked) = asked
+            && !self.ledger.dialect.is_model(&asked, &working)
+        {
+            self.warn_once(format!("the model `{asked}` was asked for, and `{working}` works"));
+        }
         if !failed.is_empty() {
-            self.warn(format!("servers for further tools did not come up: {failed}"));
+            self.warn_once(format!("servers for further tools did not come up: {failed}"));
         }
         self.rearm_attempt();
     }
@@ -194,8 +209,28 @@ impl Machine {
 
     /// What is known of the running attempt without its own report.
     pub(super) fn attempt_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
-        let tokens = self.live.attempt.as_ref().map(|live| live.running.tokens);
-        AttemptReport { tokens: tokens.unwrap_or_default(), ..AttemptReport::bare(outcome) }
+        let bare = AttemptReport::bare(outcome);
+        match &self.live.attempt {
+            Some(live) => {
+                let model = live.model.as_deref().unwrap_or_default();
+                self.priced_so_far(&live.running, model, bare)
+            }
+            None => bare,
+        }
+    }
+
+    /// The report of something whose own never came, with what it has used by what was seen of it.
+    pub(super) fn priced_so_far(
+        &self,
+        running: &Running,
+        model: &str,
+        report: AttemptReport,
+    ) -> AttemptReport {
+        let (dialect, tokens) = (self.ledger.dialect, running.tokens);
+        let by_tokens = Some(dialect.price(model, &tokens)).filter(|_| !tokens.is_zero());
+        let time = self.now.mono.saturating_sub(running.watch.started);
+        let priced = by_tokens.or_else(|| dialect.price_of_time(time));
+        AttemptReport { priced, tokens, ..report }
     }
 
     /// Ends the running attempt. The first reason counts.
@@ -260,19 +295,26 @@ impl Machine {
         if let Some(cost) = report.cost {
             return (cost, Figure::Reported);
         }
-        if report.outcome.never_asked() {
+        let positive = |cost: &Usd| *cost > Usd::ZERO;
+        // What was seen of it counts in full, whatever it was allowed.
+        if let Some(priced) = report.priced.filter(positive) {
+            return (priced, Figure::Estimated);
+        }
+        if report.tokens.is_zero() && report.outcome.never_asked() {
             return (Usd::ZERO, Figure::Reported);
         }
-        let positive = |cost: &Usd| *cost > Usd::ZERO;
+        // It was watched to its end and never got as far as to ask a model.
+        let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
+        if unasked && report.outcome != AttemptOutcome::Lost {
+            return (Usd::ZERO, Figure::Estimated);
+        }
         let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
-        let estimate = report
-            .priced
+        let guess = Some(spend.cost.per(u64::from(spend.count)))
             .filter(positive)
-            .or_else(|| Some(spend.cost.per(u64::from(spend.count))).filter(positive))
             .or_else(|| cap.map(|cap| cap.per(2)).filter(positive))
             .unwrap_or(UNKNOWN_COST);
-        // The agent keeps to its cap, so no estimate goes beyond it.
-        (cap.map_or(estimate, |cap| estimate.min(cap)), Figure::Estimated)
+        // The agent keeps to its cap, so no guess goes beyond it.
+        (cap.map_or(guess, |cap| guess.min(cap)), Figure::Estimated)
     }
 
     /// An attempt is over: what follows?

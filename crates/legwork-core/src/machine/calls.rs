@@ -67,7 +67,14 @@ impl Machine {
         self.record(Event::CallStarted { call, purpose, cap });
         let attempt = Some(self.call_time(purpose));
         let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
-        let running = Running::new(self.now.mono, share, deadlines);
+        let cost = match purpose {
+            // It may work for as long as an attempt.
+            Purpose::Review => share.cost,
+            // They have little time as it is: their money buys them no less.
+            Purpose::Verify | Purpose::Advise | Purpose::Council => None,
+        };
+        let share = Share { cost, ..share };
+        let running = Running::new(self.now.mono, share, deadlines, self.ledger.dialect);
         let armed = running.armed;
         self.live.call = Some(LiveCall { id: call, purpose, running });
         let request = CallRequest { call, purpose, cap, question };
@@ -108,8 +115,12 @@ impl Machine {
 
     /// What is known of the running call without its own report.
     pub(super) fn call_so_far(&self, outcome: AttemptOutcome) -> AttemptReport {
-        let tokens = self.live.call.as_ref().map(|live| live.running.tokens);
-        AttemptReport { tokens: tokens.unwrap_or_default(), ..AttemptReport::bare(outcome) }
+        let bare = AttemptReport::bare(outcome);
+        match &self.live.call {
+            // Which model answers a call is nowhere said, so the dearest is assumed.
+            Some(live) => self.priced_so_far(&live.running, "", bare),
+            None => bare,
+        }
     }
 
     pub(super) fn cut_call(&mut self, why: CutReason, grace: Grace) {

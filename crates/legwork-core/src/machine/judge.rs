@@ -174,11 +174,14 @@ impl Machine {
         });
         let denied = (self.live.work != Some(true) && !current.denied.is_empty()).then(|| {
             let tools: Vec<_> = current.denied.iter().map(String::as_str).collect();
+            let options: Vec<_> =
+                tools.iter().map(|tool| format!("--allowed-tools \"{tool}\"")).collect();
             Blocker {
                 key: "permissions".to_owned(),
                 text: format!(
-                    "permission for {} (allow it: --allowed-tools TOOL, or agent.allowed_tools)",
-                    tools.join(", ")
+                    "permission for {} (allow it: {})",
+                    tools.join(", "),
+                    options.join(" ")
                 ),
             }
         });

@@ -9,13 +9,14 @@ use std::ops::Deref;
 use std::time::Duration;
 
 pub use super::state::{
-    Answered, Current, Entry, Gate, Last, OpenCall, Phase, Rows, Stage, State, Wait,
+    Answered, Current, Entry, Gate, Last, Nudge, OpenCall, Phase, Rows, Stage, State, Wait,
 };
+use crate::agent::dialect::Dialect;
 use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::agent::report::{AttemptReport, Blocker, Notice};
 use crate::event::{
-    Continuation, Event, Figure, GateResult, IterationFinished, IterationKind, IterationResult,
-    Movement, Purpose, Record, RunStarted, WaitEnd, WaitKind,
+    Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
+    IterationResult, Movement, Purpose, Record, RunStarted, WaitEnd, WaitKind,
 };
 use crate::input::Mark;
 use crate::policy::limits::{self, Room};
@@ -100,7 +101,7 @@ impl State {
                 self.told.insert(blocker.key.clone());
             }
             Event::WatchdogNoticed { notice, .. } => self.watchdog_noticed(notice),
-            Event::NudgeSent { answers, .. } => self.nudge_sent(answers.as_ref()),
+            Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
             Event::PermissionDenied { tool, .. } => {
                 if let Some(current) = self.current_mut() {
                     current.denied.insert(tool.clone());
@@ -165,6 +166,7 @@ impl State {
 
     fn run_started(&mut self, started: &RunStarted) {
         self.settings = started.settings.clone();
+        self.dialect = Dialect::of_agent(&started.agent.name);
         self.seed = started.seed;
         self.phase = Phase::Ready;
     }
@@ -211,12 +213,21 @@ impl State {
         self.totals.attempts += 1;
         if let Some(current) = self.current_mut() {
             current.attempts += 1;
+            current.said.clear();
             current.stage = Stage::Attempting { attempt, cap };
         }
     }
 
     fn attempt_finished(&mut self, cost: Usd, figure: Figure, report: &AttemptReport) {
         self.charge("work", cost, figure, report);
+        match report.outcome.consequence() {
+            Consequence::Judge | Consequence::JudgeTree => self.unmark_unheard(report.heard),
+            // Whatever was said, another attempt of this iteration is told anew.
+            Consequence::Wait { .. }
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => {}
+        }
         if let Some(current) = self.current_mut() {
             current.stage = Stage::Attempted;
             current.denied.extend(report.denied.iter().cloned());
@@ -320,13 +331,51 @@ impl State {
         }
     }
 
-    fn nudge_sent(&mut self, answers: Option<&Notice>) {
-        let (Some(current), Some(answers)) = (self.current_mut(), answers) else {
+    /// What a person says into a session is kept for the attempts after it, too: should this one
+    /// fail, the next has heard nothing of it.
+    fn nudge_sent(&mut self, answers: Option<&Notice>, text: &str) {
+        let Some(current) = self.current_mut() else {
             return;
         };
-        for (notice, answered) in &mut current.notices {
-            if notice.key == answers.key {
-                *answered = Answered::Live;
+        let given_to = Some(current.iteration);
+        let nudge =
+            Nudge { answers: answers.map(|notice| notice.key.clone()), text: text.to_owned() };
+        current.said.push(nudge);
+        if let Some(answers) = answers {
+            current.mark(&answers.key, Answered::Live);
+        } else {
+            let source = FeedbackSource::Human;
+            self.inbox.push(Entry { source, text: text.to_owned(), given_to });
+        }
+    }
+
+    /// Answers that did not get there are none.
+    fn unmark_unheard(&mut self, heard: Option<u32>) {
+        if let Some(current) = self.current_mut() {
+            let unheard = current.unheard(heard).to_vec();
+            for key in unheard.iter().filter_map(|nudge| nudge.answers.as_deref()) {
+                current.mark(key, Answered::No);
+            }
+        }
+    }
+
+    /// What a person said into a session and did not get there is told to the next iteration.
+    /// Other attempts of this one were told anyway.
+    fn give_back_unheard(&mut self) {
+        let Some(current) = self.current_mut() else {
+            return;
+        };
+        let iteration = Some(current.iteration);
+        let heard = current.report.as_ref().and_then(|report| report.heard);
+        let unheard = current.unheard(heard).to_vec();
+        for nudge in unheard.iter().filter(|nudge| nudge.answers.is_none()) {
+            let entry = self.inbox.iter_mut().rfind(|entry| {
+                entry.given_to == iteration
+                    && entry.source == FeedbackSource::Human
+                    && entry.text == nudge.text
+            });
+            if let Some(entry) = entry {
+                entry.given_to = None;
             }
         }
     }
@@ -382,6 +431,7 @@ impl State {
         self.shorten = false;
         match &finished.result {
             IterationResult::Done => {
+                self.give_back_unheard();
                 self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
                 self.count_rows(finished, gate.as_ref());
             }

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::Machine;
 use super::ledger::{Ledger, Stage, State};
 use super::story::{Story, reread};
-use crate::agent::outcome::{AttemptOutcome, Death};
+use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
 use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, Verdict, WatchSignal,
+    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, TurnEnd, Verdict, WatchSignal,
 };
 use crate::effect::{Effect, Step};
 use crate::event::{Event, Origin, StopWhen};
@@ -227,11 +227,12 @@ impl Run {
             text: "which?".to_owned(),
         };
         let noticed = Some(notice.clone()).filter(|_| self.dice.one_in(2));
+        let how = self.dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
         let news = self.dice.of(&[
             AgentNews::Ready(crate::agent::report::Ready::default()),
             AgentNews::Pulse(pulse),
             AgentNews::Noticed(notice),
-            AgentNews::TurnEnded { noticed },
+            AgentNews::TurnEnded { how, noticed },
             AgentNews::Denied { tool: "Bash".to_owned() },
         ]);
         (attempt.0 > 0).then_some(Input::Agent(attempt, news))
@@ -287,7 +288,8 @@ impl Run {
             AttemptOutcome::Crashed { how: Death::Code(3) },
             AttemptOutcome::PromptTooLong,
             AttemptOutcome::Refused,
-            AttemptOutcome::Suspect,
+            AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
+            AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
             AttemptOutcome::Interrupted,
             AttemptOutcome::AttemptBudget,
             AttemptOutcome::Auth { why: "no".to_owned() },

@@ -42,8 +42,8 @@ impl Machine {
         raised && !matches!(limits::before_iteration(&settings, self.used()), Room::None(_))
     }
 
-    /// Writes down what became of the attempt or call that was going on. A result in its output is
-    /// taken as it is: it finished, we did not.
+    /// Writes down what became of the attempt or call that was going on. What was made of its
+    /// output is taken as it is: if there is a result in it, it finished and we did not.
     fn settle(&mut self, report: Option<Box<AttemptReport>>) {
         let Some(current) = self.ledger.current() else {
             return;
@@ -53,11 +53,8 @@ impl Machine {
             Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => None,
         };
         let call = current.call;
-        let report = match report {
-            Some(report) if report.cost.is_some() => *report,
-            Some(report) => AttemptReport { outcome: AttemptOutcome::Lost, ..*report },
-            None => AttemptReport::bare(AttemptOutcome::Lost),
-        };
+        let report =
+            report.map_or_else(|| AttemptReport::bare(AttemptOutcome::Lost), |report| *report);
         if let Some(attempt) = attempt {
             self.record_attempt(attempt, report, Duration::ZERO);
         } else if let Some(call) = call {

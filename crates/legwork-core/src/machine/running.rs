@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::agent::dialect::Dialect;
 use crate::agent::outcome::CutReason;
 use crate::agent::report::Pulse;
 use crate::policy::deadlines::{self, Watch};
@@ -18,6 +19,8 @@ pub(super) const LONGEST_END: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) watch: Watch,
+    /// When its share of the run's money is used up, where that goes by time.
+    bought: Option<Duration>,
     deadlines: Deadlines,
     /// When the timer for its deadlines fires.
     pub(super) armed: Duration,
@@ -30,18 +33,21 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(now: Duration, share: Share, deadlines: Deadlines) -> Self {
+    pub(super) fn new(now: Duration, share: Share, deadlines: Deadlines, dialect: Dialect) -> Self {
+        let bought = share.cost.and_then(|cost| dialect.time_for(cost)).map(|time| now + time);
         let watch = Watch {
             started: now,
-            ready: false,
+            // Nobody waits for a word that never comes.
+            ready: !dialect.announces_itself(),
             last_line: now,
             tool: None,
             leaving: None,
-            run_out: share.time.map(|time| now + time),
+            run_out: earlier(share.time.map(|time| now + time), bought),
         };
         let (armed, _) = deadlines::next(&deadlines, &watch);
         Self {
             watch,
+            bought,
             deadlines,
             armed,
             cut: None,
@@ -76,7 +82,7 @@ impl Running {
     /// The limits have changed: so has its share.
     pub(super) fn share_changed(&mut self, now: Duration, share: Share) {
         self.tokens_left = share.tokens;
-        self.watch.run_out = share.time.map(|time| now + time);
+        self.watch.run_out = earlier(share.time.map(|time| now + time), self.bought);
     }
 
     /// The next deadline, and what it then means.
@@ -101,4 +107,8 @@ impl Running {
         self.cut = Some(self.cut.unwrap_or(why));
         first
     }
+}
+
+fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::dialect::{Dialect, InputShape};
 use crate::agent::report::{AttemptReport, Notice, QuotaNews, QuotaWindow};
 use crate::event::{
     FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StopWhen, Totals,
@@ -24,6 +25,8 @@ use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 pub struct State {
     /// What the run was told; the limits as they are now.
     pub settings: Settings,
+    /// The language of its agent.
+    pub dialect: Dialect,
     /// The source of all chance.
     pub seed: u64,
     /// Time at work so far.
@@ -111,6 +114,8 @@ pub struct Current {
     pub denied: BTreeSet<String>,
     /// What the watchdog noticed, and whether it was answered in the session.
     pub notices: Vec<(Notice, Answered)>,
+    /// What was said into the session of its last attempt.
+    pub said: Vec<Nudge>,
     /// The call that is going on.
     pub call: Option<OpenCall>,
     /// A call that is over and whose answer has not been taken yet.
@@ -143,6 +148,7 @@ impl Current {
             report: None,
             denied: BTreeSet::new(),
             notices: Vec::new(),
+            said: Vec::new(),
             call: None,
             unconcluded: None,
             calls_done: BTreeSet::new(),
@@ -150,6 +156,30 @@ impl Current {
             gate: None,
         }
     }
+
+    /// What was said into the last session beyond so many messages that it took up.
+    pub(super) fn unheard(&self, heard: Option<u32>) -> &[Nudge] {
+        let heard = heard.map_or(self.said.len(), |heard| heard as usize);
+        self.said.get(heard..).unwrap_or_default()
+    }
+
+    /// Notes whether what has this key was answered in the session.
+    pub(super) fn mark(&mut self, key: &str, now: Answered) {
+        for (notice, answered) in &mut self.notices {
+            if notice.key == key {
+                *answered = now;
+            }
+        }
+    }
+}
+
+/// Something that was said into a running session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nudge {
+    /// The key of what it answers; `None` when a person spoke.
+    pub answers: Option<String>,
+    /// What was said.
+    pub text: String,
 }
 
 /// Whether something noticed was answered in the running session.
@@ -273,6 +303,11 @@ impl State {
             tokens: self.totals.tokens.counted(),
             active: self.active,
         }
+    }
+
+    /// Whether messages can follow the prompt of an attempt.
+    pub fn input(&self) -> InputShape {
+        self.dialect.input(self.settings.extras.watchdog)
     }
 
     /// The iteration that is going on.

@@ -9,7 +9,7 @@ use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Share};
-use crate::settings::{Limits, Respond};
+use crate::settings::Limits;
 
 /// The operator may try at once at most this often.
 const PROBE_GAP: Duration = Duration::from_mins(1);
@@ -174,9 +174,8 @@ impl Machine {
     }
 
     fn tell(&mut self, text: String) {
-        let live = self.ledger.settings.extras.watchdog == Respond::Live;
         let open = self.live.attempt.as_ref().filter(|attempt| {
-            live && attempt.open && attempt.running.watch.ready && attempt.running.cut.is_none()
+            attempt.open && attempt.running.watch.ready && attempt.running.cut.is_none()
         });
         match open.map(|attempt| attempt.id) {
             Some(attempt) => self.nudge(attempt, None, text),

@@ -10,6 +10,7 @@ mod limits;
 mod order;
 mod progress;
 mod recovery;
+mod session;
 mod steering;
 mod waiting;
 mod watchdog;

@@ -5,6 +5,7 @@
 //! `nothing` forbids all). `given` lines change the settings. The world is played by the story:
 //! it knows which question is open, so `surveyed B` answers the survey that was asked for.
 
+mod agent;
 mod render;
 mod world;
 
@@ -33,6 +34,7 @@ pub(super) struct Story {
 /// Tells a story and checks it, line by line.
 pub(super) fn story(text: &str) -> Story {
     let mut settings = Settings::default();
+    let mut agent = AgentFacts::default();
     settings.verify.model = crate::settings::Judge::Off;
     settings.delay = Duration::ZERO;
     let (given, told): (Vec<_>, Vec<_>) = text
@@ -42,10 +44,13 @@ pub(super) fn story(text: &str) -> Story {
         .partition(|line| line.starts_with("given "));
     for line in given {
         for wish in line.trim_start_matches("given ").split(", ") {
-            world::apply(&mut settings, wish);
+            match wish.strip_prefix("agent ") {
+                Some(name) => name.clone_into(&mut agent.name),
+                None => world::apply(&mut settings, wish),
+            }
         }
     }
-    let mut story = Story::new(settings);
+    let mut story = Story::with_agent(settings, agent);
     let mut decisions: Vec<String> = Vec::new();
     let mut place = 0;
     let mut last = "";
@@ -82,9 +87,13 @@ fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
 
 impl Story {
     pub(super) fn new(settings: Settings) -> Self {
+        Self::with_agent(settings, AgentFacts::default())
+    }
+
+    fn with_agent(settings: Settings, agent: AgentFacts) -> Self {
         let opening = RunStarted {
             settings,
-            agent: AgentFacts::default(),
+            agent,
             project: "/project".to_owned(),
             git_head: None,
             containment: String::new(),

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::Machine;
-use crate::agent::report::Notice;
+use super::ledger::Answered;
+use crate::agent::report::{Notice, TurnEnd};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::policy::escalation;
-use crate::settings::Respond;
 use crate::units::AttemptId;
 
 /// Messages sent into one attempt at most.
@@ -26,19 +26,39 @@ impl Machine {
     }
 
     /// A turn is over and the input still open: answer at once or close it. A session is never
-    /// held open to wait.
-    pub(super) fn turn_ended(&mut self, attempt: AttemptId, noticed: Option<Notice>) {
-        if let Some(notice) = noticed {
-            self.record_notice(attempt, notice.clone());
-            if self.may_nudge(&notice) {
+    /// held open to wait, unless for the agent to take up what was said already.
+    pub(super) fn turn_ended(&mut self, attempt: AttemptId, how: TurnEnd, noticed: Option<Notice>) {
+        if let Some(notice) = noticed.clone() {
+            self.record_notice(attempt, notice);
+        }
+        match (how, noticed.clone()) {
+            (TurnEnd::Well, Some(notice)) if self.may_nudge(&notice) => {
                 let text = escalation::answer(&notice).to_owned();
                 return self.nudge(attempt, Some(notice), text);
             }
+            // What it is about to hear may well be the answer.
+            (TurnEnd::Queued, _) => return,
+            // After an error or a limit another message would only run into the same again.
+            (TurnEnd::Well | TurnEnd::Failed, _) => {}
+        }
+        if let Some(notice) = noticed {
+            self.record_unanswered(attempt, notice);
         }
         if let Some(live) = &mut self.live.attempt {
             live.open = false;
         }
         self.effect(Effect::CloseInput { attempt });
+    }
+
+    /// What comes again after its answer and gets no other is open again.
+    fn record_unanswered(&mut self, attempt: AttemptId, notice: Notice) {
+        let last = self
+            .ledger
+            .current()
+            .and_then(|current| current.notices.iter().rfind(|(known, _)| known.key == notice.key));
+        if last.is_some_and(|(_, answered)| *answered == Answered::Live) {
+            self.record(Event::WatchdogNoticed { attempt, notice });
+        }
     }
 
     fn may_nudge(&self, notice: &Notice) -> bool {
@@ -48,7 +68,7 @@ impl Machine {
         let recent = live.nudges.iter().any(|(at, answered)| {
             answered.signal == notice.signal && self.now.mono.saturating_sub(*at) < NUDGE_GAP
         });
-        self.ledger.settings.extras.watchdog == Respond::Live
+        live.open
             && live.running.cut.is_none()
             && !self.ledger.paused
             && live.nudges.len() < MOST_NUDGES

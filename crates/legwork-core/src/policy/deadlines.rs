@@ -14,7 +14,8 @@ pub struct Watch {
     pub ready: bool,
     /// When its last line came; its start before the first.
     pub last_line: Duration,
-    /// The tool call that has been running longest: since when, and when its last heartbeat came.
+    /// Since when the tool call has been running that has been running longest, and the heartbeat
+    /// that is furthest back of any call that gives some.
     pub tool: Option<(Duration, Option<Duration>)>,
     /// Since when only its exit is missing.
     pub leaving: Option<Duration>,

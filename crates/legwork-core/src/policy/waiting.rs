@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::dice;
 use crate::units::Now;
@@ -36,10 +36,22 @@ pub struct Row {
     pub waited: Duration,
 }
 
-/// Plans the next wait. A date that has passed already says nothing: then it is a back-off of 5,
-/// 10, 20, 30, 30, … minutes.
+/// A limit that ended this short a time ago ended while the agent was being told of it.
+const JUST_ENDED: SignedDuration = SignedDuration::from_mins(1);
+/// What is waited all the same before the next try.
+const BREATH: Duration = Duration::from_secs(5);
+
+/// Plans the next wait. A date that passed long ago says nothing, nor does one that has just
+/// passed or comes soon after one that was wrong: then it is a back-off of 5, 10, 20, 30, 30, … minutes.
 pub fn plan(row: Row, until: Option<Timestamp>, leash: Duration, now: Now, seed: u64) -> Plan {
-    let dated = until.map(|until| now.until(until)).filter(|wait| !wait.is_zero());
+    let over = |until: Timestamp| now.wall.duration_since(until);
+    let dated = until
+        .filter(|until| {
+            !over(*until).is_positive() || (row.rounds == 0 && over(*until) < JUST_ENDED)
+        })
+        .map(|until| now.until(until).max(BREATH))
+        // A date that was wrong once may always be a moment ahead.
+        .filter(|wait| row.rounds == 0 || *wait >= back_off(row.rounds));
     let wait = dated.unwrap_or_else(|| back_off(row.rounds));
     if row.waited.saturating_add(wait) > leash {
         return Plan::TooLong;
@@ -114,8 +126,28 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_has_passed_backs_off() {
-        assert_eq!(minutes(Row::default(), Some(now().wall)), Some(5));
+    fn a_date_that_passed_long_ago_backs_off() {
+        let long_ago = now().wall - JUST_ENDED;
+        assert_eq!(minutes(Row::default(), Some(long_ago)), Some(5));
+    }
+
+    #[test]
+    fn a_limit_that_has_just_ended_is_tried_once_at_once() {
+        let just_now = now().wall - SignedDuration::from_secs(3);
+        assert_eq!(minutes(Row::default(), Some(just_now)), Some(0));
+        let again = Row { rounds: 1, waited: BREATH };
+        assert_eq!(minutes(again, Some(just_now)), Some(10));
+    }
+
+    #[test]
+    fn a_date_that_is_always_just_ahead_does_not_make_a_storm_of_tries() {
+        let soon = Some(now().plus(Duration::from_secs(2)));
+        let waits: Vec<_> =
+            (0..5).map(|rounds| minutes(Row { rounds, waited: Duration::ZERO }, soon)).collect();
+        assert_eq!(waits, [0, 10, 20, 30, 30].map(Some));
+        let hours = Some(now().plus(Duration::from_hours(3)));
+        let again = Row { rounds: 2, waited: Duration::from_hours(5) };
+        assert!(minutes(again, hours).is_some_and(|wait| (180..=181).contains(&wait)));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::agent::dialect::Speech;
 
 fn settings() -> Settings {
     Settings {
@@ -70,8 +71,12 @@ fn the_agent_is_told_the_markers_that_count_and_no_others() {
 fn an_agent_that_repeats_its_own_instructions_claims_nothing() {
     let prompt = compose(&settings(), &briefing(1), None);
     let quoted = format!("> {}", prompt.user.replace('\n', "\n> "));
-    let found = crate::evidence::words(&quoted, &settings().completion);
+    let found = crate::evidence::words(&quoted, &settings().completion, Speech::Messages);
     assert!(!found.promise && !found.signal);
+    for speech in [Speech::OneText, Speech::Messages] {
+        let found = crate::evidence::words(&prompt.user, &settings().completion, speech);
+        assert!(!found.promise && !found.signal, "{speech:?}");
+    }
 }
 
 #[test]

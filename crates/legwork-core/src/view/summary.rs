@@ -202,6 +202,15 @@ impl RunView {
             }
             Outcome::Failed { .. } => vec![then("clear what made it fail")],
             Outcome::ConsecutiveErrors { .. } => vec![format!("{again} tries once more")],
+            // A login does not help where a key is used instead.
+            Outcome::Auth { why } if why.contains("API key") => {
+                vec![then(
+                    "set the API key (`ANTHROPIC_API_KEY`) to one that is valid, or unset it",
+                )]
+            }
+            Outcome::Auth { why } if why.contains("redit balance") => {
+                vec![then("give the account more credit")]
+            }
             Outcome::Auth { .. } => {
                 vec![then(&format!("log in: start `{}` once by hand", self.agent_name()))]
             }

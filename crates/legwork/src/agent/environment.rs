@@ -2,15 +2,22 @@
 //! it which attempt it is.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use legwork_core::agent::dialect::Dialect;
+use legwork_core::units::RunId;
 
 use super::process::Setup;
 use super::{Order, Source};
+use crate::chance;
+use crate::hex::hex;
+use crate::process::MARK;
 
-/// Where programs put their temporary files, inside the folder of the run.
-pub(super) const TEMP_FOLDER: &str = "tmp";
+/// Where a program puts its temporary files, inside the folder of the run. Each has its own, so
+/// that it can be removed when the program is gone.
+pub(super) fn temp_folder(run: &Path, label: &str) -> PathBuf {
+    run.join("tmp").join(label)
+}
 
 /// The variables of `ours` that are passed on, and those that we set. The same for agents, checks
 /// and hooks. `also` is the user's wish for more.
@@ -46,26 +53,45 @@ pub(super) fn add(
         Source::Call(id) => ("LEGWORK_CALL", id.0, format!("c{id}")),
     };
     set(all, name, number.to_string());
-    set(all, "LEGWORK_MARK", format!("{}.{mark}.{}", setup.run, nonce()));
-    set(all, "LEGWORK_RUN_ID", &setup.run.0);
-    set(all, "LEGWORK_ITERATION", order.iteration.to_string());
-    set(all, "LEGWORK_TASK", setup.task.as_deref().unwrap_or_default());
+    let place =
+        Whereabouts { run: &setup.run, task: setup.task.as_deref(), iteration: order.iteration };
+    place.add(all, &mark);
     if let Some(purpose) = order.purpose {
         set(all, "LEGWORK_PURPOSE", purpose.name());
     }
     if let Some(turn) = turn {
         set(all, "LEGWORK_TURN", turn.to_string());
     }
-    let temp = setup.folder.join(TEMP_FOLDER);
-    for name in temp_variables(setup.dialect) {
+    let temp = temp_folder(&setup.folder, &order.label);
+    for name in setup.dialect.temp_variables() {
         set(all, name, &temp);
     }
 }
 
-/// By which variables a program is told where its temporary files go.
-fn temp_variables(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Claude => &["TMPDIR", "CLAUDE_CODE_TMPDIR"],
+/// Adds what a check has of its own.
+pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: Whereabouts<'_>, folder: &Path) {
+    place.add(all, "check");
+    set(all, "TMPDIR", temp_folder(folder, "check"));
+}
+
+/// Where in which run a program is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Whereabouts<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The task, if there is one.
+    pub task: Option<&'a str>,
+    /// The iteration.
+    pub iteration: u32,
+}
+
+impl Whereabouts<'_> {
+    /// `who` tells this program apart from the others of the run.
+    fn add(self, all: &mut Vec<(OsString, OsString)>, who: &str) {
+        set(all, MARK, format!("{}.{who}.{}", self.run, nonce()));
+        set(all, "LEGWORK_RUN_ID", &self.run.0);
+        set(all, "LEGWORK_ITERATION", self.iteration.to_string());
+        set(all, "LEGWORK_TASK", self.task.unwrap_or_default());
     }
 }
 
@@ -76,15 +102,8 @@ fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>
 
 /// Tells the marks of two processes apart even if everything else about them is the same.
 fn nonce() -> String {
-    let mut bytes = [0; 8];
     // Without chance from the kernel the number of the process has to do: it is for sweeping up
     // after ourselves, not for keeping anybody out.
-    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
-        bytes = u64::from(std::process::id()).to_be_bytes();
-    }
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let bytes = chance::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
+    hex(&bytes)
 }

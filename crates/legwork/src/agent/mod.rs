@@ -7,6 +7,7 @@
 mod cut;
 pub mod environment;
 pub mod process;
+pub mod program;
 pub mod scripted;
 
 use legwork_core::agent::outcome::CutReason;

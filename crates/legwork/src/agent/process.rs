@@ -1,4 +1,4 @@
-//! An agent that is a program: one process for each attempt or call, in a group of its own.
+//! An agent that is a program: one process for each attempt or call, below a guard of its own.
 //!
 //! ```text
 //!            prompt, messages                      lines -> transcript -> news
@@ -15,12 +15,12 @@ mod listen;
 mod raw;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use legwork_core::agent::dialect::{Dialect, InputShape};
 use legwork_core::agent::message::AgentMessage;
@@ -34,6 +34,7 @@ use tokio::task::AbortHandle;
 
 use super::cut::Cutter;
 use super::{Agent, Attempt, Order, Post, Source};
+use crate::process::Containment;
 
 /// Messages that wait to be written. The machine sends one for each turn at most; when so many
 /// wait, nobody reads them, and one more would not be read either.
@@ -63,6 +64,8 @@ pub struct Setup {
     pub project: PathBuf,
     /// The folder of the run: `output/`, `prompts/` and `tmp/` in it are ours to fill.
     pub folder: PathBuf,
+    /// What keeps its processes.
+    pub containment: Containment,
     /// The name of the run.
     pub run: RunId,
     /// The name of the task, if there is one.
@@ -93,14 +96,31 @@ pub struct ProcessAgent {
     setup: Setup,
     /// How many calls there were of each purpose.
     calls: BTreeMap<Purpose, u32>,
-    /// Whether it was said already that the raw output can't be kept.
+    told: Told,
+}
+
+/// What people were told already: one word about each is enough for a run.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// That the raw output can't be kept.
     raw_failed: Arc<AtomicBool>,
+    /// What is new in the agent's stream.
+    unknown: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Told {
+    /// Those of `names` that are told for the first time.
+    fn news<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
+        let mut told = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = names.iter().filter(|name| told.insert((*name).clone()));
+        new.map(String::as_str).collect()
+    }
 }
 
 impl ProcessAgent {
     /// An agent for one run.
     pub fn new(setup: Setup) -> Self {
-        Self { setup, calls: BTreeMap::new(), raw_failed: Arc::default() }
+        Self { setup, calls: BTreeMap::new(), told: Told::default() }
     }
 }
 
@@ -111,7 +131,7 @@ impl Agent for ProcessAgent {
             *turn += 1;
             *turn
         });
-        let job = task::Job::new(&self.setup, order, turn, Arc::clone(&self.raw_failed));
+        let job = task::Job::new(&self.setup, order, turn, self.told.clone());
         let (cutter, cuts) = Cutter::new();
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
         let task = tokio::spawn(task::run(job, post, cuts, received)).abort_handle();

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use legwork_core::agent::decode::{Line, Lines};
+use legwork_core::agent::decode::Line;
 use legwork_core::agent::dialect::Dialect;
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::agent::transcript::{Closing, Reading, Transcript};
@@ -20,7 +21,7 @@ use legwork_core::units::Now;
 
 use super::print;
 use super::run::{LimitOptions, OutputOptions};
-use super::session::{Opened, Place, Program, Script, Session};
+use super::session::{CommandLine, Opened, Place, Program, Script, Session};
 use super::steer;
 use super::which::{Found, Which, damaged};
 use crate::clock::Motion;
@@ -68,10 +69,11 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let state = machine.state();
     let limits = options.limits.changed(&state.settings.limits);
     let again = if options.again { Again::Yes } else { Again::IfRoom };
-    let salvage = Salvage { report: salvage(&place.folder, state), limits, again };
+    let salvage = Salvage { report: salvage(&place.folder, &opening, state), limits, again };
     can_go_on(&machine, &salvage, &place.folder)?;
     let program = match opening.name.as_str() {
         "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
+        "command" => Program::Command(command(state, &project)?),
         _ => Program::Claude,
     };
     let note = journal.torn.map(|torn| {
@@ -91,6 +93,14 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         motion: Motion::Real,
     };
     session.go_on(Opened { place, agent: opening, machine, writer, salvage, note })
+}
+
+/// The command that is the agent of this run.
+fn command(state: &State, project: &Path) -> Result<CommandLine, Failure> {
+    let text = state.settings.agent.command.as_deref();
+    let text =
+        text.ok_or_else(|| Failure::trouble("the journal does not name the agent's command"))?;
+    CommandLine::parse(text, project)
 }
 
 /// A run that is going on: a paused one goes on, another is left alone.
@@ -137,7 +147,7 @@ fn can_go_on(machine: &Machine, salvage: &Salvage, folder: &RunDir) -> Result<()
 }
 
 /// What the attempt or call that was going on has left on disk.
-fn salvage(folder: &RunDir, state: &State) -> Option<Box<AttemptReport>> {
+fn salvage(folder: &RunDir, agent: &AgentFacts, state: &State) -> Option<Box<AttemptReport>> {
     let current = state.current()?;
     let iteration = current.iteration.0;
     let (label, purpose) = match (&current.stage, current.call) {
@@ -147,19 +157,24 @@ fn salvage(folder: &RunDir, state: &State) -> Option<Box<AttemptReport>> {
     };
     // Nothing on disk means that nothing was printed: then it is lost as a whole.
     let mut file = File::open(folder.output().join(format!("{label}.ndjson"))).ok()?;
+    let dialect = Dialect::of_agent(&agent.name);
     let mut transcript = Transcript::new(Reading {
-        dialect: Dialect::Claude,
+        dialect,
         completion: &state.settings.completion,
         purpose,
         live: false,
         started: Duration::ZERO,
     });
+    if purpose.is_none() {
+        // Whether it took them up, its output will tell.
+        current.said.iter().for_each(|_| transcript.nudge_noted());
+    }
     let mut bytes = 0;
     let mut each = |line: Line<'_>| match line {
         Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
         Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
     };
-    let mut lines = Lines::default();
+    let mut lines = dialect.lines();
     let mut buffer = vec![0; CHUNK];
     while let Ok(read @ 1..) = file.read(&mut buffer) {
         bytes += read as u64;

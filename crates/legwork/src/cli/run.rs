@@ -1,5 +1,6 @@
 //! `legwork run`: work on a goal until it is done and verified, or a limit is reached.
 
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use legwork_core::outcome::Strictness;
 use legwork_core::settings::{Limits, Settings};
 use legwork_core::units::Usd;
 
-use super::session::{Program, Script, Session};
+use super::session::{CommandLine, Program, Script, Session};
 use super::{values, which};
 use crate::clock::Motion;
 use crate::error::Failure;
@@ -19,11 +20,14 @@ use crate::report::{ColorChoice, Level};
 /// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
 const FAILSAFE: u32 = 1000;
 
+/// Agents take prompts of 10 MB; what we add to a goal has room beside it.
+const GOAL_MAX: u64 = 9_000_000;
+
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
-    /// What to do, in your words
-    #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::text)]
+    /// What to do, in your words; `-` reads it from standard input
+    #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
     prompt: Option<String>,
 
     /// The project folder [default: this one]
@@ -133,6 +137,11 @@ struct AgentOptions {
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     rehearsal: Option<PathBuf>,
 
+    /// Use another agent: any program that reads the prompt on standard input and answers in plain
+    /// text; split into words as a shell would
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "dangerously_skip_permissions", "arguments"])]
+    agent_command: Option<String>,
+
     /// The model to ask for [default: the agent's own choice]
     #[arg(long, value_name = "NAME", value_parser = values::text)]
     model: Option<String>,
@@ -185,7 +194,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
     let level = options.output.level();
-    let program = program(&options.agent)?;
+    let program = program(&options.agent, &project)?;
     let session = Session {
         project,
         settings,
@@ -199,11 +208,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
 }
 
 fn settings(options: &Options) -> Result<Settings, Failure> {
-    let Some(goal) = options.prompt.clone() else {
-        return Err(Failure::usage("there is nothing to do: no goal was given")
-            .hint("give one: legwork run -p \"make the tests pass\" -m 10"));
-    };
-    let mut settings = Settings { goal, ..Settings::default() };
+    let mut settings = Settings { goal: goal(options.prompt.as_deref())?, ..Settings::default() };
     settings.limits = limits(&options.limits, options.unlimited)?;
     if let Some(threshold) = options.pace.stagnation_threshold {
         settings.progress.threshold = threshold;
@@ -223,16 +228,45 @@ fn settings(options: &Options) -> Result<Settings, Failure> {
     if let Some(threshold) = options.completion_threshold {
         completion.signal_threshold = threshold;
     }
+    if options.agent.agent_command.is_some() {
+        fits_any_program(&settings.limits)?;
+    }
     pace(&options.pace, &mut settings)?;
     settings.model.name.clone_from(&options.agent.model);
     settings.model.max_turns = options.agent.max_turns;
     settings.agent.allowed_tools.clone_from(&options.agent.allowed_tools);
     settings.agent.arguments.clone_from(&options.agent.arguments);
+    settings.agent.command.clone_from(&options.agent.agent_command);
     if options.agent.dangerously_skip_permissions {
         settings.agent.permissions = Permissions::Skip;
     }
     settings.notes_file = notes_file(&options.agent.notes_file)?;
     Ok(settings)
+}
+
+fn goal(prompt: Option<&str>) -> Result<String, Failure> {
+    match prompt {
+        None => Err(Failure::usage("there is nothing to do: no goal was given")
+            .hint("give one: legwork run -p \"make the tests pass\" -m 10")),
+        Some("-") => read_goal(io::stdin().lock()),
+        Some(goal) => Ok(goal.to_owned()),
+    }
+}
+
+/// A goal that is too long for an argument, or comes from another program.
+fn read_goal(input: impl Read) -> Result<String, Failure> {
+    let mut text = String::new();
+    input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
+        Failure::usage(format!("the goal can't be read from standard input: {error}"))
+    })?;
+    if text.len() as u64 > GOAL_MAX {
+        return Err(Failure::usage("the goal on standard input is longer than 9 MB")
+            .hint("put it into a file of the project, and name that file in a short goal"));
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to do: standard input is empty"));
+    }
+    Ok(text)
 }
 
 /// A run without any limit is refused: nobody goes to bed on that by accident.
@@ -256,6 +290,16 @@ fn limits(options: &LimitOptions, unlimited: bool) -> Result<Limits, Failure> {
         }
     }
     Ok(limits)
+}
+
+/// A program that reports no tokens never reaches a limit of tokens.
+fn fits_any_program(limits: &Limits) -> Result<(), Failure> {
+    if (Limits { max_tokens: None, ..limits.clone() }).is_unlimited() && limits.max_tokens.is_some()
+    {
+        return Err(Failure::usage("--max-tokens alone does not limit a run with --agent-command")
+            .hint("such a program reports no tokens; give -m, --max-cost or --max-duration"));
+    }
+    Ok(())
 }
 
 fn pace(options: &PaceOptions, settings: &mut Settings) -> Result<(), Failure> {
@@ -316,7 +360,10 @@ impl OutputOptions {
     }
 }
 
-fn program(options: &AgentOptions) -> Result<Program, Failure> {
+fn program(options: &AgentOptions, project: &Path) -> Result<Program, Failure> {
+    if let Some(command) = &options.agent_command {
+        return CommandLine::parse(command, project).map(Program::Command);
+    }
     if !options.dry_run {
         return Ok(Program::Claude);
     }

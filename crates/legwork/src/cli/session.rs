@@ -14,7 +14,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use legwork_core::agent::dialect::{Dialect, InputShape};
 use legwork_core::event::{AgentFacts, RunStarted};
 use legwork_core::input::{Control, Input, Salvage};
 use legwork_core::machine::Machine;
@@ -23,14 +22,16 @@ use legwork_core::settings::Settings;
 use legwork_core::view::{self, RunView};
 
 pub(super) use self::place::{Place, home};
-pub(super) use self::program::{Program, Script};
+pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude};
 use super::{say, show};
 use crate::agent::process::{ProcessAgent, Setup, Show};
+use crate::chance;
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
 use crate::error::Failure;
 use crate::hands::Hands;
 use crate::journal::{self, DiskFile, Writer};
+use crate::process::{self, Containment};
 use crate::publish::Display;
 use crate::report::{self, ColorChoice, Level, Style, Surroundings};
 use crate::signals::Signals;
@@ -73,6 +74,7 @@ pub(super) struct Opened {
 struct Score {
     place: Place,
     agent: AgentFacts,
+    containment: Containment,
     machine: Machine,
     writer: Writer<DiskFile>,
     first: Input,
@@ -85,15 +87,23 @@ impl Session {
         block_on(async {
             let mut signals = catch_signals()?;
             let agent = tokio::select! {
-                agent = self.program.find() => agent?,
+                agent = self.program.find(&self.settings) => agent?,
                 () = signals.next() => return Ok(interrupted()),
             };
-            let place = Place::take(&self.project)?;
+            let project = self.project.clone();
+            // Waiting for what an earlier run left is not for the loop's thread: Ctrl-C is heard.
+            let taking = tokio::task::spawn_blocking(move || Place::take(&project));
+            let place = tokio::select! {
+                place = taking => place.map_err(|error| Failure::trouble(error.to_string()))??,
+                () = signals.next() => return Ok(interrupted()),
+            };
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
-            let machine = Machine::new(self.opening(agent.clone())?);
-            let first = Input::Start;
-            self.conduct(Score { place, agent, machine, writer, first, note: None }, signals).await
+            let containment = contain(&place);
+            let machine = Machine::new(self.opening(agent.clone(), &containment)?);
+            let (first, note) = (Input::Start, None);
+            let score = Score { place, agent, containment, machine, writer, first, note };
+            self.conduct(score, signals).await
         })
     }
 
@@ -104,38 +114,48 @@ impl Session {
             let mut signals = catch_signals()?;
             // The program is looked for again: it may have been updated, or removed.
             let now = tokio::select! {
-                now = self.program.find() => now?,
+                now = self.program.find(&self.settings) => now?,
                 () = signals.next() => return Ok(interrupted()),
             };
             let agent = AgentFacts { name: agent.name, ..now };
+            let containment = contain(&place);
             let first = Input::Resume(salvage);
-            self.conduct(Score { place, agent, machine, writer, first, note }, signals).await
+            let score = Score { place, agent, containment, machine, writer, first, note };
+            self.conduct(score, signals).await
         })
     }
 
     async fn conduct(&self, score: Score, signals: Signals) -> Result<ExitCode, Failure> {
-        let Score { place, agent, machine, writer, first, note } = score;
-        self.program.introduce(&self.settings, self.level);
+        let Score { place, agent, containment, machine, writer, first, note } = score;
+        self.program.introduce(&agent, &self.settings, self.level);
         let style = style(self.color);
         let clock = Clock::system(self.motion);
         let display = self.display(&place, &style, writer.last_seq());
-        let environment = self.program.environment(&place.folder, self.level)?;
-        let setup = self.setup(&agent, &place, &clock, display.as_ref(), environment.clone());
+        let environment = self.program.environment(&self.settings, &place.folder, self.level)?;
+        let kept = containment.clone();
+        let setup = self.setup(&agent, &place, &clock, display.as_ref(), environment.clone(), kept);
         let hands = Hands::new(
             Box::new(ProcessAgent::new(setup)),
             &self.project,
             place.folder.clone(),
             environment,
+            containment,
             self.settings.notes_file.as_deref(),
         );
 
         let past = journal::read(&place.folder.journal()).map_err(|e| Failure::because(&e))?;
         let view = Rc::new(RefCell::new(RunView::of(&past.records)));
         let watcher = watcher(Rc::clone(&view), display.as_ref());
+        let beating = tokio::spawn(clock.clone().beat());
         let (supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
-        let listeners = self.listen(&place, signals, &operator, &supervisor.notes());
+        let mut listeners = self.listen(&place, signals, &operator, &supervisor.notes());
+        listeners.push(beating);
         if let Some(note) = note {
             supervisor.notes().warn(note);
+        }
+        if place.swept > 0 {
+            let who = if place.swept == 1 { "a process" } else { "processes" };
+            supervisor.notes().warn(format!("ended {who} that an earlier run had left"));
         }
         drop(operator);
         let ending = supervisor.run(first).await;
@@ -178,13 +198,13 @@ impl Session {
         listeners
     }
 
-    fn opening(&self, agent: AgentFacts) -> Result<RunStarted, Failure> {
+    fn opening(&self, agent: AgentFacts, containment: &Containment) -> Result<RunStarted, Failure> {
         Ok(RunStarted {
             settings: self.settings.clone(),
             agent,
             project: self.project.display().to_string(),
             git_head: None,
-            containment: "process group".to_owned(),
+            containment: containment.level().name().to_owned(),
             sandbox: "off".to_owned(),
             seed: seed()?,
         })
@@ -208,6 +228,7 @@ impl Session {
         clock: &Clock,
         display: Option<&Display>,
         environment: Vec<(OsString, OsString)>,
+        containment: Containment,
     ) -> Setup {
         let show = display.filter(|_| self.level == Level::Verbose).map(|display| {
             let sink = display.messages();
@@ -218,11 +239,12 @@ impl Session {
         Setup {
             program: PathBuf::from(&agent.path),
             arguments: self.program.arguments(&self.settings),
-            dialect: Dialect::Claude,
-            input: InputShape::Prompt,
+            dialect: self.program.dialect(),
+            input: self.program.dialect().input(self.settings.extras.watchdog),
             environment,
             project: self.project.clone(),
             folder: place.folder.path().to_owned(),
+            containment,
             run: place.folder.id().clone(),
             task: self.settings.task.clone(),
             completion: self.settings.completion.clone(),
@@ -254,6 +276,12 @@ impl Session {
     }
 }
 
+/// What keeps the processes of a run. Whoever loses its guard comes to us.
+fn contain(place: &Place) -> Containment {
+    process::adopt();
+    Containment::choose(Some(place.folder.tree_lock()))
+}
+
 /// What is done with every batch of events once it is recorded.
 fn watcher(view: Rc<RefCell<RunView>>, display: Option<&Display>) -> Watcher {
     let wake = display.map(Display::waker);
@@ -267,7 +295,9 @@ fn watcher(view: Rc<RefCell<RunView>>, display: Option<&Display>) -> Watcher {
     })
 }
 
-fn block_on(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+pub(super) fn block_on(
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -279,21 +309,18 @@ fn block_on(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<Exi
 }
 
 /// The exit code of a command that was interrupted before its run had begun.
-fn interrupted() -> ExitCode {
+pub(super) fn interrupted() -> ExitCode {
     ExitCode::from(Outcome::Interrupted.exit_code(Strictness::Lenient))
 }
 
-fn catch_signals() -> Result<Signals, Failure> {
+pub(super) fn catch_signals() -> Result<Signals, Failure> {
     Signals::catch().map_err(|error| Failure::trouble(format!("can't catch signals: {error}")))
 }
 
 fn seed() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => Ok(u64::from_le_bytes(bytes)),
-        Ok(_) => Err(Failure::trouble("the system gave too few random bytes")),
-        Err(error) => Err(Failure::trouble(format!("the system gave no random bytes: {error}"))),
-    }
+    chance::bytes()
+        .map(u64::from_le_bytes)
+        .map_err(|error| Failure::trouble(format!("the system gave no random bytes: {error}")))
 }
 
 fn style(color: ColorChoice) -> Style {

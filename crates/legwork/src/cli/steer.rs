@@ -41,8 +41,8 @@ pub(super) struct TellOptions {
     #[arg(value_name = "RUN")]
     run: String,
 
-    /// The word for the agent: it goes into the next prompt
-    #[arg(value_name = "TEXT", value_parser = values::text, required_unless_present = "retry_now")]
+    /// The word for the agent: it goes into the session that is open, or else into the next prompt
+    #[arg(value_name = "TEXT", value_parser = values::words, allow_hyphen_values = true, required_unless_present = "retry_now")]
     text: Option<String>,
 
     /// Try now what is being waited for; at most once a minute

@@ -80,9 +80,29 @@ pub(super) fn text(text: &str) -> Result<String, String> {
     }
 }
 
+/// Text for the agent. A list may begin with a dash, but a single word with one is an option that
+/// was mistyped, or whose text was forgotten.
+pub(super) fn words(given: &str) -> Result<String, String> {
+    let word = given.trim();
+    if word.len() > 1 && word.starts_with('-') && !word.contains(char::is_whitespace) {
+        return Err("text in words; this looks like an option".to_owned());
+    }
+    text(given)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_for_the_agent_can_be_a_list_but_not_an_option() {
+        for given in ["- mend the tests\n- then the pages", "-", "mend --all"] {
+            assert_eq!(words(given).as_deref(), Ok(given));
+        }
+        for given in ["-m", "--max-cost", "", " "] {
+            assert!(words(given).is_err(), "{given}");
+        }
+    }
 
     #[test]
     fn plain_numbers_are_seconds_and_units_work() {

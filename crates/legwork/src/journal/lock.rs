@@ -4,7 +4,7 @@
 //! it, however that ends, so a dead owner's lock is free at once and a live one's never. What is
 //! written in the file only says who has it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
 use super::private;
+use crate::process::table::Stat;
 
 /// An owner's line is a fraction of this; a file that has more is not one of ours.
 const LONGEST: u64 = 4096;
@@ -130,6 +131,14 @@ pub fn peek(path: &Path) -> Option<Owner> {
     serde_json::from_str(line).ok().filter(Owner::is_alive)
 }
 
+/// Whether nobody holds a lock, by the kernel's word. When in doubt, somebody does.
+pub fn is_free(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => file.try_lock_shared().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// The lock was taken a moment ago if its file has no name, or a dead one's.
 fn wait_for_name(path: &Path) -> Option<Owner> {
     for _ in 1..LOOKS {
@@ -174,24 +183,16 @@ enum Process {
 }
 
 fn look_up(pid: u32) -> Process {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => parse_stat(&stat).unwrap_or(Process::Unknown),
-        Err(_) if Path::new("/proc/self/stat").exists() => Process::Gone,
-        Err(_) => Process::Unknown,
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Process::Gone;
+    };
+    match Stat::of(pid) {
+        // One that is dead and not yet buried has let go of its locks.
+        Some(stat) if stat.dead => Process::Gone,
+        Some(stat) => Process::Alive { started: stat.started },
+        None if Path::new("/proc/self/stat").exists() => Process::Gone,
+        None => Process::Unknown,
     }
-}
-
-/// The third field is the state and the 22nd the start. The second is a name in brackets that may
-/// itself have brackets and blanks.
-fn parse_stat(stat: &str) -> Option<Process> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    // One that is dead and not yet buried has let go of its locks.
-    if let "Z" | "X" = fields.next()? {
-        return Some(Process::Gone);
-    }
-    let started = fields.nth(18)?.parse().ok()?;
-    Some(Process::Alive { started })
 }
 
 /// Whether there is a process of that number, asked by a signal that is none.
@@ -217,6 +218,8 @@ fn name(owner: Option<&Owner>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn owner() -> Owner {
@@ -280,16 +283,5 @@ mod tests {
         let later = Owner { started: owner.started.map(|started| started + 1), ..owner.clone() };
         assert!(owner.started.is_none() || !later.is_alive());
         assert!(!Owner { pid: u32::MAX, ..owner }.is_alive());
-    }
-
-    #[test]
-    fn the_start_is_found_behind_any_name() {
-        let rest = "1 1 1 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 555 1000 10";
-        for name in ["(sleep)", "(a b)", "(a) S 1 (b)"] {
-            let stat = format!("42 {name} S {rest}");
-            assert_eq!(parse_stat(&stat), Some(Process::Alive { started: 555 }), "{name}");
-            assert_eq!(parse_stat(&format!("42 {name} Z {rest}")), Some(Process::Gone), "{name}");
-        }
-        assert_eq!(parse_stat(""), None);
     }
 }

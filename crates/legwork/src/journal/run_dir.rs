@@ -4,7 +4,7 @@
 //! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
 //!   project.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
-//!     journal.jsonl  lock  prompts/  output/
+//!     journal.jsonl  lock  tree.lock  prompts/  output/  tmp/
 //! ```
 //!
 //! None of it is in the project: an agent that cleans, resets or deletes the project can't take
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use legwork_core::units::RunId;
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 
 use super::error::FileError;
 use super::private::{create_folder, create_folders};
+use crate::chance;
 use crate::hex::hex;
 
 /// How often another name is tried for a new run: with 65,536 names a second, once is enough.
@@ -110,7 +110,7 @@ fn project_name(canonical: &Path) -> String {
 impl RunDir {
     /// Makes the folder of a new run.
     pub fn create(project_folder: &Path, now: Timestamp) -> Result<Self, RunDirError> {
-        Self::create_with(project_folder, now, random)
+        Self::create_with(project_folder, now, chance::bytes)
     }
 
     fn create_with(
@@ -193,6 +193,11 @@ impl RunDir {
         self.path.join("lock")
     }
 
+    /// Held by guards while a process of the run is alive.
+    pub fn tree_lock(&self) -> PathBuf {
+        self.path.join("tree.lock")
+    }
+
     /// What the agent was told.
     pub fn prompts(&self) -> PathBuf {
         self.path.join("prompts")
@@ -217,12 +222,6 @@ fn is_run_id(name: &str) -> bool {
         [date, time, chance] => digits(date, 8) && digits(time, 6) && hex_digits(chance),
         _ => false,
     }
-}
-
-fn random() -> io::Result<[u8; 2]> {
-    let mut bytes = [0; 2];
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

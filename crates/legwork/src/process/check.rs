@@ -10,12 +10,15 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::child::{Child, Exit, Launch, spawn};
+use super::containment::Containment;
 use super::tail::Tail;
 
 /// How much of a command's output is kept, from its end.
 pub const OUTPUT_MAX: usize = 64 << 10;
 /// How long pipes that somebody holds open are read after the end.
 const DRAIN: Duration = Duration::from_secs(2);
+/// The longest sleep that is counted at once.
+const STEP: Duration = Duration::from_secs(1);
 /// One read from a pipe; the kernel gives no more at once.
 const CHUNK: usize = 64 << 10;
 
@@ -61,19 +64,25 @@ impl Stop {
 }
 
 /// A command line as a shell would run it, with both outputs in the order they were written.
-pub fn shell(command: &str, environment: Vec<(OsString, OsString)>, directory: &Path) -> Launch {
+pub fn shell(
+    command: &str,
+    environment: Vec<(OsString, OsString)>,
+    directory: &Path,
+    containment: &Containment,
+) -> Launch {
     Launch {
         program: "/bin/sh".into(),
         arguments: vec!["-c".into(), format!("exec 2>&1; {command}").into()],
         environment,
         directory: directory.to_owned(),
+        containment: containment.clone(),
     }
 }
 
-/// Runs a command until it ends, its time is up, or it is stopped; nothing of its group is left.
+/// Runs a command until it ends, its time is up, or it is stopped; nothing that it started is left.
 pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &Stop) -> Finished {
     let begin = Instant::now();
-    let (ended, output) = match spawn(launch) {
+    let (ended, output) = match spawn(launch).await {
         Ok(child) => run(child, limit, keep, stop).await,
         Err(error) => {
             let why = format!("can't start `{}`: {error}", launch.program.display());
@@ -90,29 +99,32 @@ async fn run(mut child: Child, limit: Duration, keep: usize, stop: &Stop) -> (En
     let watch = async {
         let cut = tokio::select! {
             biased;
-            _ = child.exited() => None,
+            () = child.exited() => None,
             () = stop.asked.notified() => Some(Ended::Stopped),
-            () = sleep(limit) => Some(Ended::TimedOut),
+            () = pass(limit) => Some(Ended::TimedOut),
         };
         if cut.is_some() {
-            // An error here is found again, and told, by the burial below.
-            let _ = child.end().await;
+            child.end().await;
         }
-        // What a finished command left running has nothing more to say.
-        child.kill();
         // Nobody listens any more once both pipes are at their end.
         let _ = over.send(());
         cut
     };
     let mut tail = Tail::new(keep);
     let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, &mut tail, is_over));
-    let exit = child.bury().await;
-    let ended = match (cut, exit) {
-        (Some(cut), _) => cut,
-        (None, Ok(exit)) => Ended::Exited(exit),
-        (None, Err(error)) => Ended::NotStarted { why: format!("lost sight of it: {error}") },
-    };
-    (ended, tail.into_text())
+    let (exit, _) = child.gone().await;
+    (cut.unwrap_or(Ended::Exited(exit)), tail.into_text())
+}
+
+/// Lets so much time pass, not counting time in which we were stopped: of each step only its own
+/// length counts, however late we wake up.
+async fn pass(limit: Duration) {
+    let mut rest = limit;
+    while !rest.is_zero() {
+        let step = rest.min(STEP);
+        sleep(step).await;
+        rest -= step;
+    }
 }
 
 /// Reads both pipes to their end, or until some time after the command is over.
@@ -136,7 +148,8 @@ async fn collect(
         () = &mut read => return,
         _ = over => {}
     }
-    // Beyond this, somebody outside the group holds the pipe: what it says is not this command's.
+    // Whoever still holds a pipe was asked to leave when the command ended: what it says is not
+    // the command's.
     let _ = timeout(DRAIN, read).await;
 }
 

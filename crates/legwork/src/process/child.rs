@@ -1,29 +1,38 @@
-//! One child and its group.
+//! One child with everything below it, seen from our side of its guard.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use legwork_core::agent::outcome::Death;
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process_group, test_kill_process_group,
-    waitid,
-};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep, timeout};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{ChildStderr, ChildStdout, Command};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
-/// What a process has between SIGTERM and SIGKILL.
-pub const GRACE: Duration = Duration::from_secs(5);
-/// How long the last of a killed group may take to vanish. Beyond that they are bodies that
-/// nobody buries, or stuck in the kernel; waiting longer would help neither.
-const VANISH: Duration = Duration::from_millis(500);
-/// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+use super::containment::Containment;
+use super::guard::wire::{Order, Request, WORD, Word};
+use super::orphans::{Left, Noted};
+use super::{guard, orphans};
+
+/// What a program has between SIGTERM and SIGKILL.
+pub const GRACE: Duration = guard::GRACE;
+/// How long a guard may take to be there. It takes a millisecond.
+const GUARD_START: Duration = Duration::from_secs(10);
+/// How long a guard may be late with what it was asked for before it is given up.
+const LATE: Duration = Duration::from_secs(2);
+/// What a program is said to have died of when its guard was killed: we then kill it too.
+const UNSEEN: Exit = Exit(Death::Signal(9));
 
 /// What to start, complete: nothing is inherited but what is named here.
 #[derive(Clone, Debug)]
@@ -36,6 +45,8 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
     /// Where it runs.
     pub directory: PathBuf,
+    /// What keeps it.
+    pub containment: Containment,
 }
 
 /// How a process ended.
@@ -76,121 +87,275 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-/// A process that we started, with everything in its group.
+/// A program that we started, with everything below it.
 #[derive(Debug)]
 pub struct Child {
-    inner: tokio::process::Child,
-    /// `None` once it is buried: its number may then be somebody else's.
-    group: Option<Pid>,
+    stdin: Option<pipe::Sender>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    /// Closing it is a request too: the guard then ends everything.
+    requests: OwnedWriteHalf,
+    /// The guard itself is to be killed.
+    given_up: Arc<Notify>,
+    stage: watch::Receiver<Stage>,
 }
 
-/// Starts a process as leader of a group of its own, with all three pipes ours.
-pub fn spawn(launch: &Launch) -> io::Result<Child> {
-    let inner = Command::new(&launch.program)
-        .args(&launch.arguments)
+/// How far a child is.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Running,
+    /// The program is dead.
+    Died,
+    /// So is everything it started, or all of it that can be ended.
+    Gone(Exit, Left),
+}
+
+/// Starts a program below a guard of its own, with all three pipes ours.
+pub async fn spawn(launch: &Launch) -> io::Result<Child> {
+    let (ours, theirs) = StdStream::pair()?;
+    let (input, stdin) = io::pipe()?;
+    let mut command = Command::new(launch.containment.guard());
+    command
+        .arg0(guard::NAME)
+        .arg(guard::NAME)
         .env_clear()
-        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(&launch.directory)
-        .stdin(Stdio::piped())
+        .current_dir("/")
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    let group = inner.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    Ok(Child { inner, group: group.filter(|group| may_be_signalled(*group)) })
+        .stderr(Stdio::piped());
+    // Not the kind of the error: it would be taken for the program's.
+    let (mut guard, noted) = orphans::start(&mut command)
+        .map_err(|error| io::Error::other(format!("its guard can't be started: {error}")))?;
+    drop(command);
+    let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
+    let mark = mark(launch);
+    let given_up = Arc::new(Notify::new());
+    let begun = begin(launch, ours, &input).await;
+    drop(input);
+    let stage = match begun {
+        Ok((words, requests)) => {
+            let (tell, stage) = watch::channel(Stage::Running);
+            let given_up = Arc::clone(&given_up);
+            let held = Held { guard, noted, words, mark, given_up };
+            tokio::spawn(held.attend(tell));
+            Ok((stage, requests))
+        }
+        Err(error) => {
+            // It is on its way out, for our end of the socket is closed; and if it had begun
+            // something before it failed, nobody else will end that.
+            if timeout(LATE, guard.wait()).await.is_err() {
+                // Dead already, which is what is wanted.
+                let _ = guard.start_kill();
+                let _ = timeout(LATE, guard.wait()).await;
+            }
+            drop(noted);
+            end_orphans(mark).await;
+            Err(error)
+        }
+    };
+    let (stage, requests) = stage?;
+    let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
+    Ok(Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage })
 }
 
-/// Our own group and the first process are never ours to signal, whatever we were told.
-fn may_be_signalled(group: Pid) -> bool {
-    !group.is_init() && group != getpgrp()
+/// Gives the order, and waits for the word that it was carried out.
+async fn begin(
+    launch: &Launch,
+    socket: StdStream,
+    input: &io::PipeReader,
+) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    let mut order = Order {
+        program: launch.program.clone(),
+        arguments: launch.arguments.clone(),
+        environment: launch.environment.clone(),
+        directory: launch.directory.clone(),
+        lock: PathBuf::new(),
+        group: PathBuf::new(),
+    };
+    launch.containment.fill(&mut order);
+    send(&socket, &order, input)?;
+    socket.set_nonblocking(true)?;
+    let (mut words, requests) = UnixStream::from_std(socket)?.into_split();
+    match timeout(GUARD_START, hear(&mut words)).await {
+        Ok(Some(Word::Started)) => Ok((words, requests)),
+        Ok(Some(Word::NotStarted { errno: 0 })) => {
+            Err(io::Error::other("the system did not say why"))
+        }
+        Ok(Some(Word::NotStarted { errno })) => Err(io::Error::from_raw_os_error(errno)),
+        Ok(Some(Word::Unprepared { errno })) => {
+            let error = io::Error::from_raw_os_error(errno);
+            Err(io::Error::other(format!("its guard could not begin: {error}")))
+        }
+        Ok(Some(Word::Died(_) | Word::Empty) | None) => {
+            Err(io::Error::other("its guard was ended before it began"))
+        }
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its guard does not answer")),
+    }
+}
+
+/// An order larger than the kernel's buffer waits for the guard to read; that one is there in a
+/// moment, or never.
+fn send(mut socket: &StdStream, order: &Order, input: &io::PipeReader) -> io::Result<()> {
+    let order = order.encode();
+    socket.set_write_timeout(Some(GUARD_START))?;
+    let descriptors = [input.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    beside.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let slices = [io::IoSlice::new(&order)];
+    // A guard that is gone is an error here, not a signal: the runtime ignores that one.
+    let sent = sendmsg(socket, &slices, &mut beside, SendFlags::empty())?;
+    socket.write_all(&order[sent..])
+}
+
+async fn hear(words: &mut OwnedReadHalf) -> Option<Word> {
+    let mut word = [0; WORD];
+    words.read_exact(&mut word).await.ok()?;
+    Word::from_bytes(word)
+}
+
+/// A guard at work.
+struct Held {
+    guard: tokio::process::Child,
+    noted: Noted,
+    words: OwnedReadHalf,
+    mark: Option<String>,
+    given_up: Arc<Notify>,
+}
+
+impl Held {
+    /// Listens to the guard until all is over. A guard that was killed has left that to us.
+    async fn attend(mut self, stage: watch::Sender<Stage>) {
+        let mut exit = None;
+        let mut empty = false;
+        while let Some(word) = self.next().await {
+            match word {
+                Word::Died(death) => {
+                    exit = Some(Exit(death));
+                    stage.send_replace(Stage::Died);
+                }
+                Word::Empty => empty = true,
+                Word::Started | Word::NotStarted { .. } | Word::Unprepared { .. } => {}
+            }
+        }
+        // Nothing is asked of it but to be dead.
+        let _ = self.guard.wait().await;
+        drop(self.noted);
+        let left = if empty { Left::Nobody } else { end_orphans(self.mark).await };
+        stage.send_replace(Stage::Gone(exit.unwrap_or(UNSEEN), left));
+    }
+
+    async fn next(&mut self) -> Option<Word> {
+        tokio::select! {
+            biased;
+            word = hear(&mut self.words) => word,
+            () = self.given_up.notified() => {
+                // Dead already, which is what is wanted.
+                let _ = self.guard.start_kill();
+                None
+            }
+        }
+    }
+}
+
+/// Ends those whose guard is dead. The list of all processes is read several times for that, which
+/// is not for the loop's thread.
+async fn end_orphans(mark: Option<String>) -> Left {
+    let end = move || orphans::end(mark.as_deref(), orphans::GRACE);
+    tokio::task::spawn_blocking(end).await.unwrap_or(Left::Somebody)
+}
+
+/// The mark by which orphans of this child are known.
+fn mark(launch: &Launch) -> Option<String> {
+    let (_, mark) = launch.environment.iter().find(|(name, _)| name == orphans::MARK)?;
+    mark.to_str().map(str::to_owned)
 }
 
 impl Child {
     /// The pipe to its standard input; closed by dropping it. `None` the second time.
-    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.inner.stdin.take()
+    pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
+        self.stdin.take()
     }
 
     /// The pipe from its standard output. `None` the second time.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.inner.stdout.take()
+        self.stdout.take()
     }
 
     /// The pipe from its standard error. `None` the second time.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
-        self.inner.stderr.take()
+        self.stderr.take()
     }
 
-    /// Asks the group to leave.
+    /// Asks it and everything below it to leave; who has not done so after [`GRACE`] is killed.
     pub fn terminate(&self) {
-        self.send(Signal::TERM);
+        self.ask(Request::Terminate);
     }
 
-    /// Ends the group.
+    /// Ends it and everything below it at once.
     pub fn kill(&self) {
-        self.send(Signal::KILL);
+        self.ask(Request::Kill);
     }
 
-    /// Waits for the death of the leader and leaves its number taken.
-    pub async fn exited(&self) -> io::Result<()> {
-        let Some(leader) = self.group else {
-            return Ok(());
-        };
-        let died = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // Listening begins before looking, so that no death falls between the two.
-        let mut deaths = signal(SignalKind::child())?;
-        while waitid(WaitId::Pid(leader), died)?.is_none() {
-            deaths.recv().await;
-        }
-        Ok(())
+    /// Gives up on a guard that does nothing: it is killed, and we end what was below it.
+    fn give_up(&self) {
+        self.given_up.notify_one();
     }
 
-    /// SIGTERM, some seconds, SIGKILL; returns at the leader's death.
-    pub async fn end(&self) -> io::Result<()> {
+    /// Waits for the death of the program. What it started may still be there.
+    pub async fn exited(&self) {
+        let mut stage = self.stage.clone();
+        // Without somebody who listens to the guard nothing more can be waited for.
+        let _ = stage.wait_for(|stage| matches!(stage, Stage::Died | Stage::Gone(..))).await;
+    }
+
+    /// SIGTERM, some seconds, SIGKILL; returns at the death of the program.
+    pub async fn end(&self) {
         self.terminate();
-        if let Ok(exited) = timeout(GRACE, self.exited()).await {
-            return exited;
+        if timeout(GRACE + LATE, self.exited()).await.is_err() {
+            self.end_now().await;
         }
-        self.kill();
-        self.exited().await
     }
 
-    /// Ends what is left of the group and says how the leader died. Waits for its death if need
-    /// be, so call it after [`Child::exited`].
-    pub async fn bury(&mut self) -> io::Result<Exit> {
+    /// SIGKILL; returns at the death of the program.
+    pub async fn end_now(&self) {
         self.kill();
-        let group = self.group;
-        let status = self.inner.wait().await?;
-        self.group = None;
-        if let Some(group) = group {
-            vanished(group).await;
+        if timeout(LATE, self.exited()).await.is_err() {
+            self.give_up();
+            self.exited().await;
         }
-        Ok(status.into())
     }
 
-    fn send(&self, signal: Signal) {
-        let Some(group) = self.group else { return };
-        match kill_process_group(group, signal) {
-            // Gone already, or nothing but bodies (which is what macOS calls "not permitted").
-            Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
-            // Only a signal that does not exist is left, and ours do.
-            Err(error) => debug_assert!(false, "signal to group {group:?}: {error}"),
+    /// Waits until it and everything below it is gone, and says how it died and who could not be
+    /// ended. To be called after its death: what is left then has the usual grace, and the guard
+    /// not much more.
+    pub async fn gone(&self) -> (Exit, Left) {
+        if timeout(GRACE + LATE, self.over()).await.is_err() {
+            self.kill();
+            if timeout(LATE, self.over()).await.is_err() {
+                self.give_up();
+            }
         }
+        self.over().await
+    }
+
+    async fn over(&self) -> (Exit, Left) {
+        let mut stage = self.stage.clone();
+        match stage.wait_for(|stage| matches!(stage, Stage::Gone(..))).await.as_deref() {
+            Ok(Stage::Gone(exit, left)) => (*exit, *left),
+            Ok(Stage::Running | Stage::Died) | Err(_) => (UNSEEN, Left::Somebody),
+        }
+    }
+
+    fn ask(&self, request: Request) {
+        // A few bytes always find room; a guard that is gone has done all it could be asked for.
+        let _ = self.requests.try_write(&[request.to_byte()]);
     }
 }
 
 impl Drop for Child {
-    /// `kill_on_drop` reaches only the leader.
+    /// Nobody will hear any more of it, so there is nothing to be gained by patience.
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// Waits until a group that was killed has no members; asks without signalling.
-async fn vanished(group: Pid) {
-    let patience = Instant::now() + VANISH;
-    while test_kill_process_group(group).is_ok() && Instant::now() < patience {
-        sleep(LOOK).await;
     }
 }

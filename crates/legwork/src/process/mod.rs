@@ -1,29 +1,36 @@
 //! Children: the only place that starts, signals and buries processes.
 //!
-//! Every child leads a process group of its own, and it is the group that is signalled, so that
-//! what the child started goes with it. A number of a process can be given to another one once
-//! its parent has taken note of the death; a signal to it would then hit a stranger. So the two
-//! halves of waiting are kept apart:
+//! Every program we start stands below a [guard](guard) of its own, which knows everything that
+//! the program starts, however that hides, and ends it with the program, at our request, or when
+//! we are gone.
 //!
 //! ```text
-//!   spawn ──▶ running ──▶ dead, not buried ──▶ buried
-//!             └── the number is ours: signals go out ──┘  no signal any more
+//!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
+//!                │  terminate: SIGTERM, grace, SIGKILL   ▲
+//!                └──kill, drop: SIGKILL, until ──────────┘
 //! ```
 //!
-//! [`Child::exited`] waits for the death and leaves the body where it is; [`Child::bury`] ends
-//! the rest of the group and takes note of the death. A child that is dropped is killed with its
-//! group.
-//!
-//! A descendant that makes itself a session of its own leaves the group and is out of reach here.
+//! We signal only what we started: a guard signals only its own descendants, each through a handle
+//! that was checked against the time of its start.
 
 pub mod blocking;
 mod check;
 mod child;
+mod containment;
+mod descriptors;
+pub mod guard;
+mod orphans;
+pub(crate) mod table;
 mod tail;
+pub mod tree_lock;
 
 pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_to_end, shell};
 pub use child::{Child, Exit, GRACE, Launch, spawn};
+pub use containment::{Containment, Level, groups_folder};
+pub use descriptors::keep_to_ourselves;
+pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
 pub use tail::Tail;
 
 /// The pipes of a child.
-pub use tokio::process::{ChildStderr as Stderr, ChildStdin as Stdin, ChildStdout as Stdout};
+pub use tokio::net::unix::pipe::Sender as Stdin;
+pub use tokio::process::{ChildStderr as Stderr, ChildStdout as Stdout};

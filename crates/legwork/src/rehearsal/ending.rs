@@ -93,6 +93,25 @@ impl Ending {
         Self::Verdict { verdict, reason: reason.to_owned(), missing: Vec::new() }
     }
 
+    /// Whether the process says what came of its turn and is still there then.
+    pub fn has_result(&self) -> bool {
+        match self {
+            Self::LastWords
+            | Self::Result(_)
+            | Self::Verdict { .. }
+            | Self::HangAfterResult(..)
+            | Self::MaxTurns
+            | Self::Budget
+            | Self::Failure(_) => true,
+            Self::Hang(_)
+            | Self::HangAtStart(_)
+            | Self::Crash(_)
+            | Self::Signal(_)
+            | Self::SilentExit(_)
+            | Self::BadStart(_) => false,
+        }
+    }
+
     /// Whether SIGTERM will be ignored.
     pub fn manners(&self) -> Manners {
         match self {

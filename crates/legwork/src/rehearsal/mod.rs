@@ -36,6 +36,7 @@ use serde_json::{Value, json};
 use self::play::{Input, play};
 use self::script::{Part, Script, ScriptError};
 use self::stream::{Cast, Stream, VERSION};
+use crate::chance;
 use crate::process::blocking;
 
 /// The script of `legwork demo`.
@@ -98,13 +99,14 @@ fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
         permission_mode: arguments.permission_mode().to_owned(),
         folder: env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
         partial: arguments.has("--include-partial-messages"),
+        replay: arguments.has("--replay-user-messages"),
         chance: chance(),
     };
     let input = if live { Input::Open(stdin) } else { Input::Closed };
     let stream = Stream::new(io::stdout().lock(), cast);
     // What can't be kept of a further message is no reason to fall silent.
     let heard = |text: &str| drop(log.message(role, text));
-    play(&scene, &model, stream, input, heard).map_err(Trouble::Stream)
+    play(&scene, &model, &prompt, stream, input, heard).map_err(Trouble::Stream)
 }
 
 /// Why the stand-in could not play.
@@ -267,9 +269,5 @@ fn number(name: &str) -> Option<u32> {
 
 /// Something to tell the ids of two processes apart.
 fn chance() -> u64 {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => u64::from_ne_bytes(bytes),
-        Ok(_) | Err(_) => u64::from(std::process::id()),
-    }
+    chance::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_ne_bytes)
 }

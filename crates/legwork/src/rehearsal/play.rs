@@ -36,6 +36,7 @@ pub(super) enum Input<R> {
 pub(super) fn play<W: Write, R: BufRead>(
     scene: &Scene,
     model: &str,
+    prompt: &str,
     mut stream: Stream<W>,
     input: Input<R>,
     heard: impl FnMut(&str),
@@ -60,12 +61,15 @@ pub(super) fn play<W: Write, R: BufRead>(
         | Ending::Failure(_) => {}
     }
     stream.init()?;
+    stream.take_up(prompt)?;
     let mut shares = Shares::of(scene);
     for step in &scene.steps {
         perform(&mut stream, step, &mut shares)?;
     }
     let code = end(scene, model, &mut stream, &mut shares)?;
-    if let Input::Open(lines) = input {
+    if let Input::Open(lines) = input
+        && scene.ending.has_result()
+    {
         converse(scene, &mut stream, lines, heard)?;
     }
     match &scene.ending {
@@ -260,6 +264,7 @@ fn converse<W: Write, R: BufRead>(
         heard(&text);
         let reply = replies.next().unwrap_or(last);
         stream.init()?;
+        stream.take_up(&text)?;
         stream.message(&Block::Text(reply), Usage::TYPICAL)?;
         stream.result(success(reply), COST)?;
     }

@@ -23,6 +23,8 @@ pub(super) struct Cast {
     pub(super) folder: String,
     /// Whether parts of messages are printed while they are made.
     pub(super) partial: bool,
+    /// Whether what it is told is repeated when it is taken up.
+    pub(super) replay: bool,
     /// Makes the ids of this process different from those of others.
     pub(super) chance: u64,
 }
@@ -81,6 +83,18 @@ impl<W: Write> Stream<W> {
             "output_style": "default",
         });
         self.line(line)
+    }
+
+    /// Takes up a message of the user, and repeats it if that is wanted.
+    pub(super) fn take_up(&mut self, text: &str) -> io::Result<()> {
+        if !self.cast.replay {
+            return Ok(());
+        }
+        let content = json!([{"type": "text", "text": text}]);
+        self.line(json!({
+            "type": "user", "message": {"role": "user", "content": content},
+            "parent_tool_use_id": null, "isReplay": true,
+        }))
     }
 
     /// One message of the model with one block; gives back the id of the tool call, if it is one.

@@ -74,7 +74,9 @@ impl Shown {
             | Said::SyntheticError(_)
             | Said::Compaction
             | Said::Result(_)
-            | Said::Other { .. } => None,
+            | Said::TakenUp { .. }
+            | Said::Other { .. }
+            | Said::Unknown { .. } => None,
         }
     }
 

@@ -24,14 +24,15 @@ pub(super) struct Timers {
 
 #[derive(Clone, Copy, Debug)]
 enum When {
-    Running(Instant),
+    /// By the clock that leaves out the time in which we could not run.
+    Running(Duration),
     Date(Timestamp),
 }
 
 impl Timers {
-    pub(super) fn set(&mut self, key: TimerKey, alarm: Alarm) {
+    pub(super) fn set(&mut self, key: TimerKey, alarm: Alarm, clock: &Clock) {
         let when = match alarm {
-            Alarm::After(after) => When::Running(Instant::now() + after.min(LONGEST)),
+            Alarm::After(after) => When::Running(clock.now().mono + after.min(LONGEST)),
             Alarm::At(date) => When::Date(date),
         };
         self.set.insert(key, when);
@@ -46,7 +47,7 @@ impl Timers {
         self.set
             .values()
             .map(|when| match when {
-                When::Running(at) => *at,
+                When::Running(at) => Instant::now() + at.saturating_sub(clock.now().mono),
                 When::Date(date) => Instant::now() + clock.wait_until(*date).min(LOOK),
             })
             .min()
@@ -54,7 +55,7 @@ impl Timers {
 
     /// Takes one timer whose time has come.
     pub(super) fn take_due(&mut self, clock: &Clock) -> Option<TimerKey> {
-        let now = Instant::now();
+        let now = clock.now().mono;
         let due = self.set.iter().find_map(|(key, when)| match when {
             When::Running(at) => (*at <= now).then_some(*key),
             When::Date(date) => {

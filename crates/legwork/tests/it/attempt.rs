@@ -297,7 +297,7 @@ async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
         ("LEGWORK_RUN_ID", "run-7"),
         ("LEGWORK_TASK", "tidy"),
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
-        ("TMPDIR", stage.run_folder().join("tmp").to_str().unwrap()),
+        ("TMPDIR", stage.run_folder().join("tmp/004-1").to_str().unwrap()),
     ] {
         assert_eq!(value(name).as_deref(), Some(wanted), "{name}");
     }

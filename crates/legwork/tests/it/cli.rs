@@ -251,7 +251,8 @@ fn fake_claude(hermit: &Hermit, result: &str) {
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo '9.9.9 (fake)' && exit\n\
-         echo \"$*\" >> {}\ncat > /dev/null\n\
+         echo \"$*\" >> {}\n\
+         case \"$*\" in *--input-format*) read -r prompt;; *) cat > /dev/null;; esac\n\
          case \"$*\" in *acceptEdits*) echo work >> made.txt;; esac\n\
          printf '%s\\n' '{{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"m\"}}'\n\
          printf '%s\\n' '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":3,\

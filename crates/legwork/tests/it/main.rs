@@ -2,14 +2,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails there and then")]
 
+mod agent_command;
+mod agent_program;
 mod attempt;
 mod cli;
+mod containment;
+mod doctor;
+mod fake_agent;
 mod harness;
+mod inspect;
 mod journal;
+mod kill;
 mod lock;
 mod locks;
+#[cfg(target_os = "linux")]
+mod memory;
+mod messages_api;
 mod process;
 mod publish;
+mod real;
 mod rehearsal;
 mod report;
 mod resume;

@@ -1,19 +1,25 @@
 //! Commands that are run to their end.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use legwork::process::{Ended, Exit, Finished, OUTPUT_MAX, Stop, run_to_end, shell};
+use legwork::process::{Containment, Ended, Exit, Finished, OUTPUT_MAX, Stop, run_to_end, shell};
 use legwork_core::agent::outcome::Death;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::stage::{PATIENCE, eventually, is_alive};
+use crate::fake_agent::FakeAgent;
+use crate::stage::{LEGWORK, PATIENCE, eventually, is_alive};
 
 async fn run(folder: &TempDir, command: &str, limit: Duration, stop: &Stop) -> Finished {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let launch = shell(command, vec![("PATH".into(), path)], folder.path());
+    let launch = shell(command, vec![("PATH".into(), path)], folder.path(), &kept());
     run_to_end(&launch, limit, OUTPUT_MAX, stop).await
+}
+
+fn kept() -> Containment {
+    Containment::guarded_by(Path::new(LEGWORK), None)
 }
 
 fn pid(folder: &TempDir, name: &str) -> String {
@@ -92,10 +98,26 @@ async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
 }
 
 #[tokio::test]
+async fn of_a_command_nobody_is_left_however_they_hide() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let agents = folders.each_ref().map(|folder| FakeAgent::inside(folder.path()));
+    let (ends, hangs) = (agents[0].script("family"), agents[1].script("family; sleep 300"));
+    let (long, short, stop) = (PATIENCE, Duration::from_secs(1), Stop::default());
+    let (ended, timed_out) =
+        tokio::join!(run(&folders[0], &ends, long, &stop), run(&folders[1], &hangs, short, &stop));
+    assert_eq!(ended.ended, Ended::Exited(Exit(Death::Code(0))));
+    assert_eq!(timed_out.ended, Ended::TimedOut);
+    for agent in agents {
+        agent.census(Vec::new()).nobody("the command is over");
+        assert_eq!(agent.census(Vec::new()).noted(), 7);
+    }
+}
+
+#[tokio::test]
 async fn a_command_that_cannot_be_started_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let launch = shell("true", Vec::new(), &gone);
+    let launch = shell("true", Vec::new(), &gone, &kept());
     let finished = run_to_end(&launch, PATIENCE, OUTPUT_MAX, &Stop::default()).await;
     let Ended::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
     assert!(why.starts_with("can't start `/bin/sh`: "), "{why}");

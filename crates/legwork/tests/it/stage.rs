@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use legwork::agent::environment::inherited;
 use legwork::agent::process::{ArgumentsFor, ProcessAgent, Setup};
 use legwork::agent::{Agent, Attempt, Order, Post, Source};
+use legwork::process::Containment;
 use legwork::rehearsal;
 use legwork_core::agent::dialect::{Ask, Dialect, InputShape};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
@@ -102,6 +103,7 @@ impl Stage {
             environment: inherited(Dialect::Claude, environment, also),
             project: self.project(),
             folder: self.run_folder(),
+            containment: Containment::guarded_by(Path::new(LEGWORK), None),
             run: RunId("run-7".to_owned()),
             task: Some("tidy".to_owned()),
             completion: Completion::default(),

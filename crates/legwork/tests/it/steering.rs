@@ -233,23 +233,54 @@ fn after_a_pause_in_the_delay_the_next_iteration_waits_for_the_resumption() {
 }
 
 #[test]
-fn a_word_for_the_agent_is_recorded_at_every_phase_and_reaches_the_next_prompt() {
+fn a_word_for_the_agent_is_recorded_at_every_phase_and_goes_into_an_open_session() {
     for phase in PHASES {
         let (hermit, child) = phase.enter();
         let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
         hermit.run(&["tell", &id, "mind the umlauts"]).exits(0);
-        hermit.wait_for("feedback_added");
         if phase.name == "attempt" {
+            // A session is open, and hears it at once.
+            hermit.wait_for("nudge_sent");
             go(&hermit);
             finish(child).exits(0);
             let asked = hermit.asked();
-            let next = asked.iter().filter(|line| line["part"] == "attempt").nth(1).unwrap();
-            assert!(next["prompt"].as_str().unwrap().contains("mind the umlauts"));
+            assert!(asked.iter().any(|line| line["message"] == "mind the umlauts"), "{asked:?}");
+            let next = asked.iter().filter(|line| line["prompt"].is_string()).nth(1).unwrap();
+            assert!(!next["prompt"].as_str().unwrap().contains("mind the umlauts"));
         } else {
+            hermit.wait_for("feedback_added");
             hermit.run(&["stop", "--now"]).exits(0);
             finish(child).exits(130);
         }
     }
+}
+
+#[test]
+fn a_word_into_a_session_that_dies_reaches_the_next_prompt() {
+    let hermit = Hermit::new();
+    let script = hermit.script(
+        r#"
+        [[attempt]]
+        steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
+        ending = { crash = 3 }
+        [[attempt]]
+        steps = [{ write = "b.txt", text = "b" }]
+        ending = { result = "<promise>COMPLETE</promise>" }
+        "#,
+    );
+    let arguments = ["run", "-p", "do it", "-m", "5", "--no-delay", "--dry-run", "--rehearsal"];
+    let child = hermit.start(&[&arguments[..], &[&script]].concat());
+    hermit.wait_for("agent_ready");
+    let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    hermit.run(&["tell", &id, "mind the umlauts"]).exits(0);
+    hermit.wait_for("nudge_sent");
+    go(&hermit);
+    hermit.wait_for("retry_scheduled");
+    hermit.run(&["tell", &id, "--retry-now"]).exits(0);
+    finish(child).exits(0);
+    let asked = hermit.asked();
+    let next = asked.iter().filter(|line| line["prompt"].is_string()).nth(1).unwrap();
+    assert!(next["prompt"].as_str().unwrap().contains("mind the umlauts"), "{asked:?}");
 }
 
 #[test]

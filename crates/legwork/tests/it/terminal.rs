@@ -10,13 +10,13 @@ use super::stage::LEGWORK;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A terminal of its own, gone when it is dropped.
-struct Terminal {
+pub(crate) struct Terminal {
     socket: String,
 }
 
 impl Terminal {
     /// Runs a line in a shell in the project of a hermit.
-    fn run(hermit: &Hermit, line: &str) -> Self {
+    pub(crate) fn run(hermit: &Hermit, line: &str) -> Self {
         let socket = hermit.path("tmux").display().to_string();
         let setup = format!(
             "export LEGWORK_STATE_DIR={} TMPDIR={} HOME={}; cd {}; {line}; echo \"exit=$?\"; \
@@ -42,7 +42,7 @@ impl Terminal {
     }
 
     /// Waits until the screen shows this.
-    fn shows(&self, text: &str) -> String {
+    pub(crate) fn shows(&self, text: &str) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();

@@ -1,14 +1,20 @@
 //! What differs between agent programs: the command line, the environment, the lines, and what
 //! came of an attempt. All of it is pure.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::decode::Lines;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
+use crate::settings::Respond;
 use crate::units::{Tokens, Usd};
 
 pub mod claude;
+mod command;
+mod environment;
 
 /// The agent programs we can talk to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +22,17 @@ pub enum Dialect {
     /// Claude Code.
     #[default]
     Claude,
+    /// Any program: the prompt on its standard input, plain text out, an exit code.
+    Command,
+}
+
+/// How the words of an agent belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// Each text is a message of its own, and the last one is what it ends with.
+    Messages,
+    /// All of it is one text.
+    OneText,
 }
 
 /// What an attempt is to be started with. The prompt itself goes over standard input.
@@ -89,9 +106,13 @@ pub struct Ending<'a> {
     pub error: Option<&'a ErrorFacts>,
     /// The last word on the account's limits.
     pub rate_limit: Option<&'a RateLimit>,
+    /// Where the key comes from that it works with; empty for a login or when it did not say.
+    pub api_key: &'a str,
     /// Tool calls in all.
     pub tool_calls: u32,
-    /// Whether anything came on standard output.
+    /// Tokens in all, as far as they were seen.
+    pub tokens: Tokens,
+    /// Whether anything but blank lines came on standard output.
     pub saw_stdout: bool,
     /// The end of standard error.
     pub stderr: &'a str,
@@ -100,10 +121,30 @@ pub struct Ending<'a> {
 }
 
 impl Dialect {
+    /// The dialect of this name in settings and journal.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Claude, Self::Command].into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// The dialect that an agent of this name speaks. The rehearsal agent is a stand-in for the
+    /// usual one, and so is whatever an older journal calls otherwise.
+    pub fn of_agent(name: &str) -> Self {
+        Self::named(name).unwrap_or_default()
+    }
+
     /// Its name in settings, journal and console.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Command => "command",
+        }
+    }
+
+    /// What puts its lines together.
+    pub fn lines(self) -> Lines {
+        match self {
+            Self::Claude => Lines::default().of_json(claude::STRINGS),
+            Self::Command => Lines::default(),
         }
     }
 
@@ -115,6 +156,50 @@ impl Dialect {
     ) -> Result<(), BadLine> {
         match self {
             Self::Claude => claude::decode(line, each),
+            Self::Command => {
+                command::decode(line, each);
+                Ok(())
+            }
+        }
+    }
+
+    /// How its words belong together.
+    pub fn speech(self) -> Speech {
+        match self {
+            Self::Claude => Speech::Messages,
+            Self::Command => Speech::OneText,
+        }
+    }
+
+    /// Whether it says when it is ready. One that does not is ready as soon as it is started.
+    pub fn announces_itself(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
+    /// Whether it says how many tokens it uses. Of one that does not, no limit of tokens is kept.
+    pub fn reports_tokens(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
+    /// Whether messages can follow the prompt.
+    pub fn can_live(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
+    /// Whether messages will follow the prompt, if questions are to be answered like this.
+    pub fn input(self, respond: Respond) -> InputShape {
+        match respond {
+            Respond::Live if self.can_live() => InputShape::Messages,
+            Respond::Live | Respond::Next | Respond::Off => InputShape::Prompt,
         }
     }
 
@@ -122,6 +207,16 @@ impl Dialect {
     pub fn arguments(self, ask: &Ask<'_>) -> Vec<String> {
         match self {
             Self::Claude => claude::arguments(ask),
+            Self::Command => command::arguments(ask),
+        }
+    }
+
+    /// The prompt for a program that was started with [`InputShape::Prompt`], as it goes over its
+    /// standard input. The system prompt is in it where no argument takes it.
+    pub fn prompt_text(self, system: &str, user: &str) -> String {
+        match self {
+            Self::Claude => claude::prompt_text(user),
+            Self::Command => command::prompt_text(system, user),
         }
     }
 
@@ -130,20 +225,33 @@ impl Dialect {
     pub fn message_line(self, text: &str) -> String {
         match self {
             Self::Claude => claude::message_line(text),
+            // It takes none; whoever sends one all the same sends a plain line.
+            Self::Command => format!("{text}\n"),
+        }
+    }
+
+    /// How many bytes of prompt it takes at most, if there is a limit.
+    pub fn longest_prompt(self) -> Option<usize> {
+        match self {
+            Self::Claude => Some(claude::PROMPT_MAX),
+            Self::Command => None,
         }
     }
 
     /// Whether a variable of our own environment is passed on. Everything else is dropped.
     pub fn environment_allows(self, name: &str) -> bool {
-        match self {
-            Self::Claude => claude::environment_allows(name),
-        }
+        let also = match self {
+            Self::Claude => claude::PASSED_ON,
+            Self::Command => &[],
+        };
+        environment::allows(name, also)
     }
 
     /// Variables we set whatever the user's environment says.
     pub fn environment_sets(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Claude => claude::ENVIRONMENT,
+            Self::Command => &[],
         }
     }
 
@@ -151,30 +259,71 @@ impl Dialect {
     pub fn environment_defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Claude => claude::ENVIRONMENT_DEFAULTS,
+            Self::Command => &[],
+        }
+    }
+
+    /// Variables that tell it where its temporary files go.
+    pub fn temp_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => claude::TEMP_VARIABLES,
+            Self::Command => &["TMPDIR"],
+        }
+    }
+
+    /// Whether the model that works can be the one that was asked for.
+    pub fn is_model(self, asked: &str, working: &str) -> bool {
+        match self {
+            Self::Claude => claude::is_model(asked, working),
+            // It is never asked for a model, and never says which one works.
+            Self::Command => true,
         }
     }
 
     /// What these tokens cost by the price table. It errs on the dear side.
     pub fn price(self, model: &str, tokens: &Tokens) -> Usd {
         match self {
-            Self::Claude => claude::price(model, tokens),
+            // A program that reports no tokens is never asked; if it were, the dearest is safe.
+            Self::Claude | Self::Command => claude::price(model, tokens),
+        }
+    }
+
+    /// What so much time at work is assumed to have cost, where the program never says what it
+    /// used.
+    pub fn price_of_time(self, time: Duration) -> Option<Usd> {
+        match self {
+            Self::Claude => None,
+            Self::Command => command::price_of(time),
+        }
+    }
+
+    /// How long it may work for so much money, where time is all that its cost is known by.
+    pub fn time_for(self, cost: Usd) -> Option<Duration> {
+        match self {
+            // It is told what it may cost, and keeps to it.
+            Self::Claude => None,
+            Self::Command => Some(command::time_for(cost)),
         }
     }
 
     /// What came of an attempt: total, pure, and the only place that says so.
     ///
     /// A good result that came before we ended the attempt stands. The exit code alone is never a
-    /// success.
+    /// success, except for a program that has no other way to say so.
     pub fn classify(self, ending: &Ending<'_>) -> AttemptOutcome {
         let said = match self {
             Self::Claude => claude::judge(ending),
+            Self::Command => command::judge(ending),
         };
         let Some(cut) = ending.cut else {
-            return said.unwrap_or_else(|| died(ending));
+            return said.unwrap_or_else(|| died(self, ending));
         };
         match cut {
             CutReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
-            CutReason::Auth => AttemptOutcome::Auth { why: refusal(ending) },
+            // The login may have been renewed in the very moment in which we gave it up.
+            CutReason::Auth => {
+                good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(ending) })
+            }
             CutReason::Deadline(which) => good(said).unwrap_or(AttemptOutcome::TimedOut { which }),
             CutReason::Limit => good(said).unwrap_or(AttemptOutcome::AttemptBudget),
             CutReason::StopNow => good(said).unwrap_or(AttemptOutcome::Interrupted),
@@ -192,31 +341,46 @@ fn refusal(ending: &Ending<'_>) -> String {
     let from_error = ending.error.map(|error| error.text.as_str());
     let from_result =
         ending.result.filter(|result| result.is_error).and_then(|result| result.text.as_deref());
-    from_error
-        .or(from_result)
-        .filter(|text| !text.is_empty())
-        .unwrap_or("the provider refused the login")
-        .to_owned()
+    from_error.or(from_result).filter(|text| !text.is_empty()).map_or_else(
+        || match ending.api_key {
+            "" => "the provider answered with status 401".to_owned(),
+            from => format!("the provider refused the API key from {from} (status 401)"),
+        },
+        short,
+    )
 }
+
+/// The beginning of an explanation.
+fn short(text: &str) -> String {
+    let text = text.trim();
+    text[..text.floor_char_boundary(WHY_MAX)].to_owned()
+}
+
+/// The longest explanation that is kept.
+const WHY_MAX: usize = 2000;
 
 /// Programs that are ended by a signal they handle exit with 128 and its number.
 const SIGNAL_CODES: i32 = 128;
 
 /// The outcome of a process that left no result and that we did not end.
-fn died(ending: &Ending<'_>) -> AttemptOutcome {
+fn died(dialect: Dialect, ending: &Ending<'_>) -> AttemptOutcome {
     let Some(how) = ending.exit else {
         return AttemptOutcome::Lost;
     };
     let stderr = ending.stderr.trim();
+    // One that announces itself and has not has done no work. Of another nobody knows.
+    let silent = !ending.saw_stdout && dialect.announces_itself();
     match how {
-        Death::Code(code)
-            if !ending.saw_stdout && (1..=SIGNAL_CODES).contains(&code) && !stderr.is_empty() =>
-        {
+        Death::Code(code) if silent && (1..=SIGNAL_CODES).contains(&code) && !stderr.is_empty() => {
             AttemptOutcome::BadStart { why: stderr.to_owned() }
         }
         // What shells and launchers say for a program that is not there or can't be run.
         Death::Code(code @ (126 | 127)) if !ending.saw_stdout => {
-            AttemptOutcome::BadStart { why: format!("it could not be run (exit code {code})") }
+            let why = match stderr {
+                "" => format!("it could not be run (exit code {code})"),
+                stderr => stderr.to_owned(),
+            };
+            AttemptOutcome::BadStart { why }
         }
         Death::Code(_) | Death::Signal(_) => AttemptOutcome::Crashed { how },
     }

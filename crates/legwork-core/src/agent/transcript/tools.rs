@@ -1,17 +1,19 @@
-//! Tool calls that are going on.
+//! Tool calls: how many there were, and which are going on.
 
 use std::time::Duration;
 
+use crate::agent::message::Went;
 use crate::agent::report::RunningTool;
 
 /// More calls at once than this are not followed; the attempt's own deadline still holds.
 const RUNNING_MAX: usize = 256;
 
-/// Tool calls that have begun and not come back.
+/// Tool calls that have begun and not come back, and counts of all.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     running: Vec<Running>,
     calls: u32,
+    errors: u32,
 }
 
 #[derive(Debug)]
@@ -24,10 +26,13 @@ struct Running {
 }
 
 /// Whose call it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallOf {
     Main,
-    Sub,
+    Sub {
+        /// The call that started the sub-agent.
+        parent: String,
+    },
 }
 
 impl Tools {
@@ -36,10 +41,17 @@ impl Tools {
         self.calls
     }
 
+    /// Calls that failed.
+    pub(super) fn errors(&self) -> u32 {
+        self.errors
+    }
+
     pub(super) fn begin(&mut self, mono: Duration, id: &str, name: &str, of: CallOf) {
+        if self.running.iter().any(|running| running.id == id) {
+            return;
+        }
         self.calls = self.calls.saturating_add(1);
-        let known = self.running.iter().any(|running| running.id == id);
-        if !known && self.running.len() < RUNNING_MAX {
+        if self.running.len() < RUNNING_MAX {
             self.running.push(Running {
                 id: id.to_owned(),
                 name: name.to_owned(),
@@ -50,8 +62,17 @@ impl Tools {
         }
     }
 
-    pub(super) fn end(&mut self, id: &str) {
-        self.running.retain(|running| running.id != id);
+    pub(super) fn end(&mut self, id: &str, went: Went) {
+        match went {
+            Went::Well => {}
+            Went::Wrong => self.errors = self.errors.saturating_add(1),
+        }
+        // With a sub-agent its calls are over, too, even if we missed it.
+        let is_over = |running: &Running| match &running.of {
+            CallOf::Main => running.id == id,
+            CallOf::Sub { parent } => running.id == id || parent == id,
+        };
+        self.running.retain(|running| !is_over(running));
     }
 
     pub(super) fn beat(&mut self, mono: Duration, id: &str) {
@@ -70,13 +91,14 @@ impl Tools {
         self.running.clear();
     }
 
-    /// The call that has been going on longest.
-    pub(super) fn longest(&self, mono: Duration) -> Option<RunningTool> {
-        let running = self.running.iter().min_by_key(|running| running.since)?;
+    /// The call that has been going on longest, and the heartbeat that is furthest back.
+    pub(super) fn running(&self, mono: Duration) -> Option<RunningTool> {
+        let longest = self.running.iter().min_by_key(|running| running.since)?;
+        let heartbeat = self.running.iter().filter_map(|running| running.heartbeat).min();
         Some(RunningTool {
-            name: running.name.clone(),
-            running: mono.saturating_sub(running.since),
-            heartbeat: running.heartbeat.map(|beat| mono.saturating_sub(beat)),
+            name: longest.name.clone(),
+            running: mono.saturating_sub(longest.since),
+            heartbeat: heartbeat.map(|beat| mono.saturating_sub(beat)),
         })
     }
 }

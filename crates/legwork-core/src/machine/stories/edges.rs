@@ -171,3 +171,22 @@ fn an_attempt_that_can_t_be_ended_ends_the_run() {
         ",
     );
 }
+
+#[test]
+fn an_attempt_that_can_t_be_ended_is_charged_what_was_seen_of_it() {
+    story(
+        "
+        given max_cost 8, reserve 0
+        > start
+        > prepared A
+        > agent ready
+        > agent pulse tokens=400000
+        > deadline
+          not attempt_cut
+        > deadline
+          attempt_cut 1 Deadline(Idle)
+        > deadline
+          attempt_finished 1 lost $10.00 estimated
+        ",
+    );
+}

@@ -65,6 +65,43 @@ fn an_attempt_without_a_cost_is_charged_an_estimate_and_never_nothing() {
 }
 
 #[test]
+fn what_was_seen_of_an_attempt_is_charged_in_full_whatever_it_was_allowed() {
+    story(
+        "
+        given max_cost 2, reserve 0
+        > start
+        > prepared A
+          attempt_started 1 cap $2.00
+        > agent fails crashed priced=3
+          attempt_finished 1 crashed $3.00 estimated
+        ",
+    );
+}
+
+#[test]
+fn what_never_got_to_work_is_charged_only_what_was_seen_of_it() {
+    for (seen, cost) in [
+        ("auth", "$0.00"),
+        ("billing", "$0.00"),
+        ("bad_start", "$0.00"),
+        ("bad_start priced=15", "$15.00 estimated"),
+        ("auth priced=0.02 tokens=9", "$0.02 estimated"),
+        ("auth tokens=9", "$4.00 estimated"),
+    ] {
+        let outcome = seen.split(' ').next().unwrap();
+        story(&format!(
+            "
+            given max_cost 8, reserve 0
+            > start
+            > prepared A
+            > agent fails {seen}
+              attempt_finished 1 {outcome} {cost}
+            "
+        ));
+    }
+}
+
+#[test]
 fn no_attempt_starts_with_less_than_a_cent_left() {
     story(
         "

@@ -257,7 +257,7 @@ fn blockers_in_the_status_file_count_when_written_in_this_iteration() {
 }
 
 #[test]
-fn denied_permissions_without_work_are_a_blocker_that_names_the_setting() {
+fn denied_permissions_without_work_are_a_blocker_that_names_the_options() {
     let told = story(
         "
         > start
@@ -272,5 +272,5 @@ fn denied_permissions_without_work_are_a_blocker_that_names_the_setting() {
         ",
     );
     let sentence = told.ending().sentence(2);
-    assert!(sentence.contains("Write") && sentence.contains("agent.allowed_tools"), "{sentence}");
+    assert!(sentence.contains("--allowed-tools \"Write\""), "{sentence}");
 }

@@ -32,8 +32,14 @@ fn the_same_thing_is_not_answered_twice_within_a_minute() {
           nudge_sent
         > wait 59s
         > agent asks
+          watchdog_noticed Asking
           not nudge_sent
           -> close input 1
+        > agent finishes
+        > surveyed A
+          call_started 1 advise
+        > call says: decide it yourself
+          feedback_added Watchdog: decide it yourself
         ",
     );
 }

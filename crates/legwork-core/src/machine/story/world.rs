@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::Machine;
-use crate::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use super::agent::{blocker, notice, pulse, ready, report};
+use crate::agent::outcome::{AttemptOutcome, CutReason, Death};
 use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, QuotaWindow, Ready,
-    RunningTool, Verdict, WatchSignal,
+    AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchSignal,
 };
 use crate::effect::{Alarm, Effect};
 use crate::event::{Origin, StopWhen};
@@ -20,7 +20,7 @@ use crate::input::{
 use crate::settings::{
     Council, EvidenceKind, Excuse, Judge, Respond, Settings, Stagnation, Tamper,
 };
-use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket, Tokens, Usd};
+use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket, Usd};
 
 /// What was asked of the world and has not been answered.
 #[derive(Default)]
@@ -197,13 +197,19 @@ impl World {
     /// What the agent does.
     fn agent_news(&self, words: &[&str], now: Now) -> AgentNews {
         match words {
-            ["ready"] => AgentNews::Ready(Ready::default()),
+            ["ready", rest @ ..] => AgentNews::Ready(ready(rest)),
             ["pulse", rest @ ..] => AgentNews::Pulse(pulse(rest)),
-            ["asks"] => {
+            ["asks", rest @ ..] => {
                 let noticed = Some(notice(WatchSignal::Asking, "which database"));
-                AgentNews::TurnEnded { noticed }
+                let how = match rest {
+                    [] => TurnEnd::Well,
+                    ["after", "an", "error"] => TurnEnd::Failed,
+                    ["before", "it", "reads", "on"] => TurnEnd::Queued,
+                    other => panic!("an agent can't ask {other:?}"),
+                };
+                AgentNews::TurnEnded { how, noticed }
             }
-            ["turn", "ends"] => AgentNews::TurnEnded { noticed: None },
+            ["turn", "ends"] => AgentNews::TurnEnded { how: TurnEnd::Well, noticed: None },
             ["denied", tool] => AgentNews::Denied { tool: (*tool).to_owned() },
             ["repeats", "itself"] => {
                 AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
@@ -329,14 +335,6 @@ fn status_of(value: &str) -> StatusReport {
     }
 }
 
-fn blocker(key: &str) -> Blocker {
-    Blocker { key: key.to_owned(), text: format!("the {key}") }
-}
-
-fn notice(signal: WatchSignal, text: &str) -> Notice {
-    Notice { signal, key: text.replace(' ', "-"), text: text.to_owned() }
-}
-
 fn stop(when: StopWhen, by: Origin) -> Input {
     Input::Control(Control::Stop { when, by })
 }
@@ -363,83 +361,6 @@ fn disk_of(words: &[&str]) -> Option<Disk> {
     Some(Disk { free: bytes(free), floor: bytes(floor) })
 }
 
-fn pulse(words: &[&str]) -> Pulse {
-    let mut pulse = Pulse::default();
-    for word in words {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        match key {
-            "quiet" => pulse.quiet = duration(value),
-            "tokens" => {
-                pulse.tokens =
-                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
-            }
-            "leaving" => pulse.leaving = true,
-            "tool" => {
-                let (name, running) = ("Bash".to_owned(), duration(value));
-                pulse.tool = Some(RunningTool { name, running, heartbeat: None });
-            }
-            other => panic!("a pulse does not know `{other}`"),
-        }
-    }
-    pulse
-}
-
-fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
-    let why = || "so it said".to_owned();
-    let mut until = None;
-    let mut report = AttemptReport::bare(AttemptOutcome::Finished);
-    for word in words {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        match key {
-            money if money.starts_with('$') => {
-                report.cost = Usd::from_dollars(money[1..].parse().expect("dollars"));
-            }
-            "tokens" => {
-                report.tokens =
-                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
-            }
-            "promise" => report.words.promise = true,
-            "signal" => report.words.signal = true,
-            "says-done" => report.words.says_done = true,
-            "end-phrase" => report.words.end_phrase = true,
-            "conflict" => report.words.conflict = Some("speed against safety".to_owned()),
-            "blocker" => report.words.blockers.push(blocker(value)),
-            "gives-up" => report.words.noticed.push(notice(WatchSignal::GivingUp, "item seven")),
-            "denied" => report.denied.push(value.to_owned()),
-            "until" => until = Some(now.plus(duration(value))),
-            other => panic!("a report does not know `{other}`"),
-        }
-    }
-    report.outcome = match outcome {
-        "finished" => AttemptOutcome::Finished,
-        "turn_limit" => AttemptOutcome::TurnLimit,
-        "attempt_budget" => AttemptOutcome::AttemptBudget,
-        "usage_limited" => AttemptOutcome::UsageLimited { until },
-        "rate_limited" => AttemptOutcome::RateLimited,
-        "overloaded" => AttemptOutcome::Overloaded,
-        "network" => AttemptOutcome::Network,
-        "timed_out" => AttemptOutcome::TimedOut { which: Deadline::Idle },
-        "crashed" => AttemptOutcome::Crashed { how: Death::Signal(9) },
-        "auth" => AttemptOutcome::Auth { why: why() },
-        "billing" => AttemptOutcome::Billing { why: why() },
-        "bad_start" => AttemptOutcome::BadStart { why: why() },
-        "not_started" => AttemptOutcome::NotStarted { why: why() },
-        "prompt_too_long" => AttemptOutcome::PromptTooLong,
-        "bad_request" => AttemptOutcome::BadRequest { why: why() },
-        "model_not_found" => AttemptOutcome::ModelNotFound { why: why() },
-        "refused" => AttemptOutcome::Refused,
-        "output_limit" => AttemptOutcome::OutputLimit,
-        "interrupted" => AttemptOutcome::Interrupted,
-        "suspect" => AttemptOutcome::Suspect,
-        other => panic!("no outcome is called `{other}`"),
-    };
-    // An attempt that came to its end says what it cost.
-    if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
-        report.cost = Some(Usd::from_cents(10));
-    }
-    report
-}
-
 fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
     let mut salvage = Salvage::default();
     match words {
@@ -458,7 +379,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
     salvage
 }
 
-fn duration(text: &str) -> Duration {
+pub(super) fn duration(text: &str) -> Duration {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number = text[..at].parse().expect("a number of time");
     match &text[at..] {
@@ -517,10 +438,12 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["no", "detection"] => settings.completion.evidence.clear(),
         ["review"] => settings.extras.review = Some("look again".to_owned()),
         ["council"] => settings.extras.council = Council::On,
+        ["watchdog", "off"] => settings.extras.watchdog = Respond::Off,
         ["watchdog", "live"] => settings.extras.watchdog = Respond::Live,
         ["watchdog", "next"] => settings.extras.watchdog = Respond::Next,
         ["hook", "started"] => settings.hooks.started = true,
         ["hook", "next"] => settings.hooks.next_iteration = true,
+        ["ask", "for", model] => settings.model.name = Some((*model).to_owned()),
         ["escalate", model] => settings.model.escalate = Some((*model).to_owned()),
         _ => panic!("no story can be given `{wish}`"),
     }

@@ -98,6 +98,9 @@ fn every_ending_says_what_to_do_next() {
     }
     let next = |outcome| Story::begun().ends(outcome).summary().next.join("\n");
     assert!(next(Outcome::Auth { why: String::new() }).contains("log in"));
+    let refused = |why: &str| next(Outcome::Auth { why: why.to_owned() });
+    assert!(refused("Invalid API key · Fix external API key").contains("`ANTHROPIC_API_KEY`"));
+    assert!(refused("Credit balance is too low").contains("more credit"));
     let until = Some(Timestamp::UNIX_EPOCH);
     assert!(next(Outcome::LimitWaitTooLong { until }).contains("`legwork resume R --again`"));
     let limit = Duration::from_mins(90);

@@ -16,8 +16,14 @@ use super::{Clock, Message, Show};
 use crate::agent::{Post, Source};
 use crate::process::{Stderr, Stdout, Tail};
 
-/// One read from a pipe.
-const CHUNK: usize = 64 << 10;
+/// One read of standard output.
+const CHUNK: usize = 128 << 10;
+/// One read of standard error, which nobody is in a hurry for.
+const STDERR_CHUNK: usize = 16 << 10;
+/// What the pipe of standard output holds, if the system grants it: with the usual 64 KiB a program
+/// that talks fast and we who listen would wait for each other all the time.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 1 << 20;
 /// What is kept of standard error, from its end.
 const STDERR_MAX: usize = 16 << 10;
 /// At most one sign of life in this time.
@@ -51,6 +57,7 @@ pub(super) struct Listener<'a> {
 impl<'a> Listener<'a> {
     pub(super) fn new(
         transcript: Transcript,
+        lines: Lines,
         raw: Raw,
         post: &'a Post,
         clock: Clock,
@@ -58,7 +65,7 @@ impl<'a> Listener<'a> {
     ) -> Self {
         Self {
             transcript,
-            lines: Lines::default(),
+            lines,
             raw,
             stdout_bytes: 0,
             stderr: Tail::new(STDERR_MAX),
@@ -77,7 +84,8 @@ impl<'a> Listener<'a> {
         mut session: Option<Session>,
         mut over: oneshot::Receiver<()>,
     ) {
-        let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
+        widen(pipes.stdout.as_ref());
+        let (mut out, mut err) = (vec![0; CHUNK], vec![0; STDERR_CHUNK]);
         let mut pulse = interval_at(Instant::now() + PULSE, PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut patience = None;
@@ -93,7 +101,23 @@ impl<'a> Listener<'a> {
                 n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
             }
         }
+        self.rest(&mut pipes.stdout, &mut out, &mut pulse).await;
         self.last_line().await;
+    }
+
+    /// Reads what is in the pipe already. Whoever still writes into it is not listened to.
+    async fn rest(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
+        let mut read_so_far = 0;
+        while pipe.is_some() && read_so_far < PIPE {
+            tokio::select! {
+                biased;
+                n = read(pipe, out) => {
+                    read_so_far += n;
+                    self.chunk(&out[..n], pulse).await;
+                }
+                () = std::future::ready(()) => return,
+            }
+        }
     }
 
     /// What was heard, the bytes of standard output, and the end of standard error.
@@ -150,9 +174,11 @@ impl<'a> Listener<'a> {
     fn pass_on(&mut self, message: Option<Message>, session: &mut Option<Session>) {
         match (message, &session) {
             (Some(Message::Text(text)), Some((dialect, _, lines))) => {
-                self.transcript.nudge_noted();
-                // Full: the program has not read any of the last ones; it would not read this.
-                let _ = lines.try_send(dialect.message_line(&text));
+                // Full: the program has not read any of the last ones; it would not read this,
+                // and nobody should wait for its answer.
+                if lines.try_send(dialect.message_line(&text)).is_ok() {
+                    self.transcript.nudge_noted();
+                }
             }
             // Dropping the way to the program closes its input.
             (Some(Message::Close) | None, _) | (Some(Message::Text(_)), None) => {
@@ -182,6 +208,19 @@ fn take(
         Line::TooLong { .. } => transcript.unreadable(mono),
     }
 }
+
+/// Makes the pipe larger.
+#[cfg(target_os = "linux")]
+fn widen(pipe: Option<&Stdout>) {
+    if let Some(pipe) = pipe {
+        // Refused to somebody who has enough large pipes already: then it stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+    }
+}
+
+/// Elsewhere the system sizes a pipe by itself.
+#[cfg(not(target_os = "linux"))]
+fn widen(_: Option<&Stdout>) {}
 
 async fn until(patience: Option<Instant>) {
     match patience {

@@ -5,26 +5,35 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use legwork_core::agent::dialect::{Dialect, InputShape};
 use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::agent::transcript::{Closing, Reading, Transcript};
 use legwork_core::effect::Grace;
+use legwork_core::prompt::Prompt;
+use rustix::io::Errno;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep;
 
 use super::listen::{Listener, Pipes};
 use super::raw::Raw;
-use super::{Clock, Message, Setup, Show};
+use super::{Clock, Message, Setup, Show, Told};
 use crate::agent::cut::Cut;
 use crate::agent::{Order, Post, environment};
-use crate::process::{Child, GRACE, Launch, Stdin, spawn};
+use crate::process::{Child, Launch, Left, Stdin, spawn};
 
-/// The program takes no longer prompt on its standard input.
-const PROMPT_MAX: usize = 10_000_000;
+/// How long is waited before a program that could not be started is tried again.
+const BUSY: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(6),
+    Duration::from_secs(15),
+];
+/// Characters of standard error that are shown of an agent that crashed.
+const LAST_WORDS: usize = 300;
 /// Lines that wait to be written, see `MESSAGES_MAX`.
 const LINES_MAX: usize = super::MESSAGES_MAX;
 
@@ -34,7 +43,7 @@ pub(super) struct Job {
     launch: Launch,
     system_file: Option<PathBuf>,
     raw_file: PathBuf,
-    raw_failed: Arc<AtomicBool>,
+    told: Told,
     folder: PathBuf,
     dialect: Dialect,
     input: InputShape,
@@ -44,12 +53,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(
-        setup: &Setup,
-        order: Order,
-        turn: Option<u32>,
-        raw_failed: Arc<AtomicBool>,
-    ) -> Self {
+    pub(super) fn new(setup: &Setup, order: Order, turn: Option<u32>, told: Told) -> Self {
         let system_file = (!order.prompt.system.is_empty())
             .then(|| setup.folder.join(format!("prompts/{}.system.md", order.label)));
         let mut environment = setup.environment.clone();
@@ -60,10 +64,11 @@ impl Job {
                 arguments: (setup.arguments)(&order, system_file.as_deref()),
                 environment,
                 directory: setup.project.clone(),
+                containment: setup.containment.clone(),
             },
             system_file,
             raw_file: setup.folder.join(format!("output/{}.ndjson", order.label)),
-            raw_failed,
+            told,
             folder: setup.folder.clone(),
             dialect: setup.dialect,
             input: if order.purpose.is_none() { setup.input } else { InputShape::Prompt },
@@ -82,27 +87,78 @@ pub(super) async fn run(
     cuts: watch::Receiver<Option<Cut>>,
     messages: mpsc::Receiver<Message>,
 ) {
-    let report = match begin(&job) {
+    let told = job.told.clone();
+    let temp = environment::temp_folder(&job.folder, &job.order.label);
+    let mut heard = cuts.clone();
+    let begun = tokio::select! {
+        begun = begin(&job) => begun,
+        // Whatever was just being started goes with the start that is given up.
+        cut = Cut::wanted(&mut heard) => Err(match cut.why {
+            CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+            CutReason::AfterResult | CutReason::Limit | CutReason::Auth | CutReason::StopNow => {
+                AttemptOutcome::Interrupted
+            }
+        }),
+    };
+    let report = match begun {
         Ok(child) => attempt(job, child, &post, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
     };
+    let new = told.news(&report.unknown);
+    if !new.is_empty() {
+        post.trouble(format!(
+            "the agent's output has something that this legwork does not know: {}",
+            new.join(", ")
+        ))
+        .await;
+    }
     post.send(AgentNews::Exited(Box::new(report))).await;
+    // It can be large, and nobody waits for it.
+    tokio::task::spawn_blocking(move || remove(&temp));
 }
 
-fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
+async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
     let not_started = |why: String| AttemptOutcome::NotStarted { why };
     let size = job.order.prompt.user.len();
-    if size > PROMPT_MAX {
-        let why = format!("the prompt has {size} bytes; the agent takes no more than 10 MB");
+    if let Some(longest) = job.dialect.longest_prompt()
+        && size > longest
+    {
+        let most = longest / 1_000_000;
+        let why = format!("the prompt has {size} bytes; the agent takes no more than {most} MB");
         return Err(not_started(why));
     }
     if let Some(path) = &job.system_file {
         let written = write_private(path, &job.order.prompt.system);
         written.map_err(|e| not_started(format!("can't write `{}`: {e}", path.display())))?;
     }
-    let temp = job.folder.join(environment::TEMP_FOLDER);
+    let temp = environment::temp_folder(&job.folder, &job.order.label);
     make_folder(&temp).map_err(|e| not_started(format!("can't make `{}`: {e}", temp.display())))?;
-    spawn(&job.launch).map_err(|error| AttemptOutcome::BadStart { why: complaint(job, &error) })
+    let mut waits = BUSY.iter();
+    loop {
+        let error = match spawn(&job.launch).await {
+            Ok(child) => return Ok(child),
+            Err(error) => error,
+        };
+        match waits.next() {
+            Some(wait) if may_pass(&error) => sleep(*wait).await,
+            Some(_) | None => {
+                return Err(AttemptOutcome::BadStart { why: complaint(job, &error) });
+            }
+        }
+    }
+}
+
+/// Whether the machine only lacks something at the moment: processes, memory, descriptors, or a
+/// file that is being replaced.
+fn may_pass(error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::ArgumentListTooLong => false,
+        _ => error.raw_os_error() != Some(Errno::NOEXEC.raw_os_error()),
+    }
 }
 
 /// Why a program could not be started, in words that say what to do.
@@ -132,7 +188,8 @@ async fn attempt(
         InputShape::Prompt => {
             // Nothing can follow, and that is what closes the input.
             drop(lines);
-            (plain(&job.order.prompt.user), None)
+            let Prompt { system, user } = &job.order.prompt;
+            (job.dialect.prompt_text(system, user), None)
         }
         InputShape::Messages => {
             let first = job.dialect.message_line(&job.order.prompt.user);
@@ -156,14 +213,35 @@ async fn attempt(
             () = &mut feeding => working.await,
         }
     };
-    // A process that can't be waited for has left nothing to say how it ended.
-    let exit = child.bury().await.ok().map(|exit| exit.0);
+    let (exit, left) = child.gone().await;
+    match left {
+        Left::Nobody => {}
+        Left::Somebody => {
+            let name = &job.order.label;
+            let text = format!("processes that attempt {name} started can't be ended, and live on");
+            post.trouble(text).await;
+        }
+    }
+    let exit = Some(exit.0);
     let now = (job.clock)();
     let (transcript, stdout_bytes, stderr) = listener.finish();
     let stderr_bytes = stderr.total();
     let stderr = stderr.into_text();
     let closing = Closing { exit, cut, stderr: &stderr, stdout_bytes, stderr_bytes };
-    transcript.finish(now.mono, now.wall, closing)
+    let report = transcript.finish(now.mono, now.wall, closing);
+    if let AttemptOutcome::Crashed { .. } = report.outcome
+        && let Some(words) = last_line(&stderr)
+        && !job.told.news(&[words.clone()]).is_empty()
+    {
+        post.trouble(format!("the agent's last words on standard error: {words}")).await;
+    }
+    report
+}
+
+/// The last line that says anything, if it is not too long to be read.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(LAST_WORDS).collect())
 }
 
 fn listener<'a>(job: &Job, post: &'a Post, live: bool) -> Listener<'a> {
@@ -174,18 +252,9 @@ fn listener<'a>(job: &Job, post: &'a Post, live: bool) -> Listener<'a> {
         live,
         started: (job.clock)().mono,
     });
-    let raw = Raw::open(&job.raw_file, Arc::clone(&job.raw_failed));
+    let raw = Raw::open(&job.raw_file, Arc::clone(&job.told.raw_failed));
     let show = job.show.clone().map(|show| (job.order.source, show));
-    Listener::new(transcript, raw, post, Arc::clone(&job.clock), show)
-}
-
-/// A prompt as it goes over standard input. One that begins with a slash would be taken for a
-/// command to the program itself and never reach the model.
-fn plain(text: &str) -> String {
-    if text.trim_start().starts_with('/') {
-        return format!("This is your task:\n{text}");
-    }
-    text.to_owned()
+    Listener::new(transcript, job.dialect.lines(), raw, post, Arc::clone(&job.clock), show)
 }
 
 /// Writes the prompt and what follows it, and closes the input when nothing can follow any more.
@@ -209,10 +278,9 @@ async fn keep(
     mut cuts: watch::Receiver<Option<Cut>>,
     over: oneshot::Sender<()>,
 ) -> Option<CutReason> {
-    // A process that can't be waited for is as good as over: the burial ends it.
     let cut = tokio::select! {
         biased;
-        _ = child.exited() => None,
+        () = child.exited() => None,
         cut = Cut::wanted(&mut cuts) => Some(cut),
     };
     if let Some(cut) = cut {
@@ -224,18 +292,26 @@ async fn keep(
 }
 
 async fn end(child: &Child, cut: Cut, cuts: &mut watch::Receiver<Option<Cut>>) {
-    if cut.grace == Grace::Usual {
-        child.terminate();
-        tokio::select! {
+    match cut.grace {
+        Grace::Usual => tokio::select! {
             biased;
-            _ = child.exited() => return,
-            () = sleep(GRACE) => {}
-            () = Cut::without_grace(cuts) => {}
-        }
+            () = child.end() => {}
+            () = Cut::without_grace(cuts) => child.end_now().await,
+        },
+        Grace::None => child.end_now().await,
     }
-    child.kill();
-    // As above: the burial ends what can't be waited for.
-    let _ = child.exited().await;
+}
+
+/// Removes what the agent left in its folder for temporary files: a night has hundreds of
+/// attempts, and whoever could use it is gone.
+fn remove(folder: &Path) {
+    // What is mounted inside it is not ours to remove.
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    if !points.any(|point| Path::new(point).starts_with(folder)) {
+        // What can't be removed does no harm but for the space it takes.
+        let _ = fs::remove_dir_all(folder);
+    }
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {

@@ -4,13 +4,23 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use std::time::{Duration, Instant};
+
+use legwork_core::units::RunId;
+
 use crate::error::Failure;
-use crate::journal::{Lock, LockError, Owner, RunDir, run_dir};
+use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
+use crate::process::{self, tree_lock};
+
+/// How long the guards of an earlier run may take to end what is below them.
+const GUARDS: Duration = Duration::from_secs(10);
 
 /// The place of a run.
 #[derive(Debug)]
 pub(in crate::cli) struct Place {
     pub(in crate::cli) folder: RunDir,
+    /// How many processes that an earlier run had left were ended.
+    pub(super) swept: usize,
     owner: Owner,
     /// One run at a time works in a project.
     _project: Lock,
@@ -39,13 +49,45 @@ impl Place {
         let lock =
             Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
-        Ok(Self { folder, owner, _project: lock, run })
+        let swept = clear(home, &folder)?;
+        Ok(Self { folder, owner, swept, _project: lock, run })
     }
 
     /// Lets others know where the run can be spoken to.
     pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
         self.run.describe(&Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
+}
+
+/// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
+/// mark of a run that nobody runs is ended.
+fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
+    let runs = RunDir::list(home).map_err(|error| Failure::because(&error))?;
+    let begin = Instant::now();
+    // The newest first: the others have had their time long ago.
+    for run in runs.iter().rev().filter_map(|run| RunDir::open(home, run).ok()) {
+        let path = run.tree_lock();
+        let free = tree_lock::is_free(&path, GUARDS.saturating_sub(begin.elapsed()));
+        match free {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(Failure::trouble(format!("processes of run {} don't end", run.id()))
+                    .hint("look for them with `ps`; they were sent SIGKILL"));
+            }
+            Err(error) => {
+                let path = path.display();
+                return Err(Failure::trouble(format!("can't lock `{path}`: {error}"))
+                    .hint("make it yours, or remove it if nothing of that run is alive"));
+            }
+        }
+    }
+    let is_left_over = |mark: &str| {
+        let Some((run, _)) = mark.split_once('.') else { return false };
+        let run = RunId(run.to_owned());
+        // Nothing of our own run can be alive: it has not begun.
+        run == *folder.id() || RunDir::open(home, &run).is_ok_and(|run| lock::is_free(&run.lock()))
+    };
+    Ok(process::sweep(is_left_over))
 }
 
 /// The folder for the state of a project.

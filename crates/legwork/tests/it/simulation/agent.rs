@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use legwork::process::GRACE;
-use legwork_core::agent::outcome::{AttemptOutcome, CutReason, Death};
+use legwork_core::agent::outcome::{AttemptOutcome, CutReason, Death, Suspicion};
 use legwork_core::agent::report::{
     AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, QuotaWindow, Ready,
-    RunningTool, Verdict, WatchSignal,
+    RunningTool, TurnEnd, Verdict, WatchSignal,
 };
 use legwork_core::effect::Grace;
 use legwork_core::units::{Tokens, Usd};
@@ -106,7 +106,8 @@ impl Script {
         ];
         if dice.one_in(4) {
             let noticed = dice.one_in(2).then(notice);
-            news.push((Duration::from_secs(1), AgentNews::TurnEnded { noticed }));
+            let how = dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
+            news.push((Duration::from_secs(1), AgentNews::TurnEnded { how, noticed }));
         }
         let slow = dice.of(&[1, 60, 1800]);
         let end = Some(Duration::from_millis(100) + dice.time(Duration::from_secs(slow)));
@@ -257,8 +258,9 @@ fn outcome(dice: &mut Dice, wall: Timestamp) -> AttemptOutcome {
         AttemptOutcome::BadRequest { why: why() },
         AttemptOutcome::Refused,
         AttemptOutcome::OutputLimit,
-        AttemptOutcome::Suspect,
-        AttemptOutcome::Suspect,
+        AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
+        AttemptOutcome::Suspect { why: Suspicion::BrokenOff },
+        AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
         AttemptOutcome::Interrupted,
         AttemptOutcome::TurnLimit,
         AttemptOutcome::AttemptBudget,
@@ -283,7 +285,7 @@ fn garbage(dice: &mut Dice, wall: Timestamp) -> AgentNews {
         AgentNews::Ready(Ready { failed_servers: vec!["x\u{1b}[2J\n".repeat(99)], ..ready() }),
         AgentNews::Pulse(Pulse { quiet: Duration::MAX, ..Pulse::default() }),
         AgentNews::Pulse(in_tool(Some(u64::MAX))),
-        AgentNews::TurnEnded { noticed: Some(notice()) },
+        AgentNews::TurnEnded { how: TurnEnd::Well, noticed: Some(notice()) },
         AgentNews::Noticed(notice()),
         AgentNews::Denied { tool: "Ba\0sh".to_owned() },
         AgentNews::Quota(QuotaNews { window: QuotaWindow::FiveHour, used, resets_at }),

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use super::reset;
-use crate::agent::dialect::Ending;
+use crate::agent::dialect::{Ending, short};
 use crate::agent::message::{ErrorFacts, ResultFacts};
-use crate::agent::outcome::{AttemptOutcome, Death};
+use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::units::Usd;
 
 /// No model answers and is done with it in less time than this without a single token.
 const TOO_QUICK: Duration = Duration::from_secs(5);
-
-/// The longest explanation that is kept.
-const WHY_MAX: usize = 2000;
 
 /// What the program itself says came of it; `None` when it did not live to say.
 pub fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
@@ -40,7 +38,7 @@ fn of_result(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
         AttemptOutcome::BadStart { why: why(result, "") }
     } else if result.stop_reason == "refusal" {
         AttemptOutcome::Refused
-    } else if !result.is_error {
+    } else if !result.is_error && result.subtype == "success" {
         of_success(ending, result)
     } else {
         let error = merged(result, ending.error);
@@ -58,9 +56,13 @@ fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
     let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
     let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
     let no_words = result.text.as_deref().unwrap_or_default().trim().is_empty();
-    let broken_off = result.stop_reason == "tool_use" && result.structured.is_none();
-    if no_model || (no_words && no_tools && result.structured.is_none()) || broken_off {
-        AttemptOutcome::Suspect
+    let free = result.turns == Some(0) && result.total_cost == Some(Usd::ZERO);
+    if free && no_tools {
+        AttemptOutcome::Suspect { why: Suspicion::LocalCommand }
+    } else if no_model || (no_words && no_tools && result.structured.is_none()) {
+        AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork }
+    } else if result.stop_reason == "tool_use" && result.structured.is_none() {
+        AttemptOutcome::Suspect { why: Suspicion::BrokenOff }
     } else {
         AttemptOutcome::Finished
     }
@@ -68,7 +70,8 @@ fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
 
 /// An error that is not the provider's.
 fn of_failure(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
-    if result.turns == 0 {
+    let no_work = ending.tool_calls == 0 && ending.tokens.is_zero();
+    if result.turns == Some(0) && no_work {
         AttemptOutcome::BadStart { why: why(result, ending.stderr) }
     } else {
         AttemptOutcome::Crashed { how: ending.exit.unwrap_or(Death::Code(1)) }
@@ -105,7 +108,8 @@ fn of_limit(ending: &Ending<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
     // An event of an earlier refusal does not explain an error of another kind.
     let unexplained = error.status.is_none() && error.detail.is_empty() && error.kind.is_empty();
     let by_event = event.is_some() && (is_429 || unexplained);
-    if error.detail == "usage_limit_reached" || by_event || reset::is_usage_limit(&error.text) {
+    let by_words = (is_429 || is_vague(error)) && reset::is_usage_limit(message(&error.text));
+    if error.detail == "usage_limit_reached" || by_event || by_words {
         let until = event.or_else(|| reset::ends(&error.text, ending.now));
         Some(AttemptOutcome::UsageLimited { until })
     } else if is_429 {
@@ -117,13 +121,16 @@ fn of_limit(ending: &Ending<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
 
 fn of_account(error: &ErrorFacts) -> Option<AttemptOutcome> {
     let why = short(&error.text);
-    if error.kind == "billing_error" || says(error, "credit balance is too low") {
+    if error.kind == "billing_error"
+        || (is_vague(error) && says(error, "credit balance is too low"))
+    {
         Some(AttemptOutcome::Billing { why })
     } else if matches!(error.status, Some(401 | 403))
         || error.kind == "authentication_failed"
         || error.detail == "org_disabled_credential"
-        || says(error, "disabled organization")
-        || says(error, "not logged in")
+        || (is_vague(error)
+            && (says(error, "your api key belongs to a disabled organization")
+                || says(error, "not logged in")))
     {
         Some(AttemptOutcome::Auth { why })
     } else {
@@ -134,10 +141,12 @@ fn of_account(error: &ErrorFacts) -> Option<AttemptOutcome> {
 fn of_prompt(error: &ErrorFacts, terminal_reason: &str) -> Option<AttemptOutcome> {
     if terminal_reason == "prompt_too_long"
         || error.status == Some(413)
-        || says(error, "prompt is too long")
+        || ((is_vague(error) || error.kind == "invalid_request")
+            && says(error, "prompt is too long"))
     {
         Some(AttemptOutcome::PromptTooLong)
-    } else if error.kind == "model_not_found" || (error.status == Some(404) && says(error, "model"))
+    } else if error.kind == "model_not_found"
+        || (error.status == Some(404) && mentions(error, "model"))
     {
         Some(AttemptOutcome::ModelNotFound { why: short(&error.text) })
     } else if error.kind == "max_output_tokens" || error.detail == "max_output_tokens" {
@@ -150,7 +159,7 @@ fn of_prompt(error: &ErrorFacts, terminal_reason: &str) -> Option<AttemptOutcome
 fn of_provider(error: &ErrorFacts) -> Option<AttemptOutcome> {
     if error.detail == "connection_failed"
         || error.status == Some(408)
-        || (error.status.is_none() && says(error, "timed out"))
+        || (error.status.is_none() && mentions(error, "timed out"))
     {
         Some(AttemptOutcome::Network)
     } else if error.status.is_some_and(|status| status >= 500)
@@ -162,8 +171,29 @@ fn of_provider(error: &ErrorFacts) -> Option<AttemptOutcome> {
     }
 }
 
+/// Whether no field says what kind of error it is. Only then its words do: they may quote anything.
+fn is_vague(error: &ErrorFacts) -> bool {
+    matches!(error.kind.as_str(), "" | "unknown") && error.status.is_none_or(|status| status == 400)
+}
+
+/// Whether the message begins with these words.
 fn says(error: &ErrorFacts, words: &str) -> bool {
+    message(&error.text).get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
+}
+
+fn mentions(error: &ErrorFacts, words: &str) -> bool {
     error.text.to_ascii_lowercase().contains(words)
+}
+
+/// The text without what the program puts before the words of the provider: `API Error: 400 `.
+fn message(text: &str) -> &str {
+    let text = text.trim_start();
+    match text.strip_prefix("API Error:") {
+        Some(rest) => {
+            rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
+        }
+        None => text,
+    }
 }
 
 /// What a result says of its own failure, or else what was printed beside it.
@@ -174,9 +204,4 @@ fn why(result: &ResultFacts, otherwise: &str) -> String {
         result.errors.join("\n")
     };
     short(if said.trim().is_empty() { otherwise } else { &said })
-}
-
-fn short(text: &str) -> String {
-    let text = text.trim();
-    text[..text.floor_char_boundary(WHY_MAX)].to_owned()
 }

@@ -17,56 +17,22 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
 pub const ENVIRONMENT_DEFAULTS: &[(&str, &str)] =
     &[("BASH_DEFAULT_TIMEOUT_MS", "1200000"), ("BASH_MAX_TIMEOUT_MS", "1740000")];
 
-/// The variables that are passed on. A star stands for any text. What an outer session of the
-/// program sets for its own children is not among them.
-const PASSED_ON: &[&str] = &[
-    // Who and where we are.
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_*",
-    "TZ",
-    "TERM",
-    "COLORTERM",
-    "XDG_*",
-    // The network.
-    "SSH_AUTH_SOCK",
-    "*_PROXY",
-    "*_proxy",
-    "SSL_CERT_*",
-    "NODE_EXTRA_CA_CERTS",
-    // The account.
-    "ANTHROPIC_*",
-    "AWS_*",
-    "GOOGLE_*",
-    "CLOUD_ML_REGION",
+/// Where it puts its temporary files, and its sockets.
+pub const TEMP_VARIABLES: &[&str] = &["TMPDIR", "CLAUDE_CODE_TMPDIR"];
+
+/// More than this on its standard input is refused.
+pub const PROMPT_MAX: usize = 10_000_000;
+
+/// What is passed on beside what any program gets. What an outer session of the program sets for
+/// its own children is not among it.
+pub const PASSED_ON: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_USE_*",
     "CLAUDE_CODE_SKIP_*_AUTH",
-    // The user's choices for the program.
     "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
     "BASH_*_TIMEOUT_MS",
     "DISABLE_TELEMETRY",
-    // Tools of the project.
-    "*_HOME",
-    "GOPATH",
-    "GOFLAGS",
-    "VIRTUAL_ENV",
-    "CONDA_*",
-    "NVM_DIR",
-    "PYENV_*",
-    "RUSTUP_*",
-    "CARGO_*",
-    "RUSTFLAGS",
-    "PKG_CONFIG_PATH",
-    "LD_LIBRARY_PATH",
-    "CC",
-    "CXX",
-    "CI",
 ];
 
 /// The arguments for an attempt or call. The prompt goes over standard input, always.
@@ -90,7 +56,11 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     arguments.option("--no-session-persistence");
     match ask.input {
         InputShape::Prompt => {}
-        InputShape::Messages => arguments.with("--input-format", Some("stream-json")),
+        InputShape::Messages => {
+            arguments.with("--input-format", Some("stream-json"));
+            // By this alone do we know whether a message was taken up or still waits.
+            arguments.option("--replay-user-messages");
+        }
     }
     arguments.with("--model", ask.model);
     arguments.with("--fallback-model", ask.fallback_model);
@@ -128,35 +98,22 @@ impl Arguments {
     }
 }
 
+/// A prompt as it goes over standard input.
+pub fn prompt_text(text: &str) -> String {
+    guarded("This is your task:", text)
+}
+
 /// A further message into a session, as a line with its end.
-///
-/// A text that begins with a slash would be taken for a command and never reach the model.
 pub fn message_line(text: &str) -> String {
-    let guarded = if text.trim_start().starts_with('/') {
-        format!("A message for you:\n{text}")
-    } else {
-        text.to_owned()
-    };
-    let content = json!([{ "type": "text", "text": guarded }]);
+    let content = json!([{ "type": "text", "text": guarded("A message for you:", text) }]);
     let line = json!({ "type": "user", "message": { "role": "user", "content": content } });
     format!("{line}\n")
 }
 
-/// Whether a variable of our own environment is passed on.
-pub fn environment_allows(name: &str) -> bool {
-    PASSED_ON.iter().any(|pattern| matches(pattern, name))
-}
-
-/// At most one star, and it stands for something.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => {
-            name.len() > before.len() + after.len()
-                && name.starts_with(before)
-                && name.ends_with(after)
-        }
-    }
+/// A text that begins with a slash would be taken for a command to the program itself and never
+/// reach the model. White space in front is no protection to count on.
+fn guarded(opening: &str, text: &str) -> String {
+    if text.trim_start().starts_with('/') { format!("{opening}\n{text}") } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -198,9 +155,9 @@ mod tests {
             words(&ask),
             "--print --allowedTools Bash(cargo test:*) Read --permission-mode acceptEdits \
              --output-format stream-json --verbose --include-partial-messages \
-             --no-session-persistence --input-format stream-json --model haiku --max-turns 7 \
-             --max-budget-usd 0.2501 --append-system-prompt-file system.md \
-             --setting-sources user,project --effort high"
+             --no-session-persistence --input-format stream-json --replay-user-messages \
+             --model haiku --max-turns 7 --max-budget-usd 0.2501 \
+             --append-system-prompt-file system.md --setting-sources user,project --effort high"
         );
     }
 
@@ -224,41 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_message_never_begins_with_a_slash() {
+    fn neither_a_prompt_nor_a_message_begins_with_a_slash() {
         let line = message_line("/usage\nnow");
         assert!(line.contains(r#""text":"A message for you:\n/usage\nnow""#), "{line}");
         assert_eq!(line.matches('\n').count(), 1);
         assert!(message_line("go on").contains(r#""text":"go on""#));
-    }
-
-    #[test]
-    fn the_environment_passes_what_is_listed_and_nothing_of_an_outer_session() {
-        for name in [
-            "PATH",
-            "LC_ALL",
-            "https_proxy",
-            "ANTHROPIC_API_KEY",
-            "CLAUDE_CODE_USE_BEDROCK",
-            "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-            "BASH_MAX_TIMEOUT_MS",
-            "JAVA_HOME",
-            "CARGO_HOME",
-        ] {
-            assert!(environment_allows(name), "{name}");
-        }
-        for name in [
-            "CLAUDECODE",
-            "CLAUDE_PID",
-            "CLAUDE_CODE_SESSION_ID",
-            "CLAUDE_CODE_ENTRYPOINT",
-            "CLAUDE_CODE_SSE_PORT",
-            "PATHS",
-            "LC_",
-            "_HOME",
-            "GITHUB_TOKEN",
-            "",
-        ] {
-            assert!(!environment_allows(name), "{name}");
-        }
+        assert_eq!(prompt_text("/usage"), "This is your task:\n/usage");
+        assert_eq!(prompt_text(" \n/usage"), "This is your task:\n \n/usage");
+        assert_eq!(prompt_text("Look at /usage\n"), "Look at /usage\n");
     }
 }

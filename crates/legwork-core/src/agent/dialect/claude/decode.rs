@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{Number, Object, Text, Values};
-use super::lines::{Block, Limits, Line, ModelUsage, StreamEvent, Usage, Window};
+use super::known;
+use super::lenient::{Number, Object, Text, Values, names};
+use super::lines::{Block, Limits, Line, ModelUsage, Piece, StreamEvent, Usage, Window};
 use crate::agent::message::{
     AgentMessage, BadLine, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt, Went,
 };
@@ -17,22 +19,54 @@ use crate::units::{Tokens, Usd};
 /// The name of the model in messages that the program writes itself.
 const NO_MODEL: &str = "<synthetic>";
 
+/// Where the key comes from when there is a login instead.
+const NO_KEY: &str = "none";
+
 /// An answer in a form that was asked for is short; a longer one is no answer.
 const STRUCTURED_MAX: usize = 1 << 20;
+
+/// What is kept of the text of an error.
+const ERROR_MAX: usize = 8 << 10;
+
+/// So many servers that did not come up are named.
+const SERVERS_MAX: usize = 16;
+
+/// What is kept of a name.
+const NAME_MAX: usize = 100;
+
+/// So many unknown fields of a result are named.
+const UNKNOWN_MAX: usize = 8;
+
+/// A line that is no longer may be a piece of a message.
+const PIECE_MAX: usize = 1000;
 
 /// Seconds since 1970 are below this for three thousand years; what is above counts milliseconds.
 const MILLISECONDS: u64 = 100_000_000_000;
 
 /// Reads one line. There are several messages in it if it has several blocks.
 pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
-    let line: Line<'_> =
-        serde_json::from_slice(line).map_err(|error| BadLine { why: error.to_string() })?;
+    let bytes = line;
+    if let Some(piece) = piece(bytes) {
+        let owner = owner(piece.parent_tool_use_id);
+        each(AgentMessage { owner, said: streamed(piece.event.0.unwrap_or_default()) });
+        return Ok(());
+    }
+    let line: Line<'_> = read(bytes).map_err(|error| BadLine { why: error.to_string() })?;
     match &*line.kind.0 {
         "" => {
             return Err(BadLine { why: "it has no type".to_owned() });
         }
         "assistant" => assistant(line, each),
         "user" => user(line, each),
+        "result" => {
+            // A second look at the line: there is one for each turn only.
+            let unknown = names(bytes, |name| !known::is_result_field(name), UNKNOWN_MAX);
+            let result = Box::new(ResultFacts {
+                unknown_fields: unknown.unwrap_or_default(),
+                ..result(line)
+            });
+            each(AgentMessage { owner: Owner::Main, said: Said::Result(result) });
+        }
         "stream_event" => {
             let owner = owner(line.parent_tool_use_id);
             each(AgentMessage { owner, said: streamed(line.event.0.unwrap_or_default()) });
@@ -40,6 +74,24 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
         _ => each(AgentMessage { owner: Owner::Main, said: plain(line) }),
     }
     Ok(())
+}
+
+/// Nine lines of ten are pieces of a message, and short. Most of what a line can have they have not,
+/// and room for all of it would cost more than reading them.
+fn piece(line: &[u8]) -> Option<Piece<'_>> {
+    if line.len() > PIECE_MAX {
+        return None;
+    }
+    read(line).ok().filter(|piece: &Piece<'_>| piece.kind.0 == "stream_event")
+}
+
+/// A line that is UTF-8 throughout, as nearly all are, is checked once and not string by string.
+fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
+    match str::from_utf8(line) {
+        Ok(text) => serde_json::from_str(text),
+        // Bad bytes do no harm in fields that nobody looks at.
+        Err(_) => serde_json::from_slice(line),
+    }
 }
 
 fn owner(parent: Text<'_>) -> Owner<'_> {
@@ -51,7 +103,11 @@ fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
     let owner = owner(line.parent_tool_use_id);
     let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
     if line.is_api_error_message.0 == Some(true) || !line.error.0.is_empty() {
-        let text: String = blocks.map(|block| block.text.0).collect();
+        let mut text = String::new();
+        for block in blocks {
+            let room = ERROR_MAX.saturating_sub(text.len());
+            text.push_str(beginning(&block.text.0, room));
+        }
         let error = ErrorFacts {
             kind: line.error.0.into_owned(),
             detail: line.api_error.0.into_owned(),
@@ -63,6 +119,11 @@ fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
         // The program's own words: the answer to a command that it ran itself.
         each(AgentMessage { owner, said: Said::Other { kind: message.model.0 } });
     } else {
+        if let Some(usage) = message.usage.0 {
+            let (id, model, tokens) = (message.id.0, message.model.0, tokens(usage));
+            let said = Said::Usage { when: UsageAt::Part, id, model, tokens };
+            each(AgentMessage { owner: owner.clone(), said });
+        }
         for block in blocks {
             each(AgentMessage { owner: owner.clone(), said: block_said(block) });
         }
@@ -73,7 +134,8 @@ fn block_said(block: Block<'_>) -> Said<'_> {
     match &*block.kind.0 {
         "text" => Said::Text { text: block.text.0, part: Part::Whole },
         "thinking" | "redacted_thinking" => Said::Thinking,
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => Said::ToolCall {
+        // A call that the provider makes by itself comes back within the same message.
+        "tool_use" | "mcp_tool_use" => Said::ToolCall {
             id: block.id.0,
             name: block.name.0,
             input: block.input.map_or("", RawValue::get),
@@ -84,8 +146,14 @@ fn block_said(block: Block<'_>) -> Said<'_> {
 
 fn user(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
     let owner = owner(line.parent_tool_use_id);
+    let content = line.message.0.unwrap_or_default().content;
+    if line.is_replay.0 == Some(true) {
+        // Several messages that waited are taken up together, as a block each.
+        let said = Said::TakenUp { messages: content.length.max(1) };
+        return each(AgentMessage { owner, said });
+    }
     let mut results = 0;
-    for block in line.message.0.unwrap_or_default().content.entries {
+    for block in content.entries {
         let Some(block) = block.0.filter(|block| block.kind.0 == "tool_result") else {
             continue;
         };
@@ -105,11 +173,13 @@ fn streamed(event: StreamEvent<'_>) -> Said<'_> {
         "message_start" => {
             let message = event.message.0.unwrap_or_default();
             let tokens = tokens(message.usage.0.unwrap_or_default());
-            Said::Usage { when: UsageAt::Start, model: message.model.0, tokens }
+            let (id, model) = (message.id.0, message.model.0);
+            Said::Usage { when: UsageAt::Start, id, model, tokens }
         }
         "message_delta" => {
             let tokens = tokens(event.usage.0.unwrap_or_default());
-            Said::Usage { when: UsageAt::End, model: Cow::Borrowed(""), tokens }
+            let (id, model) = (Cow::Borrowed(""), Cow::Borrowed(""));
+            Said::Usage { when: UsageAt::End, id, model, tokens }
         }
         "content_block_delta" => {
             let delta = event.delta.0.unwrap_or_default();
@@ -121,6 +191,10 @@ fn streamed(event: StreamEvent<'_>) -> Said<'_> {
         }
         _ => Said::Other { kind: event.kind.0 },
     }
+}
+
+fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn tokens(usage: Usage) -> Tokens {
@@ -143,13 +217,14 @@ fn plain(line: Line<'_>) -> Said<'_> {
         },
         ("system", "permission_denied") => Said::Denied { tool: line.tool_name.0 },
         ("system", "compact_boundary") => Said::Compaction,
-        ("system", _) => Said::Other { kind: line.subtype.0 },
-        ("result", _) => Said::Result(Box::new(result(line))),
+        ("system", kind) if known::is_system(kind) => Said::Other { kind: line.subtype.0 },
+        ("system", kind) => Said::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
         ("rate_limit_event", _) => {
             Said::RateLimit(line.rate_limit_info.0.map(rate_limit).unwrap_or_default())
         }
         ("tool_progress", _) => Said::Heartbeat { id: beating(line) },
-        (_, _) => Said::Other { kind: line.kind.0 },
+        (kind, _) if known::is_type(kind) => Said::Other { kind: line.kind.0 },
+        (_, _) => Said::Unknown { kind: line.kind.0 },
     }
 }
 
@@ -169,15 +244,21 @@ fn ready(line: Line<'_>) -> Ready {
         version: line.claude_code_version.0.into_owned(),
         permission_mode: line.permission_mode.0.into_owned(),
         tools: line.tools.length,
+        api_key: Some(&*line.api_key_source.0)
+            .filter(|source| *source != NO_KEY)
+            .map(|source| beginning(source, NAME_MAX).to_owned())
+            .unwrap_or_default(),
         failed_servers: servers
             .filter(|server| server.status.0 == "failed")
-            .map(|server| server.name.0.into_owned())
+            .take(SERVERS_MAX)
+            .map(|server| beginning(&server.name.0, NAME_MAX).to_owned())
             .collect(),
     }
 }
 
 fn result(line: Line<'_>) -> ResultFacts {
-    let is_error = line.is_error.0.unwrap_or(line.subtype.0 != "success");
+    // Whatever else it says: only what is called a success can be one.
+    let is_error = line.is_error.0 == Some(true) || line.subtype.0 != "success";
     let (turn_tokens, turn_cost) = summed(line.model_usage_since_last_result);
     let (total_tokens, _) = summed(line.model_usage);
     let text = line.result.map(|text| text.0.into_owned());
@@ -200,7 +281,7 @@ fn result(line: Line<'_>) -> ResultFacts {
             .map(RawValue::get)
             .filter(|text| text.len() <= STRUCTURED_MAX)
             .map(str::to_owned),
-        turns: line.num_turns.small().unwrap_or(0),
+        turns: line.num_turns.small(),
         took: Duration::from_millis(line.duration_ms.count().unwrap_or(0)),
         turn_cost,
         turn_tokens,
@@ -213,26 +294,32 @@ fn result(line: Line<'_>) -> ResultFacts {
             .filter_map(|denial| denial.0)
             .map(|denial| denial.tool_name.0.into_owned())
             .collect(),
+        index: line.result_index.small(),
+        unknown_fields: Vec::new(),
     }
 }
 
-/// Tokens and cost of all models. An empty list is a figure too: nothing was used.
+/// Tokens and cost of all models. An empty list is a figure too: nothing was used. Where the cost of a
+/// model that was used is missing, that of all is unknown.
 fn summed(models: Values<Object<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
     let Some(models) = models.0 else {
         return (None, None);
     };
     let mut sum = Tokens::default();
-    let mut cost = 0.0;
+    let mut cost = Some(0.0);
     for usage in models.into_iter().filter_map(|(_, usage)| usage.0) {
-        sum += tokens(Usage {
+        let used = tokens(Usage {
             input: usage.input,
             output: usage.output,
             cache_read: usage.cache_read,
             cache_write: usage.cache_write,
         });
-        cost += usage.cost.value().unwrap_or(0.0);
+        sum += used;
+        // What has neither tokens nor a cost is no model.
+        let own = usage.cost.value().or(used.is_zero().then_some(0.0));
+        cost = cost.zip(own).map(|(sum, own)| sum + own);
     }
-    (Some(sum), Usd::from_dollars(cost))
+    (Some(sum), cost.and_then(Usd::from_dollars))
 }
 
 fn rate_limit(limits: Limits<'_>) -> RateLimit {

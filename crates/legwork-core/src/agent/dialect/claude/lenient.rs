@@ -261,3 +261,32 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Values<T> {
         deserializer.deserialize_any(Take(PhantomData))
     }
 }
+
+/// Reads the names of an object's fields that are `wanted`, the first `most` of them.
+pub(super) fn names(
+    line: &[u8],
+    wanted: impl Fn(&str) -> bool,
+    most: usize,
+) -> serde_json::Result<Vec<String>> {
+    struct Take<W> {
+        wanted: W,
+        most: usize,
+    }
+    impl<'de, W: Fn(&str) -> bool> Visitor<'de> for Take<W> {
+        type Value = Vec<String>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            anything(f)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
+            let mut found = Vec::new();
+            while let Some((Text(name), IgnoredAny)) = map.next_entry()? {
+                if found.len() < self.most && (self.wanted)(&name) {
+                    found.push(name.into_owned());
+                }
+            }
+            Ok(found)
+        }
+        ignore!(bool number str null list);
+    }
+    serde_json::Deserializer::from_slice(line).deserialize_any(Take { wanted, most })
+}

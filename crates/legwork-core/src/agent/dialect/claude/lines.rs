@@ -7,6 +7,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::lenient::{Flag, List, Number, Object, Text, Values};
+use crate::agent::decode::Kept;
+
+/// What is read of long strings. Of the agent's own words as much as is kept of them, of what a
+/// tool gave as much as the program lets a command print; the same once more for the program's own
+/// screen, files and pictures is of no use to us.
+pub const STRINGS: Kept = Kept {
+    named: &[("text", 1 << 20), ("result", 1 << 20), ("content", 32 << 10)],
+    others: 8 << 10,
+};
 
 /// Everything that any line can have and that we use, so that a line is read once.
 #[derive(Debug, Default, Deserialize)]
@@ -50,6 +59,7 @@ pub(super) struct Line<'a> {
     pub(super) structured_output: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) permission_denials: List<Object<ToolName<'a>>>,
+    pub(super) result_index: Number,
     #[serde(rename = "modelUsage")]
     pub(super) model_usage: Values<Object<ModelUsage>>,
     pub(super) model_usage_since_last_result: Values<Object<ModelUsage>>,
@@ -59,6 +69,8 @@ pub(super) struct Line<'a> {
     pub(super) model: Text<'a>,
     #[serde(borrow)]
     pub(super) claude_code_version: Text<'a>,
+    #[serde(rename = "apiKeySource", borrow)]
+    pub(super) api_key_source: Text<'a>,
     #[serde(rename = "permissionMode", borrow)]
     pub(super) permission_mode: Text<'a>,
     #[serde(borrow)]
@@ -67,6 +79,8 @@ pub(super) struct Line<'a> {
     pub(super) mcp_servers: List<Object<Server<'a>>>,
 
     // Everything else.
+    #[serde(rename = "isReplay")]
+    pub(super) is_replay: Flag,
     #[serde(borrow)]
     pub(super) tool_name: Text<'a>,
     #[serde(borrow)]
@@ -77,9 +91,23 @@ pub(super) struct Line<'a> {
     pub(super) rate_limit_info: Object<Limits<'a>>,
 }
 
+/// What there is in a line that brings a piece of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Piece<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) event: Object<StreamEvent<'a>>,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
     #[serde(borrow)]
     pub(super) model: Text<'a>,
     #[serde(borrow)]

@@ -6,15 +6,24 @@
 mod classify;
 mod command;
 mod decode;
+mod known;
 mod lenient;
 mod lines;
+mod model;
 mod price;
 mod reset;
+mod version;
 
 pub use classify::judge;
-pub use command::{ENVIRONMENT, ENVIRONMENT_DEFAULTS, arguments, environment_allows, message_line};
+pub use command::{
+    ENVIRONMENT, ENVIRONMENT_DEFAULTS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES, arguments,
+    message_line, prompt_text,
+};
 pub use decode::decode;
+pub use lines::STRINGS;
+pub use model::is_model;
 pub use price::price;
+pub use version::COVERED;
 
 #[cfg(test)]
 mod tests;

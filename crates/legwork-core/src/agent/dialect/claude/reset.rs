@@ -1,43 +1,62 @@
 //! When a usage limit ends, from the words for people. Only a fallback: events carry the date.
 
 use jiff::civil::{Date, Time};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, ToSpan};
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp};
 
 /// The words give minutes, and take their time to reach us: a time that has just passed is one
 /// that is over, not tomorrow's.
 const JUST_PASSED: SignedDuration = SignedDuration::from_mins(10);
 
-/// Dates carry no year: one that lies further back than this belongs to the next year.
+/// Dates carry no year: one that lies further back than this belongs to the next year, and one that
+/// lies further ahead to the year before.
 const LONG_PASSED: SignedDuration = SignedDuration::from_hours(180 * 24);
+
+/// The name of a limit is within so many bytes.
+const START: usize = 60;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Whether the program says that the account's usage limit is reached.
-pub(super) fn is_usage_limit(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    text.contains("limit reached|")
-        || text.contains("usage limit reached")
-        || (text.contains("hit your") && text.contains("limit"))
+/// Whether a message begins by saying that the account's usage limit is reached. What comes later
+/// in it may be a quotation.
+pub(super) fn is_usage_limit(message: &str) -> bool {
+    let start = &message[..message.floor_char_boundary(START)];
+    let start = start.to_ascii_lowercase().replace('’', "'");
+    let named = ["claude ai usage limit reached", "usage limit reached", "limit reached|"];
+    named.iter().any(|words| start.starts_with(words))
+        || start.strip_prefix("you've hit your").is_some_and(|rest| rest.contains("limit"))
 }
 
-/// When the limit ends, if the text says so in a way that can be relied on. Other zones than UTC
-/// would need a table of zones, and a wrong hour is worse than none.
+/// When the limit ends, if the text says so in a way that can be relied on: `resets 10:05pm (UTC)`
+/// within a day, else `resets Nov 18, 8:05pm (Europe/Berlin)`, with the year if it is another one.
 pub(super) fn ends(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Some(epoch) = epoch(text) {
         return Some(epoch);
     }
-    let lower = text.to_ascii_lowercase();
-    let (_, after) = lower.split_once("resets ")?;
+    let (_, after) = text.split_once("resets ")?;
     let (when, zone) = after.split_once('(')?;
-    if zone.split_once(')')?.0 != "utc" {
-        return None;
-    }
-    let when = when.trim();
-    match when.split_once(',') {
-        Some((date, time)) => dated(date, clock(time.trim())?, now),
-        None => Some(next(clock(when)?, now)),
+    // A wrong hour is worse than none, so an unknown zone is an unknown time.
+    let zone = TimeZoneDatabase::bundled().get(zone.split_once(')')?.0.trim()).ok()?;
+    let when = when.to_ascii_lowercase();
+    let parts: Vec<_> = when.split(',').map(str::trim).collect();
+    match parts[..] {
+        [time] => next(clock(time)?, &zone, now),
+        [day, time] => {
+            let year = now.to_zoned(zone.clone()).year();
+            let this = dated(day, year, clock(time)?, &zone, now)?;
+            let ahead = this.duration_since(now);
+            if ahead <= -LONG_PASSED {
+                dated(day, year + 1, clock(time)?, &zone, now)
+            } else if ahead > LONG_PASSED {
+                // The last day of a year, read on the first of the next.
+                dated(day, year - 1, clock(time)?, &zone, now)
+            } else {
+                Some(this)
+            }
+        }
+        [day, year, time] => dated(day, year.parse().ok()?, clock(time)?, &zone, now),
+        _ => None,
     }
 }
 
@@ -59,32 +78,41 @@ fn clock(text: &str) -> Option<Time> {
     Time::new(hour % 12 + afternoon, minute.parse().ok()?, 0, 0).ok()
 }
 
-/// The next time that clocks show this.
-fn next(time: Time, now: Timestamp) -> Timestamp {
-    let today = now.to_zoned(TimeZone::UTC).date();
-    let at = |date: Date| utc(date, time);
-    match at(today) {
-        Some(moment) if moment.duration_since(now) > -JUST_PASSED => moment,
-        Some(_) | None => today.tomorrow().ok().and_then(at).unwrap_or(now),
-    }
+/// The next time that clocks of this zone show this.
+fn next(time: Time, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    let today = now.to_zoned(zone.clone()).date();
+    // Yesterday, because a time just before midnight may have just passed.
+    let days = [today.yesterday().ok(), Some(today), today.tomorrow().ok()];
+    let moments = days.into_iter().flatten().flat_map(|day| moments(day, time, zone));
+    moments.into_iter().find(|moment| is_ahead(*moment, now))
 }
 
-/// `nov 18` of this year or the next.
-fn dated(date: &str, time: Time, now: Timestamp) -> Option<Timestamp> {
-    let (month, day) = date.trim().split_once(' ')?;
+/// `nov 18` of this year.
+fn dated(day: &str, year: i16, time: Time, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    let (month, day) = day.split_once(' ')?;
     let month = MONTHS.iter().position(|known| month.starts_with(known))?;
-    let year = now.to_zoned(TimeZone::UTC).year();
-    let date = Date::new(year, i8::try_from(month + 1).ok()?, day.trim().parse().ok()?).ok()?;
-    let moment = utc(date, time)?;
-    if moment.duration_since(now) > -LONG_PASSED {
-        Some(moment)
-    } else {
-        utc(date.checked_add(1.year()).ok()?, time)
-    }
+    let month = i8::try_from(month + 1).ok()?;
+    let date = Date::new(year, month, day.trim().parse().ok()?).ok()?;
+    let moments = moments(date, time, zone);
+    moments.iter().find(|moment| is_ahead(**moment, now)).or(moments.last()).copied()
 }
 
-fn utc(date: Date, time: Time) -> Option<Timestamp> {
-    date.to_datetime(time).to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+/// Whether a moment is still to come, or has passed so short a time ago that it is meant.
+fn is_ahead(moment: Timestamp, now: Timestamp) -> bool {
+    moment.duration_since(now) > -JUST_PASSED
+}
+
+/// When clocks of this zone show this on this day, in order: twice where they are set back. Where
+/// they are set forward past it, it is as long after the change as it says.
+fn moments(date: Date, time: Time, zone: &TimeZone) -> Vec<Timestamp> {
+    let moment = zone.to_ambiguous_timestamp(date.to_datetime(time));
+    let both = match moment.offset() {
+        AmbiguousOffset::Fold { .. } => vec![moment.earlier(), moment.later()],
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => {
+            vec![moment.compatible()]
+        }
+    };
+    both.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -105,6 +133,7 @@ mod tests {
             ("You've hit your 5-hour limit · resets 12:00am (UTC)", "2026-11-16T00:00:00Z"),
             ("weekly limit · resets Nov 18, 8:05pm (UTC)", "2026-11-18T20:05:00Z"),
             ("weekly limit · resets Jan 2, 12:30pm (UTC)", "2027-01-02T12:30:00Z"),
+            ("weekly limit · resets May 1, 1pm (UTC)", "2027-05-01T13:00:00Z"),
             ("Claude AI usage limit reached|1999999999", "2033-05-18T03:33:19Z"),
             ("API Error: 400 usage limit reached|1999999999 (x)", "2033-05-18T03:33:19Z"),
         ];
@@ -121,9 +150,67 @@ mod tests {
     }
 
     #[test]
+    fn a_time_just_before_midnight_may_have_just_passed() {
+        let text = "hit your 5-hour limit · resets 11:58pm (UTC)";
+        assert_eq!(ends_at(text, "2026-11-16T00:02:00Z").as_deref(), Some("2026-11-15T23:58:00Z"));
+        assert_eq!(ends_at(text, "2026-11-16T00:09:00Z").as_deref(), Some("2026-11-16T23:58:00Z"));
+    }
+
+    #[test]
+    fn times_are_those_of_the_zone_that_is_named() {
+        let cases = [
+            ("resets 7:02am (Europe/Berlin)", "2026-11-16T06:02:00Z"),
+            ("resets 7:02pm (America/New_York)", "2026-11-16T00:02:00Z"),
+            ("resets 1:02pm (Asia/Kolkata)", "2026-11-16T07:32:00Z"),
+            ("resets 1:02am (Etc/GMT+5)", "2026-11-16T06:02:00Z"),
+            ("resets 8:02pm (Australia/Lord_Howe)", "2026-11-16T09:02:00Z"),
+            ("resets Nov 19, 5:02am (Europe/Berlin)", "2026-11-19T04:02:00Z"),
+            ("resets Nov 17, 7:02am (America/Argentina/Buenos_Aires)", "2026-11-17T10:02:00Z"),
+            ("resets Jan 15, 2027, 5:02am (Europe/Berlin)", "2027-01-15T04:02:00Z"),
+            ("resets Jul 1, 2027, 9am (Europe/Berlin)", "2027-07-01T07:00:00Z"),
+            // The day is that of the zone: it is the sixteenth there.
+            ("resets 8am (Pacific/Auckland)", "2026-11-15T19:00:00Z"),
+        ];
+        for (text, end) in cases {
+            assert_eq!(ends_at(text, "2026-11-15T19:05:00Z").as_deref(), Some(end), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_hour_that_clocks_show_twice_is_the_first_that_is_still_to_come() {
+        let text = "resets 2:30am (Europe/Berlin)";
+        let cases = [
+            ("2026-10-24T23:00:00Z", "2026-10-25T00:30:00Z"),
+            ("2026-10-25T00:35:00Z", "2026-10-25T00:30:00Z"),
+            ("2026-10-25T00:45:00Z", "2026-10-25T01:30:00Z"),
+            ("2026-10-25T01:45:00Z", "2026-10-26T01:30:00Z"),
+        ];
+        for (now, end) in cases {
+            assert_eq!(ends_at(text, now).as_deref(), Some(end), "{now}");
+        }
+        let dated = "resets Oct 25, 2:30am (Europe/Berlin)";
+        assert_eq!(ends_at(dated, cases[0].0).as_deref(), Some(cases[0].1));
+        assert_eq!(ends_at(dated, cases[2].0).as_deref(), Some(cases[2].1));
+    }
+
+    #[test]
+    fn an_hour_that_clocks_never_show_is_the_one_after_the_change() {
+        let ends = |text| ends_at(text, "2026-03-28T20:00:00Z");
+        let after = Some("2026-03-29T01:30:00Z");
+        assert_eq!(ends("resets 2:30am (Europe/Berlin)").as_deref(), after);
+        assert_eq!(ends("resets Mar 29, 2:30am (Europe/Berlin)").as_deref(), after);
+    }
+
+    #[test]
     fn what_cannot_be_relied_on_is_unknown() {
         for text in [
-            "resets 10:05pm (Europe/Berlin)",
+            "resets 10:05pm (Europe/Atlantis)",
+            "resets 10:05pm (PST)",
+            "resets 10:05pm (+02:00)",
+            "resets 10:05pm ()",
+            "resets Jan 15, soon, 5:02am (UTC)",
+            "resets Jan 15, 99999, 5:02am (UTC)",
+            "resets Mon, Jan 15, 2027, 5:02am (UTC)",
             "resets 10:05pm",
             "resets soon (UTC)",
             "resets 13:05pm (UTC)",

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use super::{decode, judge};
 use crate::agent::dialect::{Dialect, Ending};
 use crate::agent::message::{ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said};
-use crate::agent::outcome::{AttemptOutcome, Death};
+use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::units::Tokens;
 
 /// What the messages in a line say, in short.
 fn said(line: &str) -> Vec<String> {
@@ -24,6 +25,7 @@ fn said(line: &str) -> Vec<String> {
             Said::ToolCall { id, name, input } => format!("{owner}{name} {id} {input}"),
             Said::ToolResult { id, went, content } => format!("{owner}{id} {went:?} {content}"),
             Said::Other { kind } => format!("{owner}({kind})"),
+            Said::Unknown { kind } => format!("{owner}({kind}?)"),
             other => format!("{owner}{other:?}"),
         });
     })
@@ -65,13 +67,42 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
 
 #[test]
 fn what_is_unknown_is_something_that_was_said() {
-    assert_eq!(said(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new)"]);
-    assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(mood)"]);
+    assert_eq!(said(r#"{"type":"brand_new","message":[[[]]]}"#), ["(brand_new?)"]);
+    assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(system/mood?)"]);
+    assert_eq!(said(r#"{"type":"keep_alive"}"#), ["(keep_alive)"]);
+    assert_eq!(said(r#"{"type":"system","subtype":"status"}"#), ["(status)"]);
     assert_eq!(
         said(r#"{"subtype":"x","type":"stream_event","event":{"type":"ping"}}"#),
         ["(ping)"]
     );
     assert_eq!(said(r#"{"type":"stream_event"}"#), ["()"]);
+}
+
+#[test]
+fn fields_of_a_result_that_no_version_had_are_named() {
+    let line =
+        r#"{"type":"result","subtype":"success","mood":{"a":1},"uuid":"u","a\u0062":[],"mood":2}"#;
+    decode(line.as_bytes(), &mut |message| match message.said {
+        Said::Result(result) => assert_eq!(result.unknown_fields, ["mood", "ab", "mood"]),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    let many = (0..100).map(|number| format!(r#","f{number}":0"#)).collect::<Vec<_>>().concat();
+    let line = format!(r#"{{"type":"result"{many}}}"#);
+    decode(line.as_bytes(), &mut |message| match message.said {
+        Said::Result(result) => assert_eq!(result.unknown_fields.len(), 8),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_we_said_is_no_word_of_the_agent_when_it_is_repeated() {
+    let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[
+        {"type":"text","text":"second\n"},{"type":"text","text":"third"}]}}"#;
+    assert_eq!(said(line), ["TakenUp { messages: 2 }"]);
+    let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":"first"}}"#;
+    assert_eq!(said(line), ["TakenUp { messages: 1 }"]);
 }
 
 #[test]
@@ -104,7 +135,7 @@ fn failed(kind: &str, detail: &str, status: Option<u16>, text: &str) -> AttemptO
         status,
         text: text.to_owned(),
     };
-    let result = ResultFacts { is_error: true, turns: 1, ..ResultFacts::default() };
+    let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
     let ending = Ending { result: Some(&result), error: Some(&error), ..nothing() };
     judge(&ending).unwrap()
 }
@@ -116,7 +147,9 @@ fn nothing() -> Ending<'static> {
         result: None,
         error: None,
         rate_limit: None,
+        api_key: "",
         tool_calls: 0,
+        tokens: Tokens::default(),
         saw_stdout: true,
         stderr: "",
         now: Timestamp::UNIX_EPOCH,
@@ -152,6 +185,60 @@ fn errors_that_were_not_recorded_have_their_names_too() {
 }
 
 #[test]
+fn words_decide_only_where_no_field_does_and_only_at_the_beginning() {
+    let limit = "Claude AI usage limit reached|1999999999";
+    let cases = [
+        (failed("unknown", "", Some(400), &format!("API Error: 400 {limit}")), "usage_limited"),
+        (failed("", "", None, "You've hit your weekly limit · resets 3am (UTC)"), "usage_limited"),
+        (failed("rate_limit", "", Some(429), "You've hit your 5-hour limit"), "usage_limited"),
+        (failed("invalid_request", "", Some(400), limit), "bad_request"),
+        (failed("server_error", "", Some(500), limit), "overloaded"),
+        (failed("unknown", "", Some(400), &format!("in your text: {limit}")), "bad_request"),
+        (failed("", "", None, "Not logged in · Please run /login"), "auth"),
+        (failed("unknown", "", Some(400), "he said: not logged in"), "bad_request"),
+        (failed("invalid_request", "", Some(400), "Credit balance is too low"), "bad_request"),
+        (failed("unknown", "", Some(400), "API Error: 400 Credit balance is too low"), "billing"),
+        (failed("invalid_request", "", Some(400), "Prompt is too long · x"), "prompt_too_long"),
+        (failed("invalid_request", "", Some(400), "x: prompt is too long"), "bad_request"),
+    ];
+    for (outcome, name) in cases {
+        assert_eq!(outcome.name(), name, "{outcome:?}");
+    }
+}
+
+#[test]
+fn only_what_is_called_a_success_is_one() {
+    let outcome = |line: &str| {
+        let mut name = None;
+        decode(line.as_bytes(), &mut |message| match message.said {
+            Said::Result(result) => {
+                let ending = Ending { result: Some(&result), tool_calls: 1, ..nothing() };
+                name = judge(&ending).map(|outcome| outcome.name());
+            }
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+        name.unwrap()
+    };
+    let with = |subtype: &str| {
+        outcome(&format!(
+            r#"{{"type":"result","subtype":"{subtype}","is_error":false,"num_turns":2,"stop_reason":"end_turn"}}"#
+        ))
+    };
+    assert_eq!(with("success"), "finished");
+    assert_eq!(with("error_during_execution"), "crashed");
+    assert_eq!(with("error_of_a_new_kind"), "crashed");
+    let result = ResultFacts { subtype: "error_new".to_owned(), ..ResultFacts::default() };
+    let ending = Ending { result: Some(&result), ..nothing() };
+    assert_eq!(judge(&ending).unwrap().name(), "crashed", "how many turns it had was not said");
+    let result = ResultFacts { turns: Some(0), ..result };
+    let ending = Ending { result: Some(&result), ..nothing() };
+    assert_eq!(judge(&ending).unwrap().name(), "bad_start");
+    let ending = Ending { tokens: Tokens { input: 1, ..Tokens::default() }, ..ending };
+    assert_eq!(judge(&ending).unwrap().name(), "crashed", "a model was asked");
+}
+
+#[test]
 fn an_earlier_refusal_does_not_explain_a_later_error_of_another_kind() {
     let limit = RateLimit {
         rejected: true,
@@ -160,7 +247,7 @@ fn an_earlier_refusal_does_not_explain_a_later_error_of_another_kind() {
     };
     let outcome = |status, kind: &str| {
         let error = ErrorFacts { status, kind: kind.to_owned(), ..ErrorFacts::default() };
-        let result = ResultFacts { is_error: true, turns: 1, ..ResultFacts::default() };
+        let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
         let ending = Ending {
             result: Some(&result),
             error: Some(&error),
@@ -180,7 +267,7 @@ fn a_success_without_any_sign_of_work_is_suspect() {
         subtype: "success".to_owned(),
         text: Some("Hello.".to_owned()),
         stop_reason: "end_turn".to_owned(),
-        turns: 1,
+        turns: Some(1),
         ..ResultFacts::default()
     };
     let name = |result: &ResultFacts, tool_calls| {
@@ -194,10 +281,17 @@ fn a_success_without_any_sign_of_work_is_suspect() {
     assert_eq!(name(&good, 0), "finished");
     let silent = change(|result| result.text = Some(" \n".to_owned()));
     assert_eq!((name(&silent, 0), name(&silent, 1)), ("suspect", "finished"));
-    let unasked = change(|result| result.total_tokens = Some(crate::units::Tokens::default()));
+    let unasked = change(|result| result.total_tokens = Some(Tokens::default()));
     assert_eq!((name(&unasked, 0), name(&unasked, 1)), ("suspect", "finished"));
+    let command = change(|result| {
+        result.turns = Some(0);
+        result.total_cost = Some(crate::units::Usd::ZERO);
+    });
+    let ending = Ending { result: Some(&command), ..nothing() };
+    let why = Suspicion::LocalCommand;
+    assert_eq!(judge(&ending), Some(AttemptOutcome::Suspect { why }));
     let slow = change(|result| {
-        result.total_tokens = Some(crate::units::Tokens::default());
+        result.total_tokens = Some(Tokens::default());
         result.took = Duration::from_secs(6);
     });
     assert_eq!(name(&slow, 0), "finished");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use legwork::agent::Source;
+use legwork_core::agent::outcome::AttemptOutcome;
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::event::{
     Continuation, Event, Figure, GateResult, IterationFinished, IterationResult, Record, StopWhen,
@@ -192,7 +193,10 @@ impl Book {
         {
             assert_eq!((cost, figure), (reported, Figure::Reported), "the agent's own figure");
         } else if figure == Figure::Estimated {
-            assert!(cost > Usd::ZERO, "an attempt for nothing");
+            // Free is only what was seen to ask no model.
+            let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
+            let free = unasked && report.outcome != AttemptOutcome::Lost;
+            assert!(free || cost > Usd::ZERO, "an attempt for nothing");
         }
         self.cost += cost;
         self.tokens = self.tokens.saturating_add(report.tokens.counted());

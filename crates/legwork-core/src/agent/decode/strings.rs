@@ -1,0 +1,341 @@
+//! Takes the beginnings off long strings while a line of JSON is being put together.
+//!
+//! A tool that writes a file of five megabytes is a line of ten, and nearly all of it is in a few
+//! strings of which nobody ever looks at more than the end. What is taken off is looked through
+//! once, to find where the string ends, and then neither held nor decoded: that is most of the
+//! bytes of a long line.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter};
+
+/// The length of `\u00e4`.
+const ESCAPE_MAX: usize = 6;
+
+/// What is kept of the strings in a line of JSON: so many bytes, as they are written, from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Of the values of fields with these names.
+    pub named: &'static [(&'static str, usize)],
+    /// Of every other string. A line that is no longer than this is left as it is.
+    pub others: usize,
+}
+
+/// Goes along one line.
+#[derive(Debug)]
+pub(super) struct Strings {
+    kept: Kept,
+    place: Place,
+    /// Where the last string before is, without its quotes.
+    last: Range<usize>,
+}
+
+/// Where in the line we are.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Between,
+    /// In a string that begins here, after its quote.
+    Inside {
+        begin: usize,
+        most: usize,
+        next: Next,
+    },
+}
+
+/// What the next byte of a string is.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Anything,
+    /// It belongs to the backslash before it.
+    Escaped,
+}
+
+impl Next {
+    /// Where a character begins, or the rest of an escape ends.
+    fn begin(self) -> usize {
+        match self {
+            Self::Anything => 0,
+            Self::Escaped => 1,
+        }
+    }
+}
+
+impl Strings {
+    /// At the beginning of a line.
+    pub(super) fn new(kept: Kept) -> Self {
+        Self { kept, place: Place::Between, last: 0..0 }
+    }
+
+    /// Adds to the line what is kept of the next bytes.
+    pub(super) fn push(&mut self, line: &mut Vec<u8>, more: &[u8]) {
+        let mut rest = more;
+        while !rest.is_empty() {
+            rest = match self.place {
+                Place::Between => self.between(line, rest),
+                Place::Inside { begin, most, next } => self.inside(line, rest, begin, most, next),
+            };
+        }
+    }
+
+    /// Takes everything up to the next quote; gives what is left.
+    fn between<'a>(&mut self, line: &mut Vec<u8>, more: &'a [u8]) -> &'a [u8] {
+        let Some(quote) = memchr(b'"', more) else {
+            line.extend_from_slice(more);
+            return &[];
+        };
+        let (taken, rest) = more.split_at(quote + 1);
+        line.extend_from_slice(taken);
+        self.place =
+            Place::Inside { begin: line.len(), most: self.most(line), next: Next::Anything };
+        rest
+    }
+
+    /// Takes the string up to its end; gives what is left.
+    fn inside<'a>(
+        &mut self,
+        line: &mut Vec<u8>,
+        more: &'a [u8],
+        begin: usize,
+        most: usize,
+        next: Next,
+    ) -> &'a [u8] {
+        let Some(quote) = end(more, next) else {
+            // Twice as much as is kept before anything is moved, so that each byte is moved once.
+            add(line, begin, more, next, Room { most, longest: most * 2 });
+            self.place = Place::Inside { begin, most, next: after(more, next) };
+            return &[];
+        };
+        add(line, begin, &more[..quote], next, Room { most, longest: most });
+        self.last = begin..line.len();
+        self.place = Place::Between;
+        line.push(b'"');
+        &more[quote + 1..]
+    }
+
+    /// What is kept of the string whose quote is the last byte of the line.
+    fn most(&self, line: &[u8]) -> usize {
+        let between = line.get(self.last.end + 1..line.len() - 1).unwrap_or_default();
+        if between.trim_ascii() != b":" {
+            return self.kept.others;
+        }
+        let name = &line[self.last.clone()];
+        let named = self.kept.named.iter().find(|(known, _)| known.as_bytes() == name);
+        named.map_or(self.kept.others, |(_, most)| *most)
+    }
+}
+
+/// The quote that ends a string. Quotes are few, even among those that don't end it, and other
+/// escapes are many: only the backslashes before a quote are looked at.
+fn end(more: &[u8], next: Next) -> Option<usize> {
+    let begin = next.begin();
+    memchr_iter(b'"', more).find(|quote| *quote >= begin && !is_escaped(more, begin, *quote))
+}
+
+/// What follows these bytes of a string.
+fn after(more: &[u8], next: Next) -> Next {
+    if more.len() >= next.begin() && is_escaped(more, next.begin(), more.len()) {
+        Next::Escaped
+    } else {
+        Next::Anything
+    }
+}
+
+/// How long a string may be.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// What is kept of one that is longer than it may be.
+    most: usize,
+    longest: usize,
+}
+
+/// Adds to the string at the end of the line, and takes off its beginning if it gets too long.
+fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: Next, room: Room) {
+    let Room { most, longest } = room;
+    if more.len() > most + ESCAPE_MAX {
+        // All that is kept is in here, and so is the escape that it might begin within.
+        let from = boundary(more, next.begin(), more.len() - most);
+        line.truncate(begin);
+        line.extend_from_slice(&more[from..]);
+        return;
+    }
+    line.extend_from_slice(more);
+    if line.len() - begin > longest {
+        let from = boundary(line, begin, line.len() - most);
+        line.drain(begin..from);
+    }
+}
+
+/// The first place, from `at` on, where a character of the string begins.
+fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
+    // No character has more than three of them; where there are more, there is no character.
+    for _ in 0..3 {
+        at += usize::from(line.get(at).is_some_and(|byte| is_continuation(*byte)));
+    }
+    if let Some(end) = escape_around(line, begin, at) {
+        at = end;
+    }
+    // The second half of a character that takes two escapes is nothing without the first.
+    while line.get(at..at + 4).is_some_and(is_second_half) {
+        at = (at + ESCAPE_MAX).min(line.len());
+    }
+    at
+}
+
+/// The end of the escape that begins before `at` and ends after it, if there is one.
+fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<usize> {
+    (begin.max(at.saturating_sub(ESCAPE_MAX - 1))..at)
+        .filter(|start| line[*start] == b'\\' && !is_escaped(line, begin, *start))
+        .map(|start| {
+            let length = if line.get(start + 1) == Some(&b'u') { ESCAPE_MAX } else { 2 };
+            (start + length).min(line.len())
+        })
+        .find(|end| *end > at)
+}
+
+/// Whether what is at `at` belongs to a backslash before it: one that is left over when those
+/// before it are paired.
+fn is_escaped(line: &[u8], begin: usize, at: usize) -> bool {
+    let before = line[begin..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+    !before.is_multiple_of(2)
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// `\udc00` to `\udfff`
+fn is_second_half(escape: &[u8]) -> bool {
+    matches!(escape, [b'\\', b'u', b'd' | b'D', b'c'..=b'f' | b'C'..=b'F'])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    const KEPT: Kept = Kept { named: &[("words", 30)], others: 12 };
+
+    /// The line after it came in chunks of this size.
+    fn cut(line: &[u8], chunk: usize) -> Vec<u8> {
+        let mut strings = Strings::new(KEPT);
+        let mut kept = Vec::new();
+        for chunk in line.chunks(chunk) {
+            strings.push(&mut kept, chunk);
+        }
+        kept
+    }
+
+    /// Whether the two are the same but for beginnings of long strings.
+    fn is_cut_of(cut: &Value, whole: &Value) -> bool {
+        match (cut, whole) {
+            (Value::String(cut), Value::String(whole)) => whole.ends_with(cut.as_str()),
+            (Value::Array(cut), Value::Array(whole)) => {
+                cut.len() == whole.len()
+                    && cut.iter().zip(whole).all(|(cut, whole)| is_cut_of(cut, whole))
+            }
+            (Value::Object(cut), Value::Object(whole)) => {
+                cut.len() == whole.len()
+                    && whole.iter().all(|(name, whole)| is_cut_of(&cut[name], whole))
+            }
+            (_, _) => cut == whole,
+        }
+    }
+
+    #[test]
+    fn only_the_beginnings_of_long_strings_go() {
+        let line = br#"{"type":"user","a":"0123456789abcdef","b":[1,"0123456789ab"],"c":"x"}"#;
+        let kept = br#"{"type":"user","a":"456789abcdef","b":[1,"0123456789ab"],"c":"x"}"#;
+        for chunk in [1, 2, 7, 100] {
+            assert_eq!(cut(line, chunk), kept, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn more_is_kept_of_the_fields_that_were_named() {
+        for (line, kept) in [
+            (r#"{"words":"0123456789abcdef"}"#, r#"{"words":"0123456789abcdef"}"#),
+            (r#"{"words" : "0123456789abcdef"}"#, r#"{"words" : "0123456789abcdef"}"#),
+            (r#"["words","0123456789abcdef"]"#, r#"["words","456789abcdef"]"#),
+            (r#"{"words":["0123456789abcdef"]}"#, r#"{"words":["456789abcdef"]}"#),
+            (r#"{"swords":"0123456789abcdef"}"#, r#"{"swords":"456789abcdef"}"#),
+        ] {
+            for chunk in [1, 4, 100] {
+                let cut = String::from_utf8(cut(line.as_bytes(), chunk)).unwrap();
+                assert_eq!(cut, kept, "{line} in chunks of {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_cut_in_the_middle_of_a_character() {
+        for text in [
+            r"aaaaaaaaaa\n\n\n\n\n\n\n",
+            r"aaaaaaaaa\u00e4\u00e4\u00e4",
+            r"aaaaaaa\ud83d\ude00\ud83d\ude00",
+            r"\\\\\\\\\\\\\\\\\\\\\\\\\u0041",
+            r"aaaaaaaaaaaaäöüäöüäöü",
+            "\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}",
+        ] {
+            for more in 0..12 {
+                let line = format!("[\"{text}{}\"]", "z".repeat(more));
+                let whole: Value = serde_json::from_str(&line).unwrap();
+                let once = cut(line.as_bytes(), line.len());
+                let read: Value = serde_json::from_slice(&once).unwrap();
+                assert!(is_cut_of(&read, &whole), "{line} became {read}");
+                for chunk in [1, 2, 3, 5] {
+                    assert_eq!(cut(line.as_bytes(), chunk), once, "{line} in chunks of {chunk}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_cut_is_not_held() {
+        let mut strings = Strings::new(KEPT);
+        let mut line = Vec::new();
+        strings.push(&mut line, b"[\"");
+        for _ in 0..1000 {
+            strings.push(&mut line, b"0123456789");
+            assert!(line.len() <= 2 + 2 * KEPT.others, "{}", line.len());
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let text = r#"([a-c"\\/\n\tä€]|\PC){0,40}"#;
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<u32>().prop_map(Value::from),
+            text.prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 6, |inner| {
+            let name = prop_oneof![Just("words".to_owned()), "[a-z]{0,6}"];
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::hash_map(name, inner, 0..6)
+                    .prop_map(|members| members.into_iter().collect::<Value>()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_the_same_but_for_what_was_cut(whole in any_json(), chunk in 1_usize..40) {
+            let line = whole.to_string();
+            let cut_line = cut(line.as_bytes(), chunk);
+            prop_assert_eq!(&cut_line, &cut(line.as_bytes(), line.len()));
+            let read: Value = serde_json::from_slice(&cut_line).unwrap();
+            prop_assert!(is_cut_of(&read, &whole), "{} became {}", line, read);
+        }
+
+        #[test]
+        fn what_is_no_json_does_no_harm(
+            line in proptest::collection::vec(
+                prop_oneof![Just(b'"'), Just(b'\\'), Just(b'u'), any::<u8>()], 0..200),
+            chunk in 1_usize..40,
+        ) {
+            prop_assert!(cut(&line, chunk).len() <= line.len());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether the model that works is the one that was asked for.
+
+/// Names that stand for the newest model of a family, whose full name has them in it.
+const FAMILIES: [&str; 3] = ["opus", "sonnet", "haiku"];
+
+/// How long the date at the end of a full name is.
+const DATE: usize = 8;
+
+/// Whether `working` can be what `asked` means. What can't be told is no mismatch.
+pub fn is_model(asked: &str, working: &str) -> bool {
+    let (asked, working) = (plain(asked), plain(working));
+    if asked.is_empty() || working.is_empty() || asked == working {
+        return true;
+    }
+    if FAMILIES.contains(&&*asked) {
+        return working.contains(&asked);
+    }
+    // Further names, such as `default` and `opusplan`, mean what the account makes of them. A
+    // model has a number.
+    !asked.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The name without what does not make it another model: the size of the context, a date.
+fn plain(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    let name = name.strip_suffix("[1m]").unwrap_or(&name);
+    let (rest, date) = name.split_at(name.floor_char_boundary(name.len().saturating_sub(DATE)));
+    let is_date = date.len() == DATE && date.bytes().all(|byte| byte.is_ascii_digit());
+    match rest.strip_suffix(['-', '@']) {
+        Some(rest) if is_date => rest.to_owned(),
+        Some(_) | None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_model_than_the_one_asked_for_is_told_apart_from_another_name_of_the_same() {
+        let cases = [
+            ("opus", "claude-opus-5-5", true),
+            ("Opus", "claude-opus-5-5[1m]", true),
+            ("sonnet[1m]", "claude-sonnet-5-5", true),
+            ("haiku", "claude-haiku-4-5-20251001", true),
+            ("haiku", "us.anthropic.claude-haiku-4-5-20251001-v1:0", true),
+            ("claude-opus-4-5", "claude-opus-4-5-20251101", true),
+            ("claude-opus-4-5-20251101", "claude-opus-4-5", true),
+            ("claude-opus-4-5@20251101", "claude-opus-4-5", true),
+            ("claude-opus-4-8[1m]", "claude-opus-4-8", true),
+            ("default", "claude-sonnet-5-5", true),
+            ("opusplan", "claude-sonnet-5-5", true),
+            ("opus", "", true),
+            ("opus", "claude-sonnet-5-5", false),
+            ("haiku", "claude-opus-5-5", false),
+            ("claude-opus-5", "claude-opus-5-5", false),
+            ("claude-opus-5-5", "claude-opus-5", false),
+            ("claude-opus-4-5-20251101", "claude-opus-4-6-20260101", false),
+        ];
+        for (asked, working, same) in cases {
+            assert_eq!(is_model(asked, working), same, "{asked} {working}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Any program: the prompt on its standard input, plain text on its output, and an exit code.
+//!
+//! It says neither when it is ready nor what it costs, and nothing in its text is taken for a word
+//! about the account: whatever it prints are words of the agent.
+
+use std::time::Duration;
+
+use super::{Ask, Ending};
+use crate::agent::message::{AgentMessage, Owner, Part, Said};
+use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::units::Usd;
+
+/// What a program that never says is assumed to cost a second: eighteen dollars an hour, about
+/// what a busy session with the dearest model comes to. An estimate that is too high stops a run
+/// early; none at all would spend past every limit.
+const PER_SECOND: Usd = Usd::from_micros(5_000);
+
+/// No start of a program is cheaper than this.
+const LEAST: Usd = Usd::from_cents(1);
+
+/// What is read of a line, from its end.
+const LINE_MAX: usize = 1 << 20;
+
+/// Reads one line: it is what the agent says.
+pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Bytes that are no text become three times as many.
+    let line = &line[line.len().saturating_sub(LINE_MAX)..];
+    let text = String::from_utf8_lossy(line);
+    each(AgentMessage { owner: Owner::Main, said: Said::Text { text, part: Part::Whole } });
+}
+
+/// The user's own arguments are all there are: nothing is known of the program's options.
+pub(super) fn arguments(ask: &Ask<'_>) -> Vec<String> {
+    ask.extra.to_vec()
+}
+
+/// There is no option for a system prompt, so it opens the prompt.
+pub(super) fn prompt_text(system: &str, user: &str) -> String {
+    match system.trim_end() {
+        "" => user.to_owned(),
+        system => format!("{system}\n\n{user}"),
+    }
+}
+
+/// What the exit code says; `None` when there is none, or it tells of our own doing.
+pub(super) fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
+    match (ending.cut, ending.exit) {
+        (None, Some(Death::Code(0))) if ending.saw_stdout => Some(AttemptOutcome::Finished),
+        (None, Some(Death::Code(0))) => {
+            Some(AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork })
+        }
+        (None, Some(Death::Code(_) | Death::Signal(_)) | None) | (Some(_), _) => None,
+    }
+}
+
+/// What an attempt of this length is assumed to have cost; `None` for one that was not watched.
+pub(super) fn price_of(time: Duration) -> Option<Usd> {
+    if time.is_zero() {
+        return None;
+    }
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let micros = PER_SECOND.micros().saturating_mul(millis) / 1000;
+    Some(Usd::from_micros(micros).clamp(LEAST, Usd::MAX))
+}
+
+/// How long it may work until it is assumed to have cost this.
+pub(super) fn time_for(cost: Usd) -> Duration {
+    let millis = u128::from(cost.micros()) * 1000 / u128::from(PER_SECOND.micros());
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::agent::dialect::{Dialect, InputShape, Permissions};
+    use crate::agent::outcome::{CutReason, Deadline};
+    use crate::settings::Respond;
+    use crate::units::Tokens;
+
+    fn ended(exit: Death, saw_stdout: bool, stderr: &str) -> Ending<'_> {
+        Ending {
+            cut: None,
+            exit: Some(exit),
+            result: None,
+            error: None,
+            rate_limit: None,
+            api_key: "",
+            tool_calls: 0,
+            tokens: Tokens::default(),
+            saw_stdout,
+            stderr,
+            now: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn outcome(ending: &Ending<'_>) -> String {
+        Dialect::Command.classify(ending).name().to_owned()
+    }
+
+    #[test]
+    fn the_exit_code_and_what_was_printed_say_what_came_of_it() {
+        let cases = [
+            (Death::Code(0), true, "", "finished"),
+            (Death::Code(0), true, "warning", "finished"),
+            (Death::Code(0), false, "", "suspect"),
+            (Death::Code(1), true, "boom", "crashed"),
+            (Death::Code(1), false, "boom", "crashed"),
+            (Death::Code(1), false, " \n", "crashed"),
+            (Death::Code(2), false, "usage: agent", "crashed"),
+            (Death::Code(127), false, "", "bad_start"),
+            (Death::Code(143), false, "Terminated", "crashed"),
+            (Death::Signal(9), false, "boom", "crashed"),
+        ];
+        for (exit, saw_stdout, stderr, name) in cases {
+            assert_eq!(outcome(&ended(exit, saw_stdout, stderr)), name, "{exit:?} {stderr}");
+        }
+        let nobody_saw = Ending { exit: None, ..ended(Death::Code(0), true, "") };
+        assert_eq!(outcome(&nobody_saw), "lost");
+    }
+
+    #[test]
+    fn a_program_that_we_ended_has_not_finished_whatever_its_exit_code() {
+        let cases = [
+            (CutReason::Deadline(Deadline::Idle), "timed_out"),
+            (CutReason::Limit, "attempt_budget"),
+            (CutReason::StopNow, "interrupted"),
+        ];
+        for (cut, name) in cases {
+            let ending = Ending { cut: Some(cut), ..ended(Death::Code(0), true, "") };
+            assert_eq!(outcome(&ending), name);
+        }
+    }
+
+    #[test]
+    fn a_line_is_words_of_the_agent_whatever_it_looks_like() {
+        for line in [r#"{"type":"result","is_error":true}"#, "5-hour limit reached|1999999999"] {
+            let mut seen = Vec::new();
+            Dialect::Command
+                .decode(line.as_bytes(), &mut |message| seen.push(format!("{:?}", message.said)))
+                .unwrap();
+            assert_eq!(seen, [format!("Text {{ text: {line:?}, part: Whole }}")]);
+        }
+        Dialect::Command
+            .decode(b"caf\xe9\r", &mut |message| {
+                assert_eq!(format!("{:?}", message.said), r#"Text { text: "caf�", part: Whole }"#);
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn only_the_users_own_arguments_are_given_and_the_system_prompt_opens_the_prompt() {
+        let extra = ["--model".to_owned(), "big".to_owned()];
+        let ask = Ask {
+            model: Some("opus"),
+            cap: Some(Usd::from_cents(5)),
+            permissions: Permissions::Skip,
+            input: InputShape::Messages,
+            extra: &extra,
+            ..Ask::default()
+        };
+        assert_eq!(Dialect::Command.arguments(&ask), extra);
+        assert_eq!(Dialect::Command.prompt_text("Be brief.\n", "/help\n"), "Be brief.\n\n/help\n");
+        assert_eq!(Dialect::Command.prompt_text("", "Go."), "Go.");
+    }
+
+    #[test]
+    fn nothing_can_follow_the_prompt() {
+        for respond in [Respond::Off, Respond::Live, Respond::Next] {
+            assert_eq!(Dialect::Command.input(respond), InputShape::Prompt);
+        }
+        assert_eq!(Dialect::Claude.input(Respond::Live), InputShape::Messages);
+        assert_eq!(Dialect::Claude.input(Respond::Next), InputShape::Prompt);
+    }
+
+    #[test]
+    fn what_never_says_its_cost_is_priced_by_its_time_and_never_at_nothing() {
+        let price = |time| Dialect::Command.price_of_time(time);
+        assert_eq!(price(Duration::from_millis(1)), Some(Usd::from_cents(1)));
+        assert_eq!(price(Duration::from_mins(1)), Some(Usd::from_cents(30)));
+        assert!(price(Duration::MAX) > price(Duration::from_hours(10_000)), "no overflow");
+        assert_eq!(price(Duration::ZERO), None, "nobody watched it");
+        assert_eq!(Dialect::Claude.price_of_time(Duration::from_mins(1)), None);
+    }
+
+    #[test]
+    fn the_time_for_an_amount_is_priced_at_that_amount() {
+        for cents in [1, 5, 25, 1_000_000] {
+            let cost = Usd::from_cents(cents);
+            assert_eq!(price_of(time_for(cost)), Some(cost));
+        }
+        assert_eq!(Dialect::Claude.time_for(Usd::from_cents(5)), None);
+        assert_eq!(time_for(Usd::MAX), Duration::from_secs(200_000_000_000_000));
+    }
+
+    #[test]
+    fn an_agent_is_known_by_its_name() {
+        assert_eq!(Dialect::named("command"), Some(Dialect::Command));
+        assert_eq!(Dialect::named("codex"), None);
+        assert_eq!(Dialect::of_agent("rehearsal"), Dialect::Claude);
+    }
+}

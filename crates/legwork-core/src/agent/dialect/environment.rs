@@ -1,0 +1,101 @@
+//! The variables that any agent program is given: who and where we are, the network, the account,
+//! and the tools of the project. Everything else is dropped unless a dialect or the user adds it.
+
+/// What every program gets. A star stands for any text.
+const PASSED_ON: &[&str] = &[
+    // Who and where we are.
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "XDG_*",
+    // The network.
+    "SSH_AUTH_SOCK",
+    "*_PROXY",
+    "*_proxy",
+    "SSL_CERT_*",
+    "NODE_EXTRA_CA_CERTS",
+    // The account.
+    "ANTHROPIC_*",
+    "AWS_*",
+    "GOOGLE_*",
+    "CLOUD_ML_REGION",
+    // Tools of the project.
+    "*_HOME",
+    "GOPATH",
+    "GOFLAGS",
+    "VIRTUAL_ENV",
+    "CONDA_*",
+    "NVM_DIR",
+    "PYENV_*",
+    "RUSTUP_*",
+    "CARGO_*",
+    "RUSTFLAGS",
+    "PKG_CONFIG_PATH",
+    "LD_LIBRARY_PATH",
+    "CC",
+    "CXX",
+    "CI",
+];
+
+/// Whether a variable of our own environment is passed on; `also` is what the dialect adds.
+pub(super) fn allows(name: &str, also: &[&str]) -> bool {
+    PASSED_ON.iter().chain(also).any(|pattern| matches(pattern, name))
+}
+
+/// At most one star, and it stands for something.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => {
+            name.len() > before.len() + after.len()
+                && name.starts_with(before)
+                && name.ends_with(after)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::dialect::Dialect;
+
+    #[test]
+    fn the_environment_passes_what_is_listed_and_nothing_of_an_outer_session() {
+        for name in
+            ["PATH", "LC_ALL", "https_proxy", "ANTHROPIC_API_KEY", "JAVA_HOME", "CARGO_HOME"]
+        {
+            assert!(Dialect::Claude.environment_allows(name), "{name}");
+            assert!(Dialect::Command.environment_allows(name), "{name}");
+        }
+        for name in [
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "BASH_MAX_TIMEOUT_MS",
+        ] {
+            assert!(Dialect::Claude.environment_allows(name), "{name}");
+            assert!(!Dialect::Command.environment_allows(name), "{name}");
+        }
+        for name in [
+            "CLAUDECODE",
+            "CLAUDE_PID",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_SSE_PORT",
+            "PATHS",
+            "LC_",
+            "_HOME",
+            "GITHUB_TOKEN",
+            "",
+        ] {
+            assert!(!Dialect::Claude.environment_allows(name), "{name}");
+            assert!(!Dialect::Command.environment_allows(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Versions of agent programs, and whether we know how one of them talks.
+
+use std::fmt;
+
+/// A version of a program: three numbers, compared in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// The first number.
+    pub major: u32,
+    /// The second.
+    pub minor: u32,
+    /// The third.
+    pub patch: u32,
+}
+
+impl Version {
+    /// A version.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// Reads a version at the beginning of a line such as `2.1.325 (Claude Code)`. What follows
+    /// the three numbers may say anything, as long as it is set apart from them.
+    pub fn parse(line: &str) -> Option<Self> {
+        let word = line.split_whitespace().next()?;
+        let word = word.strip_prefix('v').unwrap_or(word);
+        // The names of builds and of versions before the release are not told apart.
+        let numbers = word.split(['-', '+']).next()?;
+        let mut numbers = numbers.split('.').map(number);
+        let version = Self::new(numbers.next()??, numbers.next()??, numbers.next()??);
+        numbers.next().is_none().then_some(version)
+    }
+}
+
+/// A plain number: `parse` alone would take a sign, too.
+fn number(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The versions whose streams were recorded, from the oldest to the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// Nothing older is used: it may lack what we ask for.
+    pub oldest: Version,
+    /// What is newer is used, with a word of warning.
+    pub newest: Version,
+}
+
+/// Where a version stands beside those that are covered, the oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Older than all of them.
+    TooOld,
+    /// Between the oldest and the newest.
+    Covered,
+    /// Newer than all of them.
+    Newer,
+}
+
+impl Covered {
+    /// Where a version stands.
+    pub fn standing(&self, version: Version) -> Standing {
+        if version < self.oldest {
+            Standing::TooOld
+        } else if version <= self.newest {
+            Standing::Covered
+        } else {
+            Standing::Newer
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_of_the_program_is_a_version() {
+        let cases = [
+            ("2.1.325 (Claude Code)", (2, 1, 325)),
+            ("2.1.325", (2, 1, 325)),
+            ("  v10.0.4\t(Claude Code)  ", (10, 0, 4)),
+            ("2.2.0-beta.3 (Claude Code)", (2, 2, 0)),
+            ("2.2.0+linux.x64", (2, 2, 0)),
+        ];
+        for (line, (major, minor, patch)) in cases {
+            assert_eq!(Version::parse(line), Some(Version::new(major, minor, patch)), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_version_is_not_taken_for_one() {
+        for line in [
+            "",
+            " ",
+            "Claude Code 2.1.325",
+            "2.1",
+            "2.1.3.4",
+            "2.1.x",
+            "2..325",
+            "2.1.",
+            "+2.1.325",
+            "2.-1.325",
+            "2.1.99999999999",
+            "2.1.325(Claude",
+            "v",
+            "vv2.1.3",
+        ] {
+            assert_eq!(Version::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        let covered = Covered { oldest: Version::new(2, 1, 197), newest: Version::new(2, 1, 325) };
+        let cases = [
+            ("2.1.197", Standing::Covered),
+            ("2.1.325", Standing::Covered),
+            ("2.1.196", Standing::TooOld),
+            ("2.1.9", Standing::TooOld),
+            ("1.99.999", Standing::TooOld),
+            ("2.1.326", Standing::Newer),
+            ("2.10.0", Standing::Newer),
+            ("10.0.0", Standing::Newer),
+        ];
+        for (text, standing) in cases {
+            let version = Version::parse(text).unwrap();
+            assert_eq!((covered.standing(version), version.to_string()), (standing, text.into()));
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What is said into a running session, what becomes of it, and agents that have no session.
+
+use super::super::story::story;
+
+#[test]
+fn after_an_error_nothing_is_said_and_the_input_is_closed() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > agent asks after an error
+          watchdog_noticed Asking
+          not nudge_sent
+          -> close input 1
+        > agent fails overloaded
+          retry_scheduled
+        ",
+    );
+}
+
+#[test]
+fn while_a_message_of_ours_waits_nothing_is_said_and_nothing_closed() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+          nudge_sent: use sqlite
+        > agent asks before it reads on
+          watchdog_noticed Asking
+          not nudge_sent
+          not -> close input
+        > agent turn ends
+          -> close input 1
+        ",
+    );
+}
+
+#[test]
+fn what_a_person_said_into_a_session_that_fails_is_told_to_the_next_attempt() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+          nudge_sent: use sqlite
+          -> nudge 1
+          not feedback_added
+        > agent fails crashed
+        > timer
+          -> start attempt 2 cut-off with feedback
+        > agent finishes
+        > surveyed B
+          iteration_finished 1 Work
+        > prepared B
+          -> start attempt 3
+          not -> start attempt 3 with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_a_person_said_into_an_iteration_that_fails_is_told_to_the_next_iteration() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > agent fails bad_request
+          iteration_finished 1 failed
+        > timer
+        > prepared A
+          -> start attempt 2 with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_a_person_said_into_a_session_that_is_lost_is_told_to_the_next_attempt() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > crash
+        > go on
+          attempt_finished 1 lost
+        > timer
+          -> start attempt 2 cut-off with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_a_person_said_and_the_agent_heard_is_told_once() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > agent finishes
+        > surveyed B
+        > prepared B
+          -> start attempt 2
+          not -> start attempt 2 with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_a_person_said_too_late_is_told_to_the_next_iteration() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > tell: and mind the umlauts
+        > agent finishes heard=1
+        > surveyed B
+        > prepared B
+          -> start attempt 2 with feedback
+        > agent finishes
+        > surveyed C
+        > prepared C
+          -> start attempt 3
+          not -> start attempt 3 with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_never_got_there_is_known_by_what_did_and_not_by_how_much_was_sent() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > tell: this one was never written
+        > agent finishes heard=0
+        > surveyed B
+        > prepared B
+          -> start attempt 2 with feedback
+        ",
+    );
+}
+
+#[test]
+fn what_a_suspect_attempt_never_heard_is_told_to_its_retry() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+        > agent fails suspect $0 heard=0
+        > surveyed A
+        > timer
+          -> start attempt 2 cut-off with feedback
+        > agent finishes
+        > surveyed B
+        > prepared B
+          -> start attempt 3
+          not -> start attempt 3 with feedback
+        ",
+    );
+}
+
+#[test]
+fn an_answer_that_the_agent_never_heard_is_none() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready
+        > agent asks
+          nudge_sent
+        > agent finishes heard=0
+        > surveyed A
+          call_started 1 advise
+        ",
+    );
+}
+
+#[test]
+fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
+    story(
+        "
+        given agent command
+        > start
+        > prepared A
+        > wait 3m
+        > deadline
+          attempt_cut 1 Deadline(Idle)
+        ",
+    );
+    story(
+        "
+        given agent command, model always
+        > start
+        > iteration A->B promise
+          call_started 1 verify
+        > deadline
+          call_cut 1 Deadline(Attempt)
+        ",
+    );
+}
+
+#[test]
+fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
+    // Ninety cents at half a cent a second.
+    story(
+        "
+        given agent command, max_cost 1
+        > start
+        > prepared A
+          attempt_started 1 cap $0.90
+        > agent pulse quiet=0s
+        > wait 100s
+        > limit max_duration 1h
+        > wait 79s
+        > agent pulse quiet=0s
+          not attempt_cut
+        > deadline
+          attempt_cut 1 Limit
+        > agent exits
+          attempt_finished 1 attempt_budget
+        ",
+    );
+}
+
+#[test]
+fn a_word_for_an_agent_without_a_session_goes_into_the_inbox() {
+    story(
+        "
+        given agent command, watchdog live
+        > start
+        > prepared A
+        > tell: use sqlite
+          feedback_added Human: use sqlite
+          not nudge_sent
+        ",
+    );
+    story(
+        "
+        given watchdog off
+        > start
+        > prepared A
+        > agent ready
+        > tell: use sqlite
+          feedback_added Human: use sqlite
+          not nudge_sent
+        ",
+    );
+}
+
+#[test]
+fn another_model_than_the_one_asked_for_is_a_warning_once_a_run() {
+    story(
+        "
+        given ask for opus
+        > start
+        > prepared A
+        > agent ready model=claude-sonnet-5-5
+          agent_ready
+          warning: the model `opus` was asked for, and `claude-sonnet-5-5` works
+        > agent fails overloaded
+        > timer
+        > agent ready model=claude-sonnet-5-5
+          not warning
+        ",
+    );
+    story(
+        "
+        given ask for opus
+        > start
+        > prepared A
+        > agent ready model=claude-opus-5-5[1m]
+          not warning
+        ",
+    );
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready model=claude-opus-5-5
+          not warning
+        ",
+    );
+}
+
+#[test]
+fn the_stronger_model_is_the_one_that_was_asked_for() {
+    story(
+        "
+        given ask for haiku, escalate opus, threshold 9
+        > start
+        > iteration A->A
+        > iteration A->A
+        > iteration A->A
+        > prepared A
+          attempt_started 4 model opus
+        > agent ready model=claude-opus-5-5
+          not warning
+        ",
+    );
+}
+
+#[test]
+fn servers_that_did_not_come_up_are_a_warning_once_a_run() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent ready failed=github failed=jira
+          warning: servers for further tools did not come up: github, jira
+        > agent finishes
+        > surveyed B
+        > prepared B
+        > agent ready failed=github failed=jira
+          not warning
+        ",
+    );
+}
+
+#[test]
+fn a_prompt_that_the_program_took_for_a_command_fails_the_iteration() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails local_command $0
+          attempt_finished 1 suspect
+          iteration_finished 1 failed: took the prompt for a command of its own
+        ",
+    );
+}
+
+#[test]
+fn an_attempt_that_was_seen_to_ask_no_model_costs_nothing() {
+    story(
+        "
+        given max_cost 10
+        > start
+        > prepared A
+        > agent fails timed_out unasked
+          attempt_finished 1 timed_out $0.00 estimated
+        ",
+    );
+}

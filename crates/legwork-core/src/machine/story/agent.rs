@@ -1,0 +1,111 @@
+//! What the agent of a story says: words into news and reports.
+
+use crate::agent::outcome::{AttemptOutcome, Deadline, Death, Suspicion};
+use crate::agent::report::{
+    AttemptReport, Blocker, Notice, Pulse, Ready, RunningTool, WatchSignal,
+};
+use crate::units::{Now, Tokens, Usd};
+
+use super::world::duration;
+
+/// `model=NAME`, `failed=SERVER`.
+pub(super) fn ready(words: &[&str]) -> Ready {
+    let mut ready = Ready::default();
+    for word in words {
+        match word.split_once('=') {
+            Some(("model", name)) => name.clone_into(&mut ready.model),
+            Some(("failed", server)) => ready.failed_servers.push(server.to_owned()),
+            other => panic!("an agent is never ready like {other:?}"),
+        }
+    }
+    ready
+}
+
+pub(super) fn pulse(words: &[&str]) -> Pulse {
+    let mut pulse = Pulse::default();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "quiet" => pulse.quiet = duration(value),
+            "tokens" => {
+                pulse.tokens =
+                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
+            }
+            "leaving" => pulse.leaving = true,
+            "tool" => {
+                let (name, running) = ("Bash".to_owned(), duration(value));
+                pulse.tool = Some(RunningTool { name, running, heartbeat: None });
+            }
+            other => panic!("a pulse does not know `{other}`"),
+        }
+    }
+    pulse
+}
+
+pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
+    let why = || "so it said".to_owned();
+    let mut until = None;
+    let mut report = AttemptReport::bare(AttemptOutcome::Finished);
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            money if money.starts_with('$') => {
+                report.cost = Usd::from_dollars(money[1..].parse().expect("dollars"));
+            }
+            "tokens" => {
+                report.tokens =
+                    Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
+            }
+            "promise" => report.words.promise = true,
+            "signal" => report.words.signal = true,
+            "says-done" => report.words.says_done = true,
+            "end-phrase" => report.words.end_phrase = true,
+            "conflict" => report.words.conflict = Some("speed against safety".to_owned()),
+            "blocker" => report.words.blockers.push(blocker(value)),
+            "gives-up" => report.words.noticed.push(notice(WatchSignal::GivingUp, "item seven")),
+            "denied" => report.denied.push(value.to_owned()),
+            "heard" => report.heard = Some(value.parse().expect("a number")),
+            "unasked" => report.priced = Some(Usd::ZERO),
+            "priced" => report.priced = Usd::from_dollars(value.parse().expect("dollars")),
+            "until" => until = Some(now.plus(duration(value))),
+            other => panic!("a report does not know `{other}`"),
+        }
+    }
+    report.outcome = match outcome {
+        "finished" => AttemptOutcome::Finished,
+        "turn_limit" => AttemptOutcome::TurnLimit,
+        "attempt_budget" => AttemptOutcome::AttemptBudget,
+        "usage_limited" => AttemptOutcome::UsageLimited { until },
+        "rate_limited" => AttemptOutcome::RateLimited,
+        "overloaded" => AttemptOutcome::Overloaded,
+        "network" => AttemptOutcome::Network,
+        "timed_out" => AttemptOutcome::TimedOut { which: Deadline::Idle },
+        "crashed" => AttemptOutcome::Crashed { how: Death::Signal(9) },
+        "auth" => AttemptOutcome::Auth { why: why() },
+        "billing" => AttemptOutcome::Billing { why: why() },
+        "bad_start" => AttemptOutcome::BadStart { why: why() },
+        "not_started" => AttemptOutcome::NotStarted { why: why() },
+        "prompt_too_long" => AttemptOutcome::PromptTooLong,
+        "bad_request" => AttemptOutcome::BadRequest { why: why() },
+        "model_not_found" => AttemptOutcome::ModelNotFound { why: why() },
+        "refused" => AttemptOutcome::Refused,
+        "output_limit" => AttemptOutcome::OutputLimit,
+        "interrupted" => AttemptOutcome::Interrupted,
+        "suspect" => AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
+        "local_command" => AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
+        other => panic!("no outcome is called `{other}`"),
+    };
+    // An attempt that came to its end says what it cost.
+    if report.outcome == AttemptOutcome::Finished && report.cost.is_none() {
+        report.cost = Some(Usd::from_cents(10));
+    }
+    report
+}
+
+pub(super) fn blocker(key: &str) -> Blocker {
+    Blocker { key: key.to_owned(), text: format!("the {key}") }
+}
+
+pub(super) fn notice(signal: WatchSignal, text: &str) -> Notice {
+    Notice { signal, key: text.replace(' ', "-"), text: text.to_owned() }
+}

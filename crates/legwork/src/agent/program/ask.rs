@@ -1,0 +1,48 @@
+//! The program, asked for its version.
+
+use std::path::Path;
+
+use legwork_core::agent::outcome::Death;
+use legwork_core::agent::version::Version;
+
+use super::{Trouble, Wanted};
+use crate::process::{Ended, Exit, Launch, Stop, run_to_end};
+
+/// What is kept of the answer.
+const ANSWER_MAX: usize = 16 << 10;
+/// The most that is shown of a line that is no version.
+const SHOWN_MAX: usize = 200;
+
+pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Version, Trouble> {
+    let launch = Launch {
+        program: program.to_owned(),
+        arguments: vec!["--version".into()],
+        environment: wanted.environment.clone(),
+        // Not the project: nothing in it has a say in this. And one that is there for sure.
+        directory: "/".into(),
+        containment: wanted.containment.clone(),
+    };
+    let finished = run_to_end(&launch, wanted.patience, ANSWER_MAX, &Stop::default()).await;
+    let file = program.to_owned();
+    match finished.ended {
+        Ended::Exited(exit) if exit.is_success() => {
+            // Warnings of an interpreter may come first.
+            let version = finished.output.lines().find_map(Version::parse);
+            let said = first_line(&finished.output);
+            version.ok_or(Trouble::NoVersion { file, said })
+        }
+        Ended::Exited(Exit(Death::Code(code))) => {
+            Err(Trouble::Failed { file, code, said: first_line(&finished.output) })
+        }
+        Ended::Exited(Exit(Death::Signal(signal))) => Err(Trouble::Killed { file, signal }),
+        Ended::TimedOut | Ended::Stopped => {
+            Err(Trouble::NoAnswer { file, waited: wanted.patience })
+        }
+        Ended::NotStarted { why } => Err(Trouble::CantStart { why }),
+    }
+}
+
+fn first_line(output: &str) -> String {
+    let line = output.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(SHOWN_MAX).collect()
+}

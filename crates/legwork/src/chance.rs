@@ -1,0 +1,21 @@
+//! Random bytes from the system, in the way that every system has.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+/// So many bytes that nobody could have told before.
+pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_draws_differ() {
+        assert_ne!(bytes::<16>().unwrap(), bytes::<16>().unwrap());
+    }
+}

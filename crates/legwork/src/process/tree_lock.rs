@@ -1,0 +1,73 @@
+//! The lock that says that processes of a run are alive: each guard has a share of it until
+//! everything below it is gone.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// How often a lock that is not free is looked at again.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the lock may be somebody's who only looks whether it is free.
+const LOOKED_AT: Duration = Duration::from_secs(2);
+
+/// Takes a share. It is let go of when the file is closed.
+pub(super) fn share(path: &Path) -> io::Result<File> {
+    // For reading too: some network file systems share a lock only with those who can read.
+    let file = open(File::options().read(true).write(true).create(true).truncate(false), path)?;
+    if free(LOOKED_AT, || file.try_lock_shared())? {
+        Ok(file)
+    } else {
+        Err(Errno::WOULDBLOCK.into())
+    }
+}
+
+/// Whether nobody has a share, now or before `patience` is over.
+pub fn is_free(path: &Path, patience: Duration) -> io::Result<bool> {
+    match open(File::options().read(true).write(true), path) {
+        Ok(file) => free(patience, || file.try_lock()),
+        // Nothing was ever started.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn open(options: &mut std::fs::OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
+    options.mode(0o600).custom_flags(flags).open(path)
+}
+
+fn free(patience: Duration, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
+    let begin = Instant::now();
+    loop {
+        match take() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begin.elapsed() >= patience => return Ok(false),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_share_it_and_who_takes_over_sees_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tree.lock");
+        assert!(is_free(&path, Duration::ZERO).unwrap());
+        let first = share(&path).unwrap();
+        let second = share(&path).unwrap();
+        drop(first);
+        assert!(!is_free(&path, Duration::ZERO).unwrap());
+        drop(second);
+        assert!(is_free(&path, Duration::ZERO).unwrap());
+    }
+}

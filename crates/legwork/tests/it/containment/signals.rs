@@ -1,0 +1,70 @@
+//! Signals to a run in the middle of a tool call with everything below it that is hard to end.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use legwork_core::event::Event;
+use rustix::process::Signal;
+
+use super::super::fake_agent::{Scene, send};
+use super::super::harness::{ending, finish, names};
+
+/// Everybody is there and nobody wants to leave.
+const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
+/// How long anybody may outlive us.
+const BURIAL: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
+    thread::scope(|scope| {
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+            scope.spawn(move || {
+                let scene = Scene::new(STUBBORN);
+                let child = scene.start(&["-m", "3"]);
+                scene.agent.wait_for("family", 1);
+                send(&child, signal);
+                finish(child).exits(130).says(&["Interrupted"]);
+                scene.census().nobody("at our exit");
+                assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+                scene.all_is_kept("001-1");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_second_signal_waits_for_nobody_and_nobody_survives() {
+    let scene = Scene::new(STUBBORN);
+    let child = scene.start(&["-m", "3"]);
+    scene.agent.wait_for("family", 1);
+    let begun = Instant::now();
+    send(&child, Signal::TERM);
+    scene.hermit.wait_for("stop_requested");
+    send(&child, Signal::TERM);
+    finish(child).exits(130);
+    // The grace alone would have taken longer.
+    assert!(begun.elapsed() < BURIAL, "it took {:?}", begun.elapsed());
+    scene.census().empty_within(BURIAL);
+    assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+}
+
+#[test]
+fn time_in_which_we_were_stopped_makes_nobody_late() {
+    let scene = Scene::new("init; says well; echo >\"$fake/waits\"; until_told go; result Done.");
+    let child = scene.start(&["-m", "1", "--idle-timeout", "8s"]);
+    scene.agent.wait_for("waits", 1);
+    scene.hermit.wait_for("agent_ready");
+    send(&child, Signal::STOP);
+    thread::sleep(Duration::from_secs(10));
+    send(&child, Signal::CONT);
+    scene.agent.tell("go");
+    finish(child).exits(0);
+    let journal = scene.hermit.journal();
+    assert!(!names(&journal).contains(&"attempt_cut"), "{:?}", names(&journal));
+    let finished = journal.iter().find_map(|record| match &record.event {
+        Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+        _ => None,
+    });
+    assert_eq!(finished, Some("finished"));
+    scene.census().nobody("the run is over");
+}

@@ -1,0 +1,118 @@
+//! The supervisor's own memory, whatever the agent prints.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use super::harness::{Hermit, ending, finish};
+
+const MIB: u64 = 1 << 20;
+/// For lines of up to a MiB.
+const USUAL: u64 = 32 * MIB;
+/// For anything.
+const EVER: u64 = 64 * MIB;
+
+/// Nothing takes so long: whoever waits for more waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","total_cost_usd":0.1,"modelUsage":{"m":{"inputTokens":1,"outputTokens":2}},"model_usage_since_last_result":{"m":{"inputTokens":1,"outputTokens":2,"costUSD":0.1}}}"#;
+
+/// The most memory that a run held at once, with an agent that does `first` and then prints these
+/// lines. All of them have to be kept, and the result among them found.
+fn peak(first: &str, lines: &[String], times: usize) -> u64 {
+    let hermit = Hermit::new();
+    let path = hermit.path("stream.ndjson");
+    let mut stream = BufWriter::new(fs::File::create(&path).unwrap());
+    writeln!(stream, "{INIT}").unwrap();
+    for line in lines.iter().cycle().take(lines.len() * times) {
+        writeln!(stream, "{line}").unwrap();
+    }
+    writeln!(stream, "{RESULT}").unwrap();
+    stream.flush().unwrap();
+    let agent = hermit.path("bin/claude");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit; }}\n{first}\nexec cat '{}'\n",
+        path.display()
+    );
+    fs::write(&agent, script).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+
+    let arguments = ["run", "-p", "go", "-m", "1", "--max-retries", "0", "--quiet"];
+    let child = hermit.start(&arguments);
+    let status = format!("/proc/{}/status", child.id());
+    let begin = Instant::now();
+    let mut peak = 0;
+    // A process that is over and not yet waited for has no memory.
+    while let Some(now) = fs::read_to_string(&status).ok().and_then(|text| high_water(&text)) {
+        peak = now;
+        assert!(begin.elapsed() < PATIENCE, "not done after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(peak > 0, "it was over before anybody looked");
+    finish(child).exits(0);
+    assert_eq!(ending(&hermit.journal()), "max_iterations");
+    let kept = fs::metadata(hermit.runs()[0].join("output/001-1.ndjson")).unwrap().len();
+    assert_eq!(kept, fs::metadata(&path).unwrap().len());
+    peak
+}
+
+/// `VmHWM:     12345 kB`, in bytes.
+fn high_water(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The inside of a string of about this many bytes, with escapes, so that it can't be read in place.
+fn text(bytes: usize) -> String {
+    r#"a line of \"words\", now and then with an end\n"#.repeat(bytes / 48 + 1)
+}
+
+fn answer(blocks: usize, bytes: usize) -> String {
+    let block = format!(r#"{{"type":"text","text":"{}"}}"#, text(bytes));
+    let blocks = vec![block; blocks].join(",");
+    format!(r#"{{"type":"assistant","message":{{"model":"m","content":[{blocks}]}}}}"#)
+}
+
+fn tool_result(bytes: usize) -> String {
+    let text = text(bytes / 2);
+    format!(
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{text}"}}]}},"tool_use_result":{{"stdout":"{text}"}}}}"#
+    )
+}
+
+#[test]
+fn lines_of_up_to_a_mebibyte_take_little_memory_however_many_they_are() {
+    let lines = [answer(1, 1_000_000), tool_result(1_000_000), tool_result(10_000)];
+    let short = peak("", &lines, 5);
+    let long = peak("", &lines, 50);
+    assert!(long <= USUAL, "{long}");
+    assert!(long <= short + MIB, "it grows with the stream: {short}, then {long}");
+}
+
+#[test]
+fn no_line_is_long_enough_to_take_much_memory() {
+    for (name, line) in [
+        ("an answer", answer(1, 20_000_000)),
+        ("an answer in many pieces", answer(20, 1_000_000)),
+        ("a tool result", tool_result(20_000_000)),
+        ("a result", format!(r#"{{"type":"result","result":"{}"}}"#, text(20_000_000))),
+        ("a kind", format!(r#"{{"type":"{}"}}"#, text(20_000_000))),
+        ("a name", format!(r#"{{"{}":1}}"#, text(20_000_000))),
+        ("a number that is none", format!(r#"{{"num_turns":"{}"}}"#, text(20_000_000))),
+        ("a list", format!(r#"{{"type":"user","x":[{}0]}}"#, "0,".repeat(10_000_000))),
+        ("no JSON", "x".repeat(20_000_000)),
+        ("a line over the cap", tool_result(100_000_000)),
+    ] {
+        let peak = peak("", &[line], 3);
+        assert!(peak <= EVER, "{name}: {peak}");
+    }
+}
+
+#[test]
+fn a_flood_on_standard_error_takes_no_memory() {
+    let peak = peak("head -c 200000000 /dev/zero >&2", &[], 0);
+    assert!(peak <= USUAL, "{peak}");
+}

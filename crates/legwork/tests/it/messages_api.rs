@@ -1,0 +1,366 @@
+//! The provider's side of the agent program, on loopback and by a script: enough of the Messages
+//! API for the real program to work with, and everything that can go wrong with it.
+//!
+//! A [`Scenario`](scenario::Scenario) is data; [`Api::start`] plays it. Every request for a message
+//! is kept, so that a test can say what the model was asked, byte for byte. What is not known is
+//! answered with 404, as the program expects of a provider that lacks something.
+
+mod http;
+mod render;
+pub(crate) mod scenario;
+
+use std::io::{self, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use scenario::{Answer, Fault, Message, Moment, Scenario, When};
+
+/// Nothing here takes so long: whoever waits for more waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a connection that is silent on purpose looks whether anybody is still there.
+const BLINK: Duration = Duration::from_millis(50);
+
+/// A provider that is up.
+pub(crate) struct Api {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    door: Option<JoinHandle<()>>,
+}
+
+/// What the model was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    headers: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+struct Shared {
+    scenario: Scenario,
+    book: Mutex<Book>,
+    news: Condvar,
+    closing: AtomicBool,
+}
+
+#[derive(Default)]
+struct Book {
+    asked: Vec<Request>,
+    /// How many answers each route has given.
+    given: Vec<usize>,
+    /// Whether answers that pause may go on.
+    released: bool,
+}
+
+impl Api {
+    /// Opens at a port of its own.
+    pub(crate) fn start(scenario: Scenario) -> Self {
+        Self::listen(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), scenario)
+    }
+
+    /// Opens at the address of one that was closed.
+    pub(crate) fn reopen(address: SocketAddr, scenario: Scenario) -> Self {
+        Self::listen(TcpListener::bind(address).unwrap(), scenario)
+    }
+
+    fn listen(listener: TcpListener, scenario: Scenario) -> Self {
+        let address = listener.local_addr().unwrap();
+        let book = Book { given: vec![0; scenario.routes.len()], ..Book::default() };
+        let shared = Arc::new(Shared {
+            scenario,
+            book: Mutex::new(book),
+            news: Condvar::new(),
+            closing: AtomicBool::new(false),
+        });
+        let inside = Arc::clone(&shared);
+        let door = std::thread::spawn(move || inside.welcome(&listener));
+        Self { shared, address, door: Some(door) }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets every answer that pauses go on, now and from now on.
+    pub(crate) fn go_on(&self) {
+        self.shared.book().released = true;
+        self.shared.news.notify_all();
+    }
+
+    /// Everything the model was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Request> {
+        self.shared.book().asked.clone()
+    }
+
+    /// Waits until it was asked something that this is true of, and gives that.
+    pub(crate) fn wait_for(&self, what: &str, wanted: impl Fn(&Request) -> bool) -> Request {
+        let begun = Instant::now();
+        let mut book = self.shared.book();
+        loop {
+            if let Some(found) = book.asked.iter().find(|request| wanted(request)) {
+                return found.clone();
+            }
+            let left = PATIENCE.checked_sub(begun.elapsed());
+            let left = left.unwrap_or_else(|| panic!("the model was never asked: {what}"));
+            book = self.shared.news.wait_timeout(book, left).unwrap().0;
+        }
+    }
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::SeqCst);
+        // Whoever waits at the door has to be woken to see that it closes.
+        let _ = TcpStream::connect(self.address);
+        if let Some(door) = self.door.take() {
+            // A door that broke has shown why, and the test is over.
+            let _ = door.join();
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(there, _)| there == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
+    /// The texts of the system prompt.
+    pub(crate) fn system(&self) -> Vec<&str> {
+        texts(&self.body["system"])
+    }
+
+    /// The texts with which the user began the conversation.
+    pub(crate) fn opening(&self) -> Vec<&str> {
+        texts(&self.body["messages"][0]["content"])
+    }
+
+    /// How many messages the model has given in the conversation so far.
+    pub(crate) fn answers(&self) -> usize {
+        self.messages().filter(|message| message["role"] == "assistant").count()
+    }
+
+    /// Whether anybody but the model said this in any message. What the user says while the model
+    /// is at work comes as a message of the system.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.of_others().any(|content| texts(content).iter().any(|text| text.contains(words)))
+    }
+
+    /// What came of tools: the text, and whether it was an error.
+    pub(crate) fn tool_results(&self) -> Vec<(String, bool)> {
+        self.of_others()
+            .flat_map(|content| content.as_array().into_iter().flatten())
+            .filter(|block| block["type"] == "tool_result")
+            .map(|block| {
+                (texts(&block["content"]).concat(), block["is_error"].as_bool() == Some(true))
+            })
+            .collect()
+    }
+
+    fn of_others(&self) -> impl Iterator<Item = &Value> {
+        let others = self.messages().filter(|message| message["role"] != "assistant");
+        others.map(|message| &message["content"])
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &Value> {
+        self.body["messages"].as_array().into_iter().flatten()
+    }
+}
+
+/// The texts of a content, which is one text or a list of blocks.
+fn texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Shared {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap()
+    }
+
+    fn welcome(self: Arc<Self>, listener: &TcpListener) {
+        for stream in listener.incoming() {
+            if self.closing.load(Ordering::SeqCst) {
+                return;
+            }
+            let Ok(stream) = stream else { continue };
+            let inside = Arc::clone(&self);
+            // A client that goes away in the middle is no failure of ours: it may have been killed.
+            std::thread::spawn(move || inside.serve(stream).unwrap_or_default());
+        }
+    }
+
+    /// Answers one request after the other, until the client leaves or the script hangs up.
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut writer = stream;
+        while let Some(message) = http::read(&mut reader)? {
+            let keep = match (message.method.as_str(), message.path.as_str()) {
+                ("POST", "/v1/messages") => self.message(&mut writer, message)?,
+                ("POST", "/v1/messages/count_tokens") => {
+                    let body = json!({ "input_tokens": 100 }).to_string();
+                    http::answer(&mut writer, 200, &[], &body)?;
+                    Keep::Open
+                }
+                _ => {
+                    let text = format!("no {} {} here", message.method, message.path);
+                    http::answer(&mut writer, 404, &[], &complaint("not_found_error", &text))?;
+                    Keep::Open
+                }
+            };
+            if keep == Keep::Closed {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&self, writer: &mut TcpStream, message: http::Message) -> io::Result<Keep> {
+        let http::Message { headers, body, .. } = message;
+        let body: Value = serde_json::from_slice(&body).map_err(io::Error::other)?;
+        let request = Request { headers, body };
+        let model = request.model().to_owned();
+        let streams = request.body["stream"] == true;
+        let (answer, number) = self.take_note(request);
+        match answer {
+            Answer::Error(error) => {
+                let mut headers = with_id(error.headers, number);
+                headers.extend(error.resets_in.into_iter().flat_map(limit));
+                let body = complaint(error.kind, &error.text);
+                http::answer(writer, error.status, &headers, &body)?;
+                Ok(Keep::Open)
+            }
+            Answer::Message(message) if streams => self.stream(writer, &message, &model, number),
+            Answer::Message(message) => {
+                if let Some(fault) = message.fault
+                    && self.happens(writer, fault)? == Keep::Closed
+                {
+                    return Ok(Keep::Closed);
+                }
+                let headers = with_id(message.headers.clone(), number);
+                let body = render::whole(&message, &model, number);
+                http::answer(writer, 200, &headers, &body)?;
+                Ok(Keep::Open)
+            }
+        }
+    }
+
+    /// Keeps the request, and finds its answer and its number.
+    fn take_note(&self, request: Request) -> (Answer, usize) {
+        let mut book = self.book();
+        let fits = |when: When| match when {
+            When::Begins(words) => request.opening().iter().any(|text| text.contains(words)),
+            When::Any => true,
+        };
+        let route = self.scenario.routes.iter().position(|route| fits(route.when));
+        let answer = match route {
+            Some(at) => {
+                let answers = &self.scenario.routes[at].answers;
+                let turn = book.given[at].min(answers.len() - 1);
+                book.given[at] += 1;
+                answers[turn].clone()
+            }
+            None => scenario::refuse(500, "api_error", "the script has no answer for this"),
+        };
+        book.asked.push(request);
+        self.news.notify_all();
+        (answer, book.asked.len())
+    }
+
+    fn stream(
+        &self,
+        writer: &mut TcpStream,
+        message: &Message,
+        model: &str,
+        number: usize,
+    ) -> io::Result<Keep> {
+        if let Some(fault) = message.fault.filter(|fault| fault.moment() == Moment::Headers)
+            && self.happens(writer, fault)? == Keep::Closed
+        {
+            return Ok(Keep::Closed);
+        }
+        http::begin(writer, &with_id(message.headers.clone(), number))?;
+        for event in render::events(message, model, number) {
+            std::thread::sleep(message.pace);
+            http::piece(writer, &event.text)?;
+            if let Some(fault) = message.fault.filter(|fault| event.moment == Some(fault.moment()))
+                && self.happens(writer, fault)? == Keep::Closed
+            {
+                return Ok(Keep::Closed);
+            }
+        }
+        http::piece(writer, "")?;
+        Ok(Keep::Open)
+    }
+
+    /// Says whether the answer goes on after it.
+    fn happens(&self, stream: &mut TcpStream, fault: Fault) -> io::Result<Keep> {
+        match fault {
+            Fault::HangUp(_) => Ok(Keep::Closed),
+            Fault::Silence(_) => {
+                stream.set_read_timeout(Some(BLINK))?;
+                loop {
+                    if self.closing.load(Ordering::SeqCst) || !is_connected(stream) {
+                        return Ok(Keep::Closed);
+                    }
+                }
+            }
+            Fault::Pause(_) => {
+                let held = |book: &mut Book| !book.released;
+                let (book, _) = self.news.wait_timeout_while(self.book(), PATIENCE, held).unwrap();
+                Ok(if book.released { Keep::Open } else { Keep::Closed })
+            }
+        }
+    }
+}
+
+/// Whether a connection can be used for another request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Open,
+    Closed,
+}
+
+/// Waits a moment for the end of the connection.
+fn is_connected(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 64]) {
+        Ok(count) => count > 0,
+        Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+    }
+}
+
+fn with_id(mut headers: Vec<(&'static str, String)>, number: usize) -> Vec<(&'static str, String)> {
+    headers.push(("request-id", format!("req_{number:06}")));
+    headers
+}
+
+/// How a subscription is told that its limit is reached.
+fn limit(resets_in: Duration) -> Vec<(&'static str, String)> {
+    let reset = SystemTime::now() + resets_in;
+    let reset = reset.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs().to_string();
+    let rejected = || "rejected".to_owned();
+    vec![
+        ("anthropic-ratelimit-unified-status", rejected()),
+        ("anthropic-ratelimit-unified-reset", reset.clone()),
+        ("anthropic-ratelimit-unified-representative-claim", "five_hour".to_owned()),
+        ("anthropic-ratelimit-unified-5h-status", rejected()),
+        ("anthropic-ratelimit-unified-5h-reset", reset),
+        ("anthropic-ratelimit-unified-overage-status", rejected()),
+        ("anthropic-ratelimit-unified-overage-disabled-reason", "org_level_disabled".to_owned()),
+    ]
+}
+
+fn complaint(kind: &str, text: &str) -> String {
+    json!({ "type": "error", "error": { "type": kind, "message": text } }).to_string()
+}

@@ -1,0 +1,102 @@
+//! The end of a run in the middle of a tool call. Every command of the agent is in a session of its
+//! own, out of reach of a signal to the agent's group.
+
+use std::os::unix::process::CommandExt;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::super::harness::ending;
+use super::super::messages_api::scenario::{Fault, Moment, Scenario, bash, say};
+use super::{Real, believed, claim};
+
+/// A command with everything that is hard to end: children in the background, in sessions of their
+/// own, deaf to signals, and one that has lost its parent.
+const STUBBORN: &str = "(setsid sleep 1001 > /dev/null 2>&1 &) ; \
+     nohup sh -c 'trap \"\" TERM HUP INT; sleep 1002; sleep 1003' > /dev/null 2>&1 & \
+     touch started; sleep 1004";
+
+#[test]
+fn a_termination_ends_the_run_the_agent_and_its_commands() {
+    interrupted_by(|_, child| kill_process(pid(child), Signal::TERM).unwrap());
+}
+
+#[test]
+fn ctrl_c_ends_the_run_the_agent_and_its_commands() {
+    interrupted_by(|_, child| kill_process_group(pid(child), Signal::INT).unwrap());
+}
+
+#[test]
+fn a_second_ctrl_c_is_not_patient_and_leaves_nobody_either() {
+    interrupted_by(|real, child| {
+        kill_process_group(pid(child), Signal::INT).unwrap();
+        real.hermit.wait_for("stop_requested");
+        kill_process_group(pid(child), Signal::INT).unwrap();
+    });
+}
+
+/// A run in a terminal's foreground group of its own is ended in the middle of a command.
+fn interrupted_by(interrupt: impl FnOnce(&Real, &Child)) {
+    let Some(real) = Real::begin(Scenario::of(vec![bash(STUBBORN)])) else { return };
+    let arguments = ["run", "-p", "x", "-m", "3", "--allowed-tools", "Bash"];
+    let child = real.command(&arguments).process_group(0).spawn().unwrap();
+    in_the_command(&real);
+    interrupt(&real, &child);
+    real.finish(child).exits(130).says(&["Interrupted"]);
+    assert_eq!(ending(&real.journal()), "interrupted");
+    assert_eq!(real.outcomes(), ["interrupted"]);
+    let totals = real.totals();
+    assert!(totals.cost.micros() > 0, "what was asked before is not free");
+    assert_eq!(real.iterations().len(), 1);
+}
+
+#[test]
+fn an_interrupt_ends_a_run_that_waits_for_the_model() {
+    let hangs = say("I think that").but(Fault::Silence(Moment::Middle));
+    let Some(real) = Real::begin(Scenario::of(vec![hangs])) else { return };
+    let child = real.start("wait for the model", &["-m", "3"]);
+    real.api().wait_for("for the work", |request| request.says("wait for the model"));
+    kill_process(pid(&child), Signal::INT).unwrap();
+    real.finish(child).exits(130);
+    assert_eq!(ending(&real.journal()), "interrupted");
+    assert_eq!(real.api().asked().len(), 1);
+}
+
+#[test]
+fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
+    let Some(real) = Real::begin(believed(vec![bash(STUBBORN), claim()])) else { return };
+    let mut child = real.start("x", &["-m", "3", "--allowed-tools", "Bash"]);
+    in_the_command(&real);
+    kill_process(pid(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    real.nobody_is_alive();
+    real.finish(real.command(&["resume"]).spawn().unwrap()).exits(0);
+    assert_eq!(ending(&real.journal()), "completed");
+    assert_eq!(real.outcomes(), ["lost", "finished"]);
+    assert!(real.totals().estimated.micros() > 0, "what was lost is not free");
+}
+
+#[test]
+fn what_a_command_leaves_behind_does_not_survive_the_attempt() {
+    let leaves = "nohup sleep 1005 > /dev/null 2>&1 & (setsid sleep 1006 > /dev/null 2>&1 &); \
+                  touch started";
+    let scenario = Scenario::of(vec![bash(leaves), say("It runs in the background.")]);
+    let Some(real) = Real::begin(scenario) else { return };
+    real.run("x", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
+    assert_eq!(real.outcomes(), ["finished"]);
+    assert!(real.read("started").is_some());
+}
+
+/// Waits until the agent's command is running.
+pub(super) fn in_the_command(real: &Real) {
+    let begun = Instant::now();
+    while real.read("started").is_none() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the command never started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
+}

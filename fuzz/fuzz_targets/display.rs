@@ -1,0 +1,31 @@
+//! Nothing that a terminal obeys gets through, whatever it is wrapped in.
+
+#![no_main]
+
+use std::borrow::Cow;
+
+use legwork_core::display::{display_safe, one_line};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&most, input)) = input.split_first() else { return };
+    let text = String::from_utf8_lossy(input);
+
+    let safe = display_safe(&text);
+    for c in safe.chars() {
+        assert!(c == '\n' || c == '\t' || !is_obeyed(c), "{c:?} got through");
+    }
+    assert!(matches!(display_safe(&safe), Cow::Borrowed(_)), "what is safe was changed again");
+
+    let line = one_line(&text, usize::from(most));
+    assert!(line.chars().count() <= usize::from(most), "the line is too long");
+    assert!(!line.chars().any(is_obeyed), "{line:?}");
+});
+
+/// Written down here once more: asking the code under test would prove nothing.
+fn is_obeyed(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0x00..=0x1f | 0x7f..=0x9f | 0x061c | 0x200e | 0x200f | 0x202a..=0x202e | 0x2066..=0x2069
+    )
+}

@@ -1,0 +1,112 @@
+//! Bytes to lines: however they are cut into chunks, the lines are the same, and none is over the
+//! cap. A line of JSON whose long strings lose their beginnings is still one.
+//!
+//! The first byte is the cap in 16 bytes, the second what is kept of strings, the next eight are
+//! the sizes of chunks, over and over; the rest is the text.
+
+#![no_main]
+
+use legwork_core::agent::decode::{Kept, Line, Lines};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+const SIZES: usize = 8;
+
+/// What is kept of the agent's words.
+const TEXT: usize = 200;
+
+/// Less than a few characters, however they are escaped, is never kept of a string.
+const LEAST: usize = 16;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Owned {
+    Whole(Vec<u8>),
+    TooLong(u64),
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&[cap, most], input)) = input.split_first_chunk::<2>() else { return };
+    let Some((sizes, text)) = input.split_first_chunk::<SIZES>() else { return };
+    let limit = usize::from(cap) * 16 + 1;
+    let most = usize::from(most) + LEAST;
+
+    let found = read(Lines::with_limit(limit), sizes, text);
+    for line in &found {
+        match line {
+            Owned::Whole(line) => assert!(line.len() <= limit, "a line over the cap"),
+            Owned::TooLong(bytes) => assert!(*bytes > limit as u64, "a line within the cap"),
+        }
+    }
+    assert_eq!(found, expected(limit, text));
+
+    let strings = Kept { named: &[("text", TEXT), ("content", TEXT / 2)], others: most };
+    let cut = read(Lines::with_limit(limit).of_json(strings), sizes, text);
+    let cut_whole = read(Lines::with_limit(limit).of_json(strings), &[255; SIZES], text);
+    assert_eq!(found.len(), cut.len(), "a line more or less");
+    for ((whole, cut), other) in found.iter().zip(&cut).zip(&cut_whole) {
+        check_cut(whole, cut, other, most);
+    }
+});
+
+/// What is a line of JSON stays one, with strings that are no longer than they may be.
+fn check_cut(whole: &Owned, cut: &Owned, other: &Owned, most: usize) {
+    let (Owned::Whole(whole), Owned::Whole(cut)) = (whole, cut) else {
+        assert_eq!(whole, cut);
+        return;
+    };
+    assert!(cut.len() <= whole.len());
+    let Ok(value) = serde_json::from_slice::<Value>(whole) else { return };
+    let read: Value = serde_json::from_slice(cut).expect("it was JSON before it was cut");
+    assert_eq!(*other, Owned::Whole(cut.clone()), "the chunks make a difference");
+    assert!(longest(&read) <= most.max(TEXT), "a string is too long");
+    if longest(&value) * 6 <= most.min(TEXT / 2) {
+        assert_eq!(whole, cut, "it was cut for nothing");
+    }
+}
+
+/// The longest string, names included.
+fn longest(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(entries) => entries.iter().map(longest).max().unwrap_or(0),
+        Value::Object(members) => {
+            let longer = |(name, value): (&String, _)| name.len().max(longest(value));
+            members.iter().map(longer).max().unwrap_or(0)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+fn read(mut lines: Lines, sizes: &[u8; SIZES], text: &[u8]) -> Vec<Owned> {
+    let mut found = Vec::new();
+    let mut each = |line: Line<'_>| {
+        found.push(match line {
+            Line::Whole(line) => Owned::Whole(line.to_vec()),
+            Line::TooLong { bytes } => Owned::TooLong(bytes),
+        });
+    };
+    let mut rest = text;
+    for size in sizes.iter().cycle() {
+        // A chunk of no bytes is possible too, as long as the others have some.
+        let size = if sizes.iter().all(|size| *size == 0) { 1 } else { usize::from(*size) };
+        let (chunk, after) = rest.split_at(size.min(rest.len()));
+        lines.push(chunk, &mut each);
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    lines.finish(&mut each);
+    found
+}
+
+/// What the lines are by the plainest means.
+fn expected(limit: usize, text: &[u8]) -> Vec<Owned> {
+    text.split(|&byte| byte == b'\n')
+        .filter(|line| line.len() > limit || !line.trim_ascii().is_empty())
+        .map(|line| match line.len() {
+            bytes if bytes > limit => Owned::TooLong(bytes as u64),
+            _ => Owned::Whole(line.to_vec()),
+        })
+        .collect()
+}

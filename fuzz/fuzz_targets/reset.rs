@@ -1,0 +1,61 @@
+//! When a usage limit ends, from words: any words give a time that makes sense, or none.
+//!
+//! The first eight bytes are the time it is; the rest are the words.
+
+#![no_main]
+
+use jiff::{SignedDuration, Timestamp};
+use legwork_core::agent::dialect::{Dialect, Ending};
+use legwork_core::agent::message::{ErrorFacts, ResultFacts};
+use legwork_core::agent::outcome::{AttemptOutcome, Death};
+use legwork_core::units::Tokens;
+use libfuzzer_sys::fuzz_target;
+
+/// Dates have no year: the farthest is a year from the oldest that counts as this year's.
+const FARTHEST: SignedDuration = SignedDuration::from_hours(367 * 24);
+
+fuzz_target!(|input: &[u8]| {
+    let Some((seconds, words)) = input.split_first_chunk::<8>() else { return };
+    let seconds = i64::from_le_bytes(*seconds);
+    let range = Timestamp::MIN.as_second()..=Timestamp::MAX.as_second();
+    // The modulus keeps the years of people within reach of the fuzzer, and the ends of time too.
+    let now = if range.contains(&seconds) { seconds } else { seconds % Timestamp::MAX.as_second() };
+    let Ok(now) = Timestamp::from_second(now) else { return };
+    let words = String::from_utf8_lossy(words);
+
+    let result = ResultFacts {
+        subtype: "success".to_owned(),
+        is_error: true,
+        text: Some(words.clone().into_owned()),
+        error: ErrorFacts {
+            detail: "usage_limit_reached".to_owned(),
+            text: words.clone().into_owned(),
+            ..ErrorFacts::default()
+        },
+        ..ResultFacts::default()
+    };
+    let outcome = Dialect::Claude.classify(&Ending {
+        cut: None,
+        exit: Some(Death::Code(1)),
+        result: Some(&result),
+        error: None,
+        rate_limit: None,
+        api_key: "",
+        tool_calls: 0,
+        tokens: Tokens::default(),
+        saw_stdout: true,
+        stderr: "",
+        now,
+    });
+    let AttemptOutcome::UsageLimited { until } = outcome else {
+        panic!("a usage limit became {outcome:?}");
+    };
+    // Seconds since 1970 can name any time, and so can a date with a year, which has two commas.
+    if let Some(until) = until
+        && !words.contains("limit reached|")
+        && words.matches(',').count() < 2
+    {
+        let away = until.duration_since(now).abs();
+        assert!(away <= FARTHEST, "{words:?} at {now} is {until}");
+    }
+});

@@ -1,0 +1,139 @@
+//! Whatever a program prints becomes a report: without a panic, in bounded memory, and the same
+//! report however the bytes were cut into chunks.
+//!
+//! The first three bytes say how the attempt is read and how it ends; the rest is its output.
+
+#![no_main]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use legwork_core::agent::decode::Line;
+use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::outcome::{CutReason, Deadline, Death};
+use legwork_core::agent::report::{AgentNews, AttemptReport};
+use legwork_core::agent::transcript::{Closing, Reading, Transcript};
+use legwork_core::event::Purpose;
+use legwork_core::settings::Completion;
+use libfuzzer_sys::fuzz_target;
+
+/// What an attempt may take, however little it said: lists are cut at a thousand entries, and an
+/// entry that is two bytes in the line is a few hundred as a value.
+const MOST: usize = 2 << 20;
+/// What it may take for each byte it said: a text is held in the line, as it was read, and kept.
+const MOST_PER_BYTE: usize = 16;
+
+/// Counts what is allocated, so that the bound is on our memory and not on the fuzzer's.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: as ours.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as ours.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&[how, end, chunk], output)) = input.split_first_chunk::<3>() else { return };
+
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let report = read(how, end, usize::from(chunk) + 1, output);
+    let taken = PEAK.load(Ordering::Relaxed) - before;
+    assert!(taken <= MOST + MOST_PER_BYTE * output.len(), "{taken} bytes for {}", output.len());
+
+    let whole = read(how, end, output.len().max(1), output);
+    assert_eq!(report, whole, "the chunks make a difference");
+
+    // It goes into the journal, and has to come out of it as it was.
+    let json = serde_json::to_string(&report).expect("a report is JSON");
+    assert_eq!(report, serde_json::from_str(&json).expect("it was just written"));
+    assert!(!report.outcome.sentence().is_empty());
+});
+
+fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
+    let completion = Completion::default();
+    let mut transcript = Transcript::new(Reading {
+        dialect: Dialect::Claude,
+        completion: &completion,
+        purpose: match how & 0b111 {
+            0 => Some(Purpose::Verify),
+            1 => Some(Purpose::Advise),
+            _ => None,
+        },
+        live: how & 0b1000 != 0,
+        started: Duration::ZERO,
+    });
+    let mut lines = Dialect::Claude.lines();
+    let mut told = 0_usize;
+    let mut count = 0;
+    let mut each = |line: Line<'_>| {
+        count += 1;
+        let mono = Duration::from_secs(count);
+        match line {
+            Line::Whole(line) => {
+                transcript.line(mono, line, &mut |news| told += size(&news), &mut |_| {});
+            }
+            Line::TooLong { .. } => transcript.unreadable(mono),
+        }
+        assert!(transcript.pulse(mono).quiet.is_zero());
+    };
+    for chunk in output.chunks(chunk) {
+        lines.push(chunk, &mut each);
+    }
+    lines.finish(&mut each);
+
+    let exit = match end & 0b11 {
+        0 => Some(Death::Code(0)),
+        1 => Some(Death::Code(1)),
+        2 => Some(Death::Signal(15)),
+        _ => None,
+    };
+    let cut = match end >> 2 & 0b111 {
+        0 => Some(CutReason::StopNow),
+        1 => Some(CutReason::AfterResult),
+        2 => Some(CutReason::Auth),
+        3 => Some(CutReason::Deadline(Deadline::Idle)),
+        4 => Some(CutReason::Limit),
+        _ => None,
+    };
+    let closing = Closing {
+        exit,
+        cut,
+        stderr: if end & 0b10_0000 != 0 { "a word on standard error" } else { "" },
+        stdout_bytes: output.len() as u64,
+        stderr_bytes: 0,
+    };
+    transcript.finish(Duration::from_secs(count + 1), Timestamp::UNIX_EPOCH, closing)
+}
+
+/// News has to be looked at, or the compiler may leave it out.
+fn size(news: &AgentNews) -> usize {
+    match news {
+        AgentNews::Ready(ready) => ready.failed_servers.len(),
+        AgentNews::Denied { tool } => tool.len(),
+        AgentNews::Exited(_) => panic!("only the process itself can exit"),
+        AgentNews::Pulse(_)
+        | AgentNews::TurnEnded { .. }
+        | AgentNews::Noticed(_)
+        | AgentNews::LoginRefused
+        | AgentNews::Quota(_) => 1,
+    }
+}

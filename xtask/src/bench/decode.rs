@@ -1,0 +1,18 @@
+//! `bench decode`: lines to messages from memory, beside a plain typed decode of the same lines.
+
+use std::path::Path;
+
+use super::hermit::Hermit;
+use super::material::{self, Extra};
+use crate::program::{self, cargo};
+
+/// Both decoders are in an example of core: this crate has no dependencies.
+pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
+    let hermit = Hermit::new("bench-decode")?;
+    let stream = hermit.path("stream.ndjson");
+    material::write(&stream, megabytes, Extra::None)
+        .map_err(|error| format!("can't write {}: {error}", stream.display()))?;
+    let arguments =
+        ["run", "--release", "--package", "legwork-core", "--example", "decode_speed", "--"];
+    program::run(cargo(root, &arguments).arg(&stream))
+}

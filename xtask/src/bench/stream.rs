@@ -1,0 +1,142 @@
+//! `bench stream`: a run whose agent talks without a pause, beside the same agent piped through
+//! `tee` into a file, which keeps everything and reads nothing, and through `jq`, which reads
+//! everything and keeps nothing. Legwork does both.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::hermit::Hermit;
+use super::material::{self, Extra, MEGABYTE};
+use super::measure::{Taken, measure, median};
+use crate::program::{self, cargo};
+
+/// How often each is measured.
+const ROUNDS: usize = 5;
+
+/// What is wanted: a share of `tee`, a multiple of `jq`, and memory.
+const OF_TEE: f64 = 0.65;
+const OF_JQ: f64 = 4.0;
+const MEMORY: u64 = 32 << 20;
+const MEMORY_LONG: u64 = 64 << 20;
+
+/// The rest of the stream where one line is long.
+const AROUND: u64 = 50;
+
+pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
+    program::run(&mut cargo(root, &["build", "--release", "--package", "legwork"]))?;
+    let legwork = built(root);
+    let hermit = Hermit::new("bench-stream")?;
+    let stream = hermit.path("stream.ndjson");
+    let bytes = material(&stream, megabytes, Extra::None)?;
+    hermit.agent(&format!("exec cat '{}'", stream.display()))?;
+
+    let mut rounds = [const { Vec::new() }; 3];
+    for round in 0..ROUNDS {
+        eprintln!("==> round {} of {ROUNDS}", round + 1);
+        rounds[0].push(through(&hermit, "claude | tee \"$TMPDIR/raw\"")?);
+        rounds[1].push(through_legwork(&hermit, &legwork, bytes)?);
+        rounds[2].push(through(&hermit, "claude | jq -c .type")?);
+    }
+    let [tee, ours, jq] = rounds.map(|rounds| middle(&rounds));
+    let rate = |taken: Taken| speed(bytes, taken.time);
+
+    println!("\n{} MB of stream-json, {ROUNDS} rounds in turn, medians:\n", bytes / MEGABYTE);
+    println!("| through | MB/s | legwork to it | wanted | peak MiB | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    println!(
+        "| `legwork run -m 1 --quiet` | {:.0} | | | {:.1} | <= {} |",
+        rate(ours),
+        mebibytes(ours.peak),
+        MEMORY >> 20
+    );
+    let (of_tee, of_jq) = (rate(ours) / rate(tee), rate(ours) / rate(jq));
+    println!("| `tee` into a file | {:.0} | {of_tee:.2}x | >= {OF_TEE}x | | |", rate(tee));
+    println!("| `jq -c .type` | {:.0} | {of_jq:.1}x | >= {OF_JQ}x | | |", rate(jq));
+
+    let long = memory_of_the_unusual(&hermit, &legwork)?;
+    verdict(of_tee, of_jq, ours.peak, long)
+}
+
+/// Streams as no agent should print them. Only the memory counts.
+fn memory_of_the_unusual(hermit: &Hermit, legwork: &Path) -> Result<u64, String> {
+    println!("\nMemory of the supervisor, for streams of {AROUND} MB with something in them:\n");
+    println!("| in the stream | peak MiB | wanted |");
+    println!("| --- | ---: | ---: |");
+    let cases = [
+        ("nothing unusual", Extra::None, ""),
+        ("tool results and answers of up to 20 MB", Extra::LongLines(20_000_000), ""),
+        ("tool results and answers of up to 100 MB", Extra::LongLines(100_000_000), ""),
+        ("answers of 24 MB in pieces of 1 MB", Extra::ManyBlocks(24_000_000), ""),
+        ("200 MB without a line's end", Extra::Endless(200_000_000), ""),
+        ("200 MB on standard error", Extra::None, "head -c 200000000 /dev/zero >&2\n"),
+    ];
+    let mut worst = 0;
+    for (name, extra, before) in cases {
+        let stream = hermit.path("stream.ndjson");
+        let bytes = material(&stream, AROUND, extra)?;
+        hermit.agent(&format!("{before}exec cat '{}'", stream.display()))?;
+        let taken = through_legwork(hermit, legwork, bytes)?;
+        worst = worst.max(taken.peak);
+        println!("| {name} | {:.1} | <= {} |", mebibytes(taken.peak), MEMORY_LONG >> 20);
+    }
+    Ok(worst)
+}
+
+fn verdict(of_tee: f64, of_jq: f64, memory: u64, memory_long: u64) -> Result<(), String> {
+    let mut missed = Vec::new();
+    for (name, reached) in [
+        ("the share of `tee`", of_tee >= OF_TEE),
+        ("the multiple of `jq`", of_jq >= OF_JQ),
+        ("the memory for lines up to 1 MiB", memory <= MEMORY),
+        ("the memory for any stream", memory_long <= MEMORY_LONG),
+    ] {
+        if !reached {
+            missed.push(name);
+        }
+    }
+    if missed.is_empty() { Ok(()) } else { Err(format!("not reached: {}", missed.join(", "))) }
+}
+
+fn material(path: &Path, megabytes: u64, extra: Extra) -> Result<u64, String> {
+    material::write(path, megabytes, extra)
+        .map_err(|error| format!("can't write {}: {error}", path.display()))
+}
+
+/// The agent, its output going where the shell is told.
+fn through(hermit: &Hermit, pipeline: &str) -> Result<Taken, String> {
+    let taken = measure(hermit.command(Path::new("/bin/sh")).args(["-c", pipeline]))?;
+    hermit.tidy()?;
+    Ok(taken)
+}
+
+/// A whole run of one iteration, which has to keep every byte.
+fn through_legwork(hermit: &Hermit, legwork: &Path, bytes: u64) -> Result<Taken, String> {
+    let arguments = ["run", "-p", "move the handlers", "-m", "1", "--quiet", "--max-retries", "0"];
+    let taken = measure(hermit.command(legwork).args(arguments))?;
+    let kept = hermit.kept();
+    hermit.tidy()?;
+    if kept == bytes { Ok(taken) } else { Err(format!("{kept} bytes of {bytes} were kept")) }
+}
+
+/// The time and the peak that are in the middle.
+fn middle(rounds: &[Taken]) -> Taken {
+    Taken {
+        time: median(rounds.iter().map(|taken| taken.time).collect()).unwrap_or_default(),
+        peak: median(rounds.iter().map(|taken| taken.peak).collect()).unwrap_or_default(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn speed(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / MEGABYTE as f64 / time.as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn built(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    target.join("release/legwork")
+}

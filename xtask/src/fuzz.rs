@@ -1,0 +1,224 @@
+//! `cargo xtask fuzz`: bytes made up by a machine, for the readers of what strangers write.
+//!
+//! The targets are in `fuzz/`, a crate of its own that needs a nightly compiler and `cargo-fuzz`.
+//! They run two at a time and at the lowest priority, so that one can go on working beside them.
+
+mod seeds;
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+
+use crate::program;
+
+/// Where the targets are.
+const FOLDER: &str = "fuzz";
+/// How long each runs, unless told otherwise.
+const MINUTES: u64 = 10;
+/// How many run at the same time.
+const AT_ONCE: usize = 2;
+/// What the address sanitizer and the corpus need together, with room to spare.
+const MEMORY: &str = "-rss_limit_mb=2048";
+/// One input that takes longer than this is a finding.
+const PATIENCE: &str = "-timeout=10";
+/// How much of a log is shown when something was found.
+const SHOWN_LINES: usize = 40;
+
+/// The targets, those that read the agent's bytes first.
+pub(crate) const TARGETS: [&str; 6] =
+    ["stream", "lines", "classify", "journal", "reset", "display"];
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hunt {
+    /// One target; `None` = all of them.
+    only: Option<String>,
+    minutes: u64,
+}
+
+impl Hunt {
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut hunt = Self { only: None, minutes: MINUTES };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--minutes" => {
+                    hunt.minutes = words
+                        .next()
+                        .and_then(|number| number.parse().ok())
+                        .filter(|minutes| *minutes > 0)
+                        .ok_or("`--minutes` takes a number from 1 on")?;
+                }
+                target if TARGETS.contains(&target) && hunt.only.is_none() => {
+                    hunt.only = Some(target.to_owned());
+                }
+                other => {
+                    let targets = TARGETS.join(", ");
+                    return Err(format!(
+                        "`fuzz` takes one of {targets} and `--minutes N`, not `{other}`"
+                    ));
+                }
+            }
+        }
+        Ok(hunt)
+    }
+}
+
+pub(crate) fn run(root: &Path, hunt: &Hunt) -> Result<(), String> {
+    let folder = root.join(FOLDER);
+    ensure_programs(&folder)?;
+    let targets: Vec<_> = TARGETS
+        .into_iter()
+        .filter(|target| hunt.only.as_deref().is_none_or(|only| only == *target))
+        .collect();
+    for target in &targets {
+        seeds::plant(root, target, &folder.join("corpus").join(target))?;
+    }
+    program::run(cargo_fuzz(&folder).arg("build"))?;
+
+    let logs = folder.join("target/logs");
+    fs::create_dir_all(&logs).map_err(|error| format!("can't make {}: {error}", logs.display()))?;
+    let queue = Mutex::new(VecDeque::from_iter(targets));
+    let told = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(target) = next(&queue) {
+                    eprintln!("==> {target}, {} min", hunt.minutes);
+                    let log = logs.join(format!("{target}.log"));
+                    let fate = fuzz(&folder, target, hunt.minutes, &log);
+                    eprintln!("<== {target} {}", if fate.is_ok() { "ok" } else { "failed" });
+                    told.lock().expect("nobody panics with it").push((target, fate));
+                }
+            });
+        }
+    });
+    report(&told.into_inner().expect("nobody panicked with it"))
+}
+
+fn next(queue: &Mutex<VecDeque<&'static str>>) -> Option<&'static str> {
+    queue.lock().expect("nobody panics with it").pop_front()
+}
+
+/// What a target did.
+#[derive(Debug, PartialEq, Eq)]
+struct Figures {
+    inputs: u64,
+    inputs_per_second: u64,
+    peak_megabytes: u64,
+}
+
+/// One target, to the end of its time or to the first finding.
+fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<Figures, String> {
+    let unusable = |error| format!("can't write {}: {error}", log.display());
+    let file = File::create(log).map_err(unusable)?;
+    let both = file.try_clone().map_err(unusable)?;
+    let mut command = cargo_fuzz(folder);
+    command
+        .args(["run", target, "--", MEMORY, PATIENCE, "-print_final_stats=1"])
+        .arg(format!("-max_total_time={}", minutes * 60))
+        .stdout(file)
+        .stderr(both);
+    let ended = program::run(&mut command);
+    let text = String::from_utf8_lossy(&fs::read(log).map_err(unusable)?).into_owned();
+    match ended {
+        Ok(()) => figures(&text).ok_or_else(|| format!("{target} left no figures in its log")),
+        Err(failure) => {
+            let lines: Vec<_> = text.lines().collect();
+            let shown = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");
+            Err(format!("{failure}\n{shown}"))
+        }
+    }
+}
+
+/// What the fuzzer prints at its end.
+fn figures(log: &str) -> Option<Figures> {
+    let figure = |name: &str| {
+        log.lines().find_map(|line| {
+            line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok()
+        })
+    };
+    Some(Figures {
+        inputs: figure("number_of_executed_units")?,
+        inputs_per_second: figure("average_exec_per_sec")?,
+        peak_megabytes: figure("peak_rss_mb")?,
+    })
+}
+
+fn report(told: &[(&str, Result<Figures, String>)]) -> Result<(), String> {
+    println!("| target | inputs | a second | peak MB | found |");
+    println!("| --- | ---: | ---: | ---: | --- |");
+    let mut failures = Vec::new();
+    for (target, fate) in told {
+        match fate {
+            Ok(Figures { inputs, inputs_per_second, peak_megabytes }) => {
+                println!(
+                    "| {target} | {inputs} | {inputs_per_second} | {peak_megabytes} | nothing |"
+                );
+            }
+            Err(failure) => {
+                println!("| {target} | | | | **see below** |");
+                failures.push(format!("{target}: {failure}"));
+            }
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n")) }
+}
+
+/// `cargo +nightly fuzz`, at the lowest priority. The cargo that runs us is a stable one.
+fn cargo_fuzz(folder: &Path) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19", "cargo", "+nightly", "fuzz"]).current_dir(folder);
+    for name in ["CARGO", "RUSTUP_TOOLCHAIN", "CARGO_TARGET_DIR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn ensure_programs(folder: &Path) -> Result<(), String> {
+    if program::works(cargo_fuzz(folder).arg("--version")) {
+        return Ok(());
+    }
+    Err("`cargo +nightly fuzz` does not work here\n\
+         hint: rustup toolchain install nightly --profile minimal && cargo install cargo-fuzz"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_name_all_targets_run_for_ten_minutes() {
+        assert_eq!(Hunt::parse(&[]), Ok(Hunt { only: None, minutes: 10 }));
+        let one = Hunt { only: Some("lines".to_owned()), minutes: 3 };
+        assert_eq!(Hunt::parse(&["lines", "--minutes", "3"]), Ok(one.clone()));
+        assert_eq!(Hunt::parse(&["--minutes", "3", "lines"]), Ok(one));
+        for wrong in [&["limes"][..], &["--minutes"], &["--minutes", "0"], &["lines", "reset"]] {
+            assert!(Hunt::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn every_target_is_built_and_every_built_one_is_run() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        assert_eq!(manifest.matches("[[bin]]").count(), TARGETS.len());
+        for target in TARGETS {
+            assert!(manifest.contains(&format!("name = \"{target}\"")), "{target}");
+            assert!(folder.join(format!("fuzz_targets/{target}.rs")).exists(), "{target}");
+        }
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_log() {
+        let log = "#2 INITED\nDone 77 runs in 601 second(s)\nstat::number_of_executed_units: 77\n\
+                   stat::average_exec_per_sec:     12\nstat::peak_rss_mb:              345\n";
+        let expected = Figures { inputs: 77, inputs_per_second: 12, peak_megabytes: 345 };
+        assert_eq!(figures(log), Some(expected));
+        assert_eq!(figures("Done 77 runs"), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the fuzzer starts from: the recordings of the agent, and a journal that legwork wrote.
+//!
+//! Each target's file says what its first bytes mean; here they are put in front. Nothing of this
+//! is kept in the repository: it is made from what is there already.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{self, cargo};
+
+/// Words on the end of a limit: the recordings have only one way to say it.
+const LIMITS: [&str; 4] = [
+    "You've hit your 5-hour limit · resets 10:05pm (UTC)",
+    "weekly limit · resets Nov 18, 8:05pm (UTC)",
+    "hit your limit · resets 3am (UTC)",
+    "Claude AI usage limit reached|1999999999",
+];
+/// The evening of 15 November 2026, in seconds.
+const EVENING: i64 = 1_794_773_100;
+
+/// What a terminal would obey; in recordings it is always escaped.
+const SEQUENCES: [&str; 4] = [
+    "\u{1b}[1;31mred\u{1b}[0m \u{1b}[?25l\u{1b}(B\u{1b}c",
+    "\u{1b}]0;title\u{7} \u{1b}]8;;http://x.y/\u{1b}\\here \u{1b}Pq#0\u{1b}\\",
+    "\u{9b}31mx\u{9d}0;t\u{9c}y\u{90}z",
+    "a\u{202e}b\u{2066}c\u{200f}\u{61c}\r\n10%\r20%",
+];
+
+/// The fuzzer tries nothing longer than its longest seed, and short inputs are tried faster.
+const LONGEST: u64 = 32 << 10;
+
+/// Writes the seeds of a target into its corpus.
+pub(super) fn plant(root: &Path, target: &str, corpus: &Path) -> Result<(), String> {
+    let written = |error| format!("can't write to {}: {error}", corpus.display());
+    fs::create_dir_all(corpus).map_err(written)?;
+    for (number, seed) in seeds(root, target)?.into_iter().enumerate() {
+        fs::write(corpus.join(format!("seed-{number}")), seed).map_err(written)?;
+    }
+    Ok(())
+}
+
+fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
+    let after = |head: &[u8], texts: Vec<Vec<u8>>| {
+        texts.into_iter().map(|text| [head, &text].concat()).collect::<Vec<_>>()
+    };
+    let strings = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    Ok(match target {
+        // A cap of 2 KiB, strings of 32 bytes, and chunks of several sizes.
+        "lines" => after(&[128, 16, 255, 1, 17, 0, 100, 200, 3, 50], recorded(root)?),
+        // The work itself, ended by itself with the code 0, in chunks of 256 bytes.
+        "stream" => after(&[7, 0b1_1100, 255], recorded(root)?),
+        "journal" => journals(root)?,
+        "reset" => after(&EVENING.to_le_bytes(), strings(&LIMITS)),
+        "display" => {
+            let mut seeds = after(&[80], strings(&SEQUENCES));
+            seeds.extend(after(&[80], recorded(root)?));
+            seeds
+        }
+        // Its input is a structure; there is no text to begin with.
+        _ => Vec::new(),
+    })
+}
+
+/// What the agent printed in each recording, but for the longest.
+fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let folder = root.join("crates/legwork-core/tests/fixtures/claude");
+    let unreadable = |error| format!("can't read {}: {error}", folder.display());
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path().join("stdout.ndjson");
+        if path.metadata().is_ok_and(|found| (1..=LONGEST).contains(&found.len())) {
+            texts.push(fs::read(&path).map_err(unreadable)?);
+        }
+    }
+    if texts.is_empty() { Err(format!("{} is empty", folder.display())) } else { Ok(texts) }
+}
+
+/// A journal as it is, the same without checksums, which the target adds, and some damage.
+fn journals(root: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let journal = demonstrated(root)?;
+    let mut bare = Vec::new();
+    for line in journal.lines() {
+        let body = line.rsplit_once(",\"crc\":").map_or(line, |(body, _)| body);
+        bare.push([b"\x01\xff", body.as_bytes()].concat());
+    }
+    let all: Vec<_> = bare.iter().map(|line| line[2..].to_vec()).collect();
+    let mut seeds = vec![
+        [b"\x00\xff", journal.as_bytes()].concat(),
+        [b"\x01\xff".to_vec(), all.join(&b'\n')].concat(),
+        b"\x02\xff\x10\x00\x00\x00abc".to_vec(),
+    ];
+    seeds.append(&mut bare);
+    Ok(seeds)
+}
+
+/// The journal of a demonstration: waits, retries, a rejected claim and a completion.
+fn demonstrated(root: &Path) -> Result<String, String> {
+    let folder = root.join("fuzz/target/demo");
+    let failed = |error| format!("can't prepare {}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(failed)?;
+    }
+    fs::create_dir_all(folder.join("tmp")).map_err(failed)?;
+    let mut command = cargo(root, &["run", "--quiet", "--package", "legwork", "--", "demo"]);
+    command.env("LEGWORK_STATE_DIR", folder.join("state")).env("TMPDIR", folder.join("tmp"));
+    program::stdout(&mut command)?;
+    find(&folder.join("state"), "journal.jsonl")
+        .and_then(|path| fs::read_to_string(path).ok())
+        .ok_or_else(|| "the demonstration left no journal".to_owned())
+}
+
+fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
+        let path = entry.path();
+        if path.is_dir() { find(&path, name) } else { path.ends_with(name).then_some(path) }
+    })
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask proof`: the figures that `docs/safety.md` gives, made anew.
+
+use std::path::Path;
+
+use crate::program::{self, cargo};
+
+/// As many as the figures in the documentation speak of.
+const KILLS: u32 = 100;
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Nobody survives a run that is killed, at so many moments.
+    Kill(u32),
+}
+
+impl Proof {
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        match words {
+            ["kill"] => Ok(Self::Kill(KILLS)),
+            ["kill", "--times", times] => match times.parse() {
+                Ok(times @ 1..) => Ok(Self::Kill(times)),
+                Ok(0) | Err(_) => Err(format!("`--times` takes a number from 1 on, not `{times}`")),
+            },
+            ["kill", other, ..] => {
+                Err(format!("`proof kill` takes only `--times N`, not `{other}`"))
+            }
+            [other, ..] => Err(format!("there is no proof `{other}`, only `kill`")),
+            [] => Err("`proof` takes what is to be shown: `kill`".to_owned()),
+        }
+    }
+}
+
+/// Prints a table; fails if anything of it is not as it should be.
+pub(crate) fn run(root: &Path, proof: Proof) -> Result<(), String> {
+    match proof {
+        Proof::Kill(times) => {
+            let arguments = ["test", "--release", "--package", "legwork", "--test", "it", "kill::"];
+            let mut command = cargo(root, &arguments);
+            command.args(["--", "--nocapture"]).env("LEGWORK_KILLS", times.to_string());
+            program::run(&mut command)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_number_there_are_a_hundred_kills() {
+        assert_eq!(Proof::parse(&["kill"]), Ok(Proof::Kill(100)));
+        assert_eq!(Proof::parse(&["kill", "--times", "7"]), Ok(Proof::Kill(7)));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (words, named) in [
+            (&[][..], "`kill`"),
+            (&["kil"], "`kil`"),
+            (&["kill", "--time"], "`--time`"),
+            (&["kill", "--times", "0"], "`0`"),
+            (&["kill", "--times", "many"], "`many`"),
+        ] {
+            let usage = Proof::parse(words).unwrap_err();
+            assert!(usage.contains(named), "{usage}");
+        }
+    }
+}
