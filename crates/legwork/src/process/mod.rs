@@ -1,6 +1,6 @@
 //! Children: the only place that starts, signals and buries processes.
 //!
-//! Every program we start stands below a [guard](guard) of its own, which knows everything that
+//! Every program we start stands below a [guard] of its own, which knows everything that
 //! the program starts, however that hides, and ends it with the program, at our request, or when
 //! we are gone.
 //!

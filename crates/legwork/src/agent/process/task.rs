@@ -231,7 +231,7 @@ async fn attempt(
     let report = transcript.finish(now.mono, now.wall, closing);
     if let AttemptOutcome::Crashed { .. } = report.outcome
         && let Some(words) = last_line(&stderr)
-        && !job.told.news(&[words.clone()]).is_empty()
+        && !job.told.news(std::slice::from_ref(&words)).is_empty()
     {
         post.trouble(format!("the agent's last words on standard error: {words}")).await;
     }
