@@ -43,6 +43,15 @@ pub struct Lines {
     limit: usize,
     /// What is kept of strings; `None` = all of them.
     strings: Option<Kept>,
+    blank: Blank,
+}
+
+/// What is done with lines that have nothing on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blank {
+    Dropped,
+    /// They part the paragraphs of a text.
+    HandedOut,
 }
 
 /// What is done with the current line.
@@ -66,7 +75,20 @@ impl Lines {
     /// Lines of at most this many bytes.
     pub fn with_limit(limit: usize) -> Self {
         let buffer = Vec::with_capacity(KEPT_CAPACITY.min(limit));
-        Self { buffer, beginning: Vec::new(), state: State::Collecting, limit, strings: None }
+        Self {
+            buffer,
+            beginning: Vec::new(),
+            state: State::Collecting,
+            limit,
+            strings: None,
+            blank: Blank::Dropped,
+        }
+    }
+
+    /// Lines of a text, in which blank ones mean something.
+    #[must_use]
+    pub fn of_text(self) -> Self {
+        Self { blank: Blank::HandedOut, ..self }
     }
 
     /// Lines of JSON, with what is kept of the strings in them.
@@ -87,19 +109,25 @@ impl Lines {
 
     /// Hands out a last line that has no end.
     pub fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
-        self.complete(&[], &mut each);
+        if !self.is_new() {
+            self.complete(&[], &mut each);
+        }
+    }
+
+    /// Whether nothing of the current line has come.
+    fn is_new(&self) -> bool {
+        matches!(self.state, State::Collecting) && self.buffer.is_empty()
     }
 
     /// The current line ends with `tail`.
     fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(Line<'_>)) {
-        let is_new = matches!(self.state, State::Collecting) && self.buffer.is_empty();
-        if is_new && tail.len() <= self.limit && self.cut_of(tail.len()).is_none() {
-            hand_out(tail, each);
+        if self.is_new() && tail.len() <= self.limit && self.cut_of(tail.len()).is_none() {
+            self.hand_out(tail, each);
             return;
         }
         self.keep(tail);
         match self.state {
-            State::Collecting | State::Cutting { .. } => hand_out(&self.buffer, each),
+            State::Collecting | State::Cutting { .. } => self.hand_out(&self.buffer, each),
             State::Dropping { bytes } => each(Line::TooLong { bytes }),
         }
         self.state = State::Collecting;
@@ -150,6 +178,12 @@ impl Lines {
         self.state = State::Cutting { strings, bytes };
     }
 
+    fn hand_out(&self, line: &[u8], each: &mut impl FnMut(Line<'_>)) {
+        if self.blank == Blank::HandedOut || !line.trim_ascii().is_empty() {
+            each(Line::Whole(line));
+        }
+    }
+
     /// Forgets the current line, and gives back the memory that only it needed.
     fn let_go(&mut self) {
         self.buffer.clear();
@@ -163,12 +197,6 @@ fn grow(buffer: &mut Vec<u8>, more: usize, limit: usize) {
     if wanted > buffer.capacity() {
         let room = wanted.max(buffer.capacity() * 2).min(limit);
         buffer.reserve_exact(room - buffer.len());
-    }
-}
-
-fn hand_out(line: &[u8], each: &mut impl FnMut(Line<'_>)) {
-    if !line.trim_ascii().is_empty() {
-        each(Line::Whole(line));
     }
 }
 
@@ -255,6 +283,21 @@ mod tests {
         ];
         for chunk in 1..=text.len() {
             assert_eq!(cut_by(chunk), expected, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn blank_lines_of_a_text_are_lines_and_what_follows_the_last_end_is_none() {
+        for text in [&b"one\n\n \ntwo\n"[..], b"one\n\n \ntwo"] {
+            for chunk in 1..=text.len() {
+                let mut lines = Lines::default().of_text();
+                let mut found = Vec::new();
+                let mut each = |line: Line<'_>| found.push(format!("{line:?}"));
+                text.chunks(chunk).for_each(|chunk| lines.push(chunk, &mut each));
+                lines.finish(&mut each);
+                let wanted = [&b"one"[..], b"", b" ", b"two"];
+                assert_eq!(found, wanted.map(|line| format!("{:?}", Line::Whole(line))));
+            }
         }
     }
 

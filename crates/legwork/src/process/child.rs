@@ -130,13 +130,14 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
     let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
     let mark = mark(launch);
     let given_up = Arc::new(Notify::new());
-    let begun = begin(launch, ours, &input).await;
+    let order = order(launch);
+    let begun = begin(&order, ours, &input).await;
     drop(input);
     let stage = match begun {
         Ok((words, requests)) => {
             let (tell, stage) = watch::channel(Stage::Running);
             let given_up = Arc::clone(&given_up);
-            let held = Held { guard, noted, words, mark, given_up };
+            let held = Held { guard, noted, words, mark, group: order.group, given_up };
             tokio::spawn(held.attend(tell));
             Ok((stage, requests))
         }
@@ -149,7 +150,7 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
                 let _ = timeout(LATE, guard.wait()).await;
             }
             drop(noted);
-            end_orphans(mark).await;
+            end_orphans(mark, orphans::GRACE).await;
             Err(error)
         }
     };
@@ -158,12 +159,8 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
     Ok(Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage })
 }
 
-/// Gives the order, and waits for the word that it was carried out.
-async fn begin(
-    launch: &Launch,
-    socket: StdStream,
-    input: &io::PipeReader,
-) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+/// What the guard is told.
+fn order(launch: &Launch) -> Order {
     let mut order = Order {
         program: launch.program.clone(),
         arguments: launch.arguments.clone(),
@@ -173,7 +170,16 @@ async fn begin(
         group: PathBuf::new(),
     };
     launch.containment.fill(&mut order);
-    send(&socket, &order, input)?;
+    order
+}
+
+/// Gives the order, and waits for the word that it was carried out.
+async fn begin(
+    order: &Order,
+    socket: StdStream,
+    input: &io::PipeReader,
+) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+    send(&socket, order, input)?;
     socket.set_nonblocking(true)?;
     let (mut words, requests) = UnixStream::from_std(socket)?.into_split();
     match timeout(GUARD_START, hear(&mut words)).await {
@@ -220,6 +226,8 @@ struct Held {
     noted: Noted,
     words: OwnedReadHalf,
     mark: Option<String>,
+    /// Its control group; no path if it has none.
+    group: PathBuf,
     given_up: Arc<Notify>,
 }
 
@@ -228,7 +236,9 @@ impl Held {
     async fn attend(mut self, stage: watch::Sender<Stage>) {
         let mut exit = None;
         let mut empty = false;
-        while let Some(word) = self.next().await {
+        // What is left of the time that everybody has, should the guard be killed.
+        let mut grace = orphans::GRACE;
+        while let Some(word) = self.next(&mut grace).await {
             match word {
                 Word::Died(death) => {
                     exit = Some(Exit(death));
@@ -241,17 +251,25 @@ impl Held {
         // Nothing is asked of it but to be dead.
         let _ = self.guard.wait().await;
         drop(self.noted);
-        let left = if empty { Left::Nobody } else { end_orphans(self.mark).await };
+        let left = if empty {
+            Left::Nobody
+        } else {
+            let left = end_orphans(self.mark, grace).await;
+            // One that is not empty stays, and the next run sees to it.
+            let _ = std::fs::remove_dir(&self.group);
+            left
+        };
         stage.send_replace(Stage::Gone(exit.unwrap_or(UNSEEN), left));
     }
 
-    async fn next(&mut self) -> Option<Word> {
+    async fn next(&mut self, grace: &mut Duration) -> Option<Word> {
         tokio::select! {
             biased;
             word = hear(&mut self.words) => word,
             () = self.given_up.notified() => {
                 // Dead already, which is what is wanted.
                 let _ = self.guard.start_kill();
+                *grace = Duration::ZERO;
                 None
             }
         }
@@ -260,8 +278,8 @@ impl Held {
 
 /// Ends those whose guard is dead. The list of all processes is read several times for that, which
 /// is not for the loop's thread.
-async fn end_orphans(mark: Option<String>) -> Left {
-    let end = move || orphans::end(mark.as_deref(), orphans::GRACE);
+async fn end_orphans(mark: Option<String>, grace: Duration) -> Left {
+    let end = move || orphans::end(mark.as_deref(), grace);
     tokio::task::spawn_blocking(end).await.unwrap_or(Left::Somebody)
 }
 

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[cfg(target_os = "linux")]
-use rustix::process::Pid;
-
 use super::guard::wire::Order;
 use super::table;
 
-/// How the names of our control groups begin; the number of the process that made them follows.
+/// How the names of our control groups begin. The space of process numbers in which their maker
+/// has its number follows, that number, and the number of the group.
 const PREFIX: &str = "legwork-";
 
 /// What keeps children together, and what of it this machine has.
@@ -109,7 +107,7 @@ impl Containment {
         order.lock = self.inner.lock.clone().unwrap_or_default();
         if let Some(folder) = &self.inner.groups {
             let number = self.inner.made.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{PREFIX}{}-{number}", std::process::id());
+            let name = format!("{PREFIX}{}-{}-{number}", number_space(), std::process::id());
             order.group = folder.join(name);
         }
     }
@@ -131,26 +129,19 @@ pub fn groups_folder() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let member = fs::read_to_string("/proc/self/cgroup").ok()?;
     let folder = own_group(&mounts, &member)?;
-    if !is_usable(&folder) {
-        return None;
-    }
-    remove_old(&folder);
-    Some(folder)
+    is_usable(&folder).then_some(folder)
 }
 
-/// Removes groups that are empty and whose maker is dead, which only a killed guard leaves behind.
-#[cfg(target_os = "linux")]
-fn remove_old(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        let maker = maker.and_then(|maker| Pid::from_raw(maker.parse().ok()?));
-        if maker.is_some_and(|maker| table::Stat::of(maker).is_none()) {
-            // One that is not empty stays, and so do its processes: the sweep knows them better.
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
+/// Which space our process number belongs to: in a container the same number is another process.
+pub(super) fn number_space() -> String {
+    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    space.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
+/// Who made the group of this name, if its number means anything in our space.
+pub(super) fn maker_of(name: &str, space: &str) -> Option<i32> {
+    let mut parts = name.strip_prefix(PREFIX)?.split('-');
+    (parts.next()? == space && !space.is_empty()).then(|| parts.next()?.parse().ok())?
 }
 
 /// There are none elsewhere.
@@ -180,11 +171,13 @@ fn own_group(mounts: &str, member: &str) -> Option<PathBuf> {
 fn is_usable(folder: &Path) -> bool {
     /// `CGROUP2_SUPER_MAGIC` of the kernel.
     const MAGIC: u64 = 0x6367_7270;
+    static TRIALS: AtomicU32 = AtomicU32::new(0);
     let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
     if !kind.is_ok_and(|kind| u64::try_from(kind) == Ok(MAGIC)) {
         return false;
     }
-    let trial = folder.join(format!("{PREFIX}{}-trial", std::process::id()));
+    let number = TRIALS.fetch_add(1, Ordering::Relaxed);
+    let trial = folder.join(format!("{PREFIX}{}-trial-{number}", std::process::id()));
     let made = fs::create_dir(&trial).is_ok();
     let usable = made && trial.join(super::guard::KILL).exists() && {
         // Whoever may make a group may still not be allowed to put anybody into it.
@@ -222,6 +215,15 @@ mod tests {
         let part = "26 25 0:23 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
         assert_eq!(own_group(part, "0::/\n"), None);
         assert_eq!(own_group("", ""), None);
+    }
+
+    #[test]
+    fn a_group_of_another_space_of_process_numbers_is_nobodys() {
+        assert_eq!(maker_of("legwork-4026-77-3", "4026"), Some(77));
+        assert_eq!(maker_of("legwork-4027-77-3", "4026"), None);
+        assert_eq!(maker_of("legwork--77-3", ""), None);
+        assert_eq!(maker_of("legwork-77-trial", "4026"), None);
+        assert_eq!(maker_of("user.slice", "4026"), None);
     }
 
     #[cfg(target_os = "linux")]

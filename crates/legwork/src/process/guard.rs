@@ -38,7 +38,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, setsid, wait};
 
 use self::group::Group;
-pub(super) use self::group::KILL;
+pub(super) use self::group::{KILL, MEMBERS};
 pub(super) use self::vigil::GRACE;
 use self::vigil::{Act, News, Vigil};
 use self::wire::{ORDER_MAX, Order, Request, Word};

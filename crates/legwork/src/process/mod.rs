@@ -19,6 +19,7 @@ mod child;
 mod containment;
 mod descriptors;
 pub mod guard;
+mod left_over;
 mod orphans;
 pub(crate) mod table;
 mod tail;
@@ -28,6 +29,7 @@ pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_to_end, shell};
 pub use child::{Child, Exit, GRACE, Launch, spawn};
 pub use containment::{Containment, Level, groups_folder};
 pub use descriptors::keep_to_ourselves;
+pub use left_over::end_left_over;
 pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
 pub use tail::Tail;
 

@@ -23,7 +23,7 @@ pub const MARK: &str = "LEGWORK_MARK";
 /// How long orphans have between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the killed may take to be gone. Beyond that they are stuck in the kernel.
-const GONE: Duration = Duration::from_secs(3);
+const GONE: Duration = Duration::from_secs(2);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// No environment has more than this before its mark is looked for.

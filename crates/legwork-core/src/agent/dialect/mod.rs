@@ -144,7 +144,7 @@ impl Dialect {
     pub fn lines(self) -> Lines {
         match self {
             Self::Claude => Lines::default().of_json(claude::STRINGS),
-            Self::Command => Lines::default(),
+            Self::Command => Lines::default().of_text(),
         }
     }
 

@@ -141,6 +141,8 @@ async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
         };
         match waits.next() {
             Some(wait) if may_pass(&error) => sleep(*wait).await,
+            // The machine was not able to; nothing is known against the program.
+            None if may_pass(&error) => return Err(not_started(complaint(job, &error))),
             Some(_) | None => {
                 return Err(AttemptOutcome::BadStart { why: complaint(job, &error) });
             }

@@ -87,7 +87,7 @@ fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
         // Nothing of our own run can be alive: it has not begun.
         run == *folder.id() || RunDir::open(home, &run).is_ok_and(|run| lock::is_free(&run.lock()))
     };
-    Ok(process::sweep(is_left_over))
+    Ok(process::sweep(is_left_over) + process::end_left_over())
 }
 
 /// The folder for the state of a project.

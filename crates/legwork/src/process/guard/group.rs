@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file in a group that lists, and takes, its processes.
-const MEMBERS: &str = "cgroup.procs";
+pub(in crate::process) const MEMBERS: &str = "cgroup.procs";
 /// The file in a group that kills all of them.
 pub(in crate::process) const KILL: &str = "cgroup.kill";
 
@@ -51,7 +51,7 @@ impl Group {
     /// Removes it once it is empty.
     pub(super) fn remove(&self) {
         if let Some(folder) = &self.folder {
-            // One that stays is removed by the next process that looks for its own groups.
+            // One that stays is removed by the next run.
             let _ = fs::remove_dir(folder);
         }
     }

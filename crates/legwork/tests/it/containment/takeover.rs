@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use legwork::journal::{Lock, Owner, RunDir};
-use legwork::process::MARK;
+use legwork::process::{MARK, groups_folder};
 use legwork_core::event::{Event, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::fake_agent::{PATIENCE, Scene, send};
 use super::super::harness::finish;
 use super::super::stage::is_alive;
+use super::skipped;
 
 /// The first has children that are deaf and without a mark: nothing but the lock that their guard
 /// holds tells that they are there. Whoever comes later looks round and is done.
@@ -99,16 +100,34 @@ fn mark(run: &RunDir) -> String {
 
 /// A run whose supervisor and guard were both killed: its tree has no one.
 fn orphaned() -> Scene {
-    let scene = Scene::new(
+    both_killed(
         "look_round
          if [ ! -e \"$fake/guard\" ]; then
              init; tool; deaf; lost; left_running; note $$; echo $PPID >\"$fake/guard\"; sleep 300
          fi
          note $$; init; result Done.",
-    );
+        4,
+    )
+}
+
+/// The same, with such that carry no mark any more.
+fn orphaned_without_a_mark() -> Scene {
+    both_killed(
+        "look_round
+         if [ ! -e \"$fake/guard\" ]; then
+             init; tool; wiped; wiped; note $$; echo $PPID >\"$fake/guard\"; sleep 300
+         fi
+         note $$; init; result Done.",
+        3,
+    )
+}
+
+/// Kills the guard and then the run, once the agent has so many processes.
+fn both_killed(script: &str, processes: usize) -> Scene {
+    let scene = Scene::new(script);
     let mut child = scene.start(&["-m", "1"]);
     scene.agent.wait_for("guard", 1);
-    scene.agent.wait_for("notes", 4);
+    scene.agent.wait_for("notes", processes);
     let guard = scene.agent.read("guard").trim().parse().unwrap();
     let guard = Pid::from_raw(guard).unwrap();
     // Stopped, the run can't take note of the guard's death before its own.
@@ -154,4 +173,17 @@ fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
     let journal = legwork::journal::read(&last.join("journal.jsonl")).unwrap().records;
     let [warning] = &warnings(&journal)[..] else { panic!("{:?}", warnings(&journal)) };
     assert!(warning.ends_with("processes that an earlier run had left"), "{warning}");
+}
+
+#[test]
+fn what_wiped_its_mark_is_ended_by_the_next_run_where_there_are_groups() {
+    if groups_folder().is_none() {
+        skipped("orphans without a mark: no control groups can be made here");
+        return;
+    }
+    let scene = orphaned_without_a_mark();
+    assert_eq!(scene.census().noted_alive().len(), 3, "the tree is not there any more");
+    finish(scene.start(&["-m", "1"])).exits(0);
+    assert_eq!(scene.agent.read("survivors"), "", "alive when the attempt began");
+    scene.agent.census(Vec::new()).nobody("the next run is over");
 }
