@@ -8,8 +8,16 @@ use std::{fs, io};
 
 use crate::program::{self, cargo};
 
-/// Each is `docs/reference/PAGE.md`.
-const PAGES: [&str; 4] = ["cli", "events", "endings", "rehearsal"];
+/// What `legwork reference` can print, and the file in `docs/reference` that it is.
+const PAGES: [(&str, &str); 7] = [
+    ("cli", "cli.md"),
+    ("events", "events.md"),
+    ("endings", "endings.md"),
+    ("rehearsal", "rehearsal.md"),
+    ("config", "config.md"),
+    ("environment", "environment.md"),
+    ("schema", "config.schema.json"),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -22,8 +30,8 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), String> {
     program::run(&mut cargo(root, &["build", "--quiet", "--package", "legwork"]))?;
 
     let mut stale = Vec::new();
-    for page in PAGES {
-        let path = format!("docs/reference/{page}.md");
+    for (page, file) in PAGES {
+        let path = format!("docs/reference/{file}");
         let wanted = generate(root, page)?;
         let found =
             read(&root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;

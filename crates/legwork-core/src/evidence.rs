@@ -1,4 +1,4 @@
-//! What the agent's last words amount to.
+//! What the agent's last words and its files amount to.
 //!
 //! A marker counts only where the agent itself says it: not in code, not in a quotation, not as a
 //! part of another word. Words never decide anything alone; they make a claim, and the gate has
@@ -8,8 +8,13 @@ use crate::agent::dialect::Speech;
 use crate::agent::report::Words;
 use crate::settings::Completion;
 
+mod blockers;
+pub mod boxes;
 mod done;
+pub mod identity;
+pub mod plan;
 mod prose;
+pub mod status;
 
 /// The marker by which an agent promises that all is done.
 pub const PROMISE: &str = "<promise>COMPLETE</promise>";
@@ -36,10 +41,11 @@ pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
         Speech::OneText => tail,
     };
     Words {
-        promise: claims.iter().any(|line| line.trim() == PROMISE),
+        promise: claims.iter().any(|line| prose::visible(line) == PROMISE),
         signal: gives(claims, &completion.signal),
         end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| gives(tail, phrase)),
         says_done: done::says_done(claims),
+        blockers: blockers::blockers(&lines),
         summary: summary(message),
         ..Words::default()
     }
@@ -65,13 +71,26 @@ pub fn summary(message: &str) -> String {
     words
 }
 
-/// Whether the phrase is said in one of the lines, not merely spoken of in quotation marks.
+/// How much of a line around a phrase is looked at, in bytes.
+const AROUND: usize = 400;
+
+/// Beside a phrase, in its sentence, they say that it is spoken of and not said.
+const NOT_SAID: &[&str] =
+    &["not", "'t", "never", "cannot", "without", "yet", "until", "unless", "once", "when", "if"];
+
+/// Whether the phrase is said in one of the lines, not merely spoken of.
 fn gives(lines: &[String], phrase: &str) -> bool {
     let phrase = phrase.trim();
     !phrase.is_empty()
         && lines.iter().any(|line| {
-            line.match_indices(phrase)
-                .any(|(at, _)| stands_alone(line, at, phrase) && !is_quoted(line, at, phrase))
+            line.match_indices(phrase).any(|(at, _)| {
+                let before = &line[line.ceil_char_boundary(at.saturating_sub(AROUND))..at];
+                let end = at + phrase.len();
+                let after = &line[end..line.floor_char_boundary(end.saturating_add(AROUND))];
+                stands_alone(line, at, phrase)
+                    && !is_quoted(before, after)
+                    && !is_spoken_of(before, after)
+            })
         })
 }
 
@@ -85,17 +104,49 @@ fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
     !cut_before && !cut_after
 }
 
-fn is_quoted(text: &str, at: usize, phrase: &str) -> bool {
-    let before = text[..at].chars().next_back();
-    let after = text[at + phrase.len()..].chars().next();
-    matches!(
-        (before, after),
-        (Some('"'), Some('"'))
-            | (Some('\''), Some('\''))
-            | (Some('“'), Some('”'))
-            | (Some('‘'), Some('’'))
-            | (Some('«'), Some('»'))
-    )
+/// Whether the rest of the sentence says that the phrase is not said: "I can't say X yet".
+fn is_spoken_of(before: &str, after: &str) -> bool {
+    let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';' | ':' | '—' | '–');
+    let before = before.rsplit(is_end).next().unwrap_or_default();
+    let after = after.split(is_end).next().unwrap_or_default();
+    [before, after].iter().any(|side| {
+        let side = side.to_lowercase().replace('’', "'");
+        let has =
+            |word: &&str| side.match_indices(*word).any(|(at, _)| stands_alone(&side, at, word));
+        NOT_SAID.iter().any(has)
+    })
+}
+
+/// Quotation marks that open and close, of several languages.
+const QUOTES: &[(char, char)] = &[
+    ('“', '”'),
+    ('„', '“'),
+    ('„', '”'),
+    ('‘', '’'),
+    ('‚', '‘'),
+    ('«', '»'),
+    ('‹', '›'),
+    ('「', '」'),
+    ('『', '』'),
+    ('《', '》'),
+];
+
+/// Quotation marks that look alike on both sides, or are used either way round. An apostrophe is
+/// one only right beside what is quoted.
+fn is_mark(c: char) -> bool {
+    matches!(c, '"' | '\'' | '”' | '’' | '»' | '«' | '›' | '‹' | '＂')
+        || QUOTES.iter().any(|(open, close)| c == *open || c == *close)
+}
+
+/// Whether what stands between these two parts of a line stands in quotation marks.
+fn is_quoted(before: &str, after: &str) -> bool {
+    let beside = before.trim_end().ends_with(is_mark) && after.trim_start().starts_with(is_mark);
+    let within = QUOTES.iter().any(|(open, close)| {
+        let opened = before.rfind(*open);
+        opened.is_some() && opened > before.rfind(*close) && after.contains(*close)
+    });
+    let straight = before.matches('"').count() % 2 == 1 && after.contains('"');
+    beside || within || straight
 }
 
 #[cfg(test)]

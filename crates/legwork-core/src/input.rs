@@ -143,6 +143,8 @@ pub enum HookAnswer {
 pub struct Prepared {
     /// The project; `None` = as the previous iteration left it.
     pub mark: Option<Mark>,
+    /// The boxes of the list, where the mode has one.
+    pub boxes: Option<Boxes>,
     /// Space on the disk of the project and the run folder, if it could be asked.
     pub disk: Option<Disk>,
 }
@@ -202,8 +204,14 @@ pub struct StatusReport {
     pub worked: Option<bool>,
     /// What the agent says it did.
     pub summary: String,
+    /// Where in the task it is.
+    pub phase: Option<String>,
+    /// What it wants to be remembered.
+    pub notes: Option<String>,
     /// What it can't go on without.
     pub blockers: Vec<Blocker>,
+    /// What in it does not fit together: the gate is told.
+    pub contradictions: Vec<String>,
 }
 
 /// How far a task is.
@@ -222,6 +230,13 @@ pub struct Boxes {
     pub open: u32,
     /// Ticked.
     pub done: u32,
+}
+
+impl Boxes {
+    /// Whether there are any, and none of them is open.
+    pub fn all_ticked(self) -> bool {
+        self.open == 0 && self.done > 0
+    }
 }
 
 /// What the checks came to.

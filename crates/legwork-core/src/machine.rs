@@ -43,7 +43,7 @@ use self::attempts::LiveAttempt;
 use self::calls::LiveCall;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
 use crate::effect::{Effect, Step};
-use crate::event::{Event, Record, RunStarted};
+use crate::event::{Event, IterationKind, Record, RunStarted};
 use crate::input::{Input, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
@@ -284,6 +284,7 @@ impl Machine {
             Phase::Ready => self.before_iteration(),
             Phase::Concluding => self.after_iteration(),
             Phase::Iterating(current) => match current.stage {
+                Stage::Begun if current.kind == IterationKind::Proof => self.prove(),
                 Stage::Begun | Stage::Retrying { .. } => self.next_attempt(),
                 Stage::Attempted => self.conclude_attempt(),
                 // Only a journal ends like this: the process that ran it is gone.

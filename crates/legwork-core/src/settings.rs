@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::dialect::Permissions;
+use crate::mode;
 use crate::units::{Usd, millis};
 
 /// Everything the machine needs to know of the user's wishes.
@@ -20,6 +21,14 @@ pub struct Settings {
     pub goal: String,
     /// The file in which iterations hand over to each other; `None` for none.
     pub notes_file: Option<String>,
+    /// The files of the task, relative to the project.
+    pub files: Files,
+    /// What the agent is told beside the goal.
+    pub texts: Texts,
+    /// The project's own commands.
+    pub commands: Commands,
+    /// Where the run takes place.
+    pub surroundings: Surroundings,
     /// How far a run may go.
     pub limits: Limits,
     /// What follows a failed attempt.
@@ -52,6 +61,10 @@ impl Default for Settings {
             task: None,
             goal: String::new(),
             notes_file: None,
+            files: Files::default(),
+            texts: Texts::default(),
+            commands: Commands::default(),
+            surroundings: Surroundings::default(),
             limits: Limits::default(),
             retry: Retry::default(),
             progress: Progress::default(),
@@ -65,6 +78,72 @@ impl Default for Settings {
             delay: Duration::from_secs(1),
         }
     }
+}
+
+/// Files in which the agent says how far it is, relative to the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Files {
+    /// The folder of the task.
+    pub task: Option<String>,
+    /// The status file.
+    pub status: Option<String>,
+    /// The list with boxes: a to-do list or a plan.
+    pub list: Option<String>,
+}
+
+/// What the agent is told beside the goal, as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Texts {
+    /// The mode's part of the system prompt, a template.
+    pub system: String,
+    /// How the mode works, a template; it opens the prompt.
+    pub prompt: String,
+    /// The project's own words for the agent, inserted as they are.
+    pub agents: String,
+    /// What the user wants said of the status file in place of our own words.
+    pub status: Option<String>,
+    /// What the user adds to the system prompt.
+    pub appended: String,
+}
+
+impl Default for Texts {
+    /// Those of the mode `prompt`.
+    fn default() -> Self {
+        Self {
+            system: mode::PROMPT.system.to_owned(),
+            prompt: mode::PROMPT.prompt.to_owned(),
+            agents: String::new(),
+            status: None,
+            appended: String::new(),
+        }
+    }
+}
+
+/// Where a run takes place, for templates to speak of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Surroundings {
+    /// The project folder.
+    pub project_root: String,
+    /// The branch that was checked out when the run began.
+    pub branch: Option<String>,
+    /// The main branch of the repository.
+    pub base_branch: Option<String>,
+}
+
+/// The project's own commands, for the agent to know. They are not run by us: what is run is in
+/// [`Verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Commands {
+    /// Runs the tests.
+    pub test: Option<String>,
+    /// Builds the project.
+    pub build: Option<String>,
+    /// Looks for bad style.
+    pub lint: Option<String>,
 }
 
 /// How far a run may go. `None` is no limit.
@@ -401,12 +480,14 @@ pub struct Model {
     pub name: Option<String>,
     /// Takes over from the third idle iteration in a row on.
     pub escalate: Option<String>,
+    /// Takes over when the model is overloaded.
+    pub fallback: Option<String>,
     /// Turns an attempt may take; `None` = the agent's own choice.
     pub max_turns: Option<u32>,
 }
 
 /// What the agent program may do, and what the user adds to its command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
     /// A command line of the user's that stands in for the usual program.
@@ -416,6 +497,32 @@ pub struct Agent {
     pub permissions: Permissions,
     /// Tools it may use without asking.
     pub allowed_tools: Vec<String>,
+    /// Tools it may not use at all.
+    pub disallowed_tools: Vec<String>,
+    /// Which of the user's own settings of the program apply: `user`, `project`, `local`.
+    pub sources: Vec<String>,
+    /// Tokens that one answer may have; `None` = the program's own choice.
+    pub max_output_tokens: Option<u32>,
+    /// Variables of our environment that are passed on beside the usual ones; names with `*`.
+    pub pass_environment: Vec<String>,
+    /// Names of variables that the user sets. Their values may be secret and are not recorded.
+    pub environment: Vec<String>,
     /// The user's own arguments, after all of ours.
     pub arguments: Vec<String>,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            command: None,
+            permissions: Permissions::default(),
+            allowed_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
+            sources: vec!["user".to_owned()],
+            max_output_tokens: None,
+            pass_environment: Vec::new(),
+            environment: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
 }

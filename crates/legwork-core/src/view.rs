@@ -408,7 +408,9 @@ impl RunView {
 
     fn iteration_finished(&mut self, finished: &IterationFinished) {
         use crate::event::IterationResult::{Done, Failed, Interrupted};
-        self.totals.iterations += 1;
+        if finished.iteration.0 > 0 {
+            self.totals.iterations += 1;
+        }
         self.totals.commits += finished.commits;
         self.files_changed = self.files_changed.saturating_add(finished.files_changed);
         self.progress = finished.task.or(self.progress);

@@ -1,13 +1,26 @@
 //! The command line: one file a command.
 
+mod approval;
+mod config;
 mod demo;
 mod doctor;
+mod init;
 mod inspect;
+mod life;
+mod list;
+mod new;
+mod prompt;
 mod reference;
 mod resume;
 mod run;
 mod session;
+mod setup;
+mod show;
 mod steer;
+mod template;
+mod told;
+mod trust;
+mod validate;
 mod values;
 mod which;
 
@@ -40,8 +53,22 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Work on a goal until it is done and verified, or a limit is reached
+    /// Set a project up: find out its type and commands, and write `.legwork/`
+    Init(init::Options),
+    /// Make a new task
+    New(new::Options),
+    /// Write the instructions of a task together with the agent, in this terminal
+    Setup(setup::Options),
+    /// Change the instructions of a task together with the agent, in this terminal
+    Edit(setup::Options),
+    /// Let the agent judge the instructions of a task
+    Validate(validate::Options),
+    /// Work on a task or a goal until it is done and verified, or a limit is reached
     Run(Box<run::Options>),
+    /// Compare what is wanted with what is there, and write a plan
+    Plan(Box<run::Options>),
+    /// Work a plan off, item by item
+    Build(Box<run::Options>),
     /// Let a paused run go on, or continue one whose process is gone
     Resume(Box<resume::Options>),
     /// Stop a run after its iteration, or now
@@ -50,6 +77,26 @@ enum Command {
     Pause(steer::PauseOptions),
     /// Tell the agent of a run something, or try now what the run is waiting for
     Tell(steer::TellOptions),
+    /// List the tasks of the project
+    List(list::Options),
+    /// Show a task, and what to do next
+    Show(show::Options),
+    /// Print what the next iteration would be told
+    Prompt(Box<prompt::Options>),
+    /// Begin a task anew: its state, status and notes go, its instructions stay
+    Reset(life::ResetOptions),
+    /// Put a task away as one file
+    Archive(life::ArchiveOptions),
+    /// Bring an archived task back
+    Restore(life::RestoreOptions),
+    /// Remove a task, after archiving it
+    Delete(life::DeleteOptions),
+    /// Keep instructions to use them again
+    Template(template::Options),
+    /// Look at the configuration, or change it
+    Config(config::Options),
+    /// Approve what the project would run on this machine
+    Trust(trust::Options),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
     Demo(demo::Options),
     /// Say whether a run can start here, and what to do if not
@@ -70,9 +117,26 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
         Some(_) | None => {}
     }
-    let done = match Cli::try_parse_from(arguments) {
+    let done = match Cli::try_parse_from(project_last(arguments)) {
         Ok(cli) => match cli.command {
-            Command::Run(options) => run::run(&options),
+            Command::Init(options) => init::init(&options),
+            Command::New(options) => new::new(&options),
+            Command::Setup(options) => setup::setup(&options),
+            Command::Edit(options) => setup::edit(&options),
+            Command::Validate(options) => validate::validate(&options),
+            Command::List(options) => list::list(&options),
+            Command::Show(options) => show::show(&options),
+            Command::Prompt(options) => prompt::prompt(&options),
+            Command::Reset(options) => life::reset(&options),
+            Command::Archive(options) => life::archive(&options),
+            Command::Restore(options) => life::restore(&options),
+            Command::Delete(options) => life::delete(&options),
+            Command::Template(options) => template::template(&options),
+            Command::Config(options) => config::config(&options),
+            Command::Trust(options) => trust::trust(&options),
+            Command::Run(options) => run::run(&options, run::Command::Run),
+            Command::Plan(options) => run::run(&options, run::Command::Plan),
+            Command::Build(options) => run::run(&options, run::Command::Build),
             Command::Resume(options) => resume::resume(&options),
             Command::Stop(options) => steer::stop(&options),
             Command::Pause(options) => steer::pause(&options),
@@ -92,6 +156,19 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         say(&failure.to_string());
         failure.exit_code()
     })
+}
+
+/// Every command takes `-C DIR`; somebody who gives it before the command means the same.
+fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some("-C" | "--project") if arguments.len() > 3 => arguments.drain(1..3).collect(),
+        Some(argument) if argument.starts_with("--project=") => arguments.drain(1..2).collect(),
+        Some(_) | None => return arguments,
+    };
+    // What follows `--` belongs to the agent.
+    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    arguments.splice(end..end, given);
+    arguments
 }
 
 /// The command line as a page of help, for the reference.

@@ -5,6 +5,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +17,8 @@ use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed};
 use legwork_core::event::Purpose;
 use legwork_core::input::{CheckReport, HookAnswer, Input, Mark, Prepared, Survey};
 use legwork_core::machine::ledger::State;
-use legwork_core::prompt::{self, Prompt};
+use legwork_core::prompt::{self, Briefing, Prompt};
+use legwork_core::settings::Settings;
 use legwork_core::units::{AttemptId, CallId, Ticket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -23,11 +26,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
 use crate::checks::Checks;
+use crate::evidence::{self, Look};
+use crate::files;
 use crate::journal::{RunDir, create_file};
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
+use crate::task;
 use crate::workspace::{self, Snapshot, Workspace};
 
+/// Our own folder in a project.
+const LEGWORK: &str = ".legwork";
 /// How long checks that were cut may take to be gone when we leave.
 const LEAVE: Duration = Duration::from_secs(7);
 /// How long what was killed may take to be gone. Its guards go on without us.
@@ -62,6 +70,9 @@ impl fmt::Debug for Hands {
 #[derive(Debug)]
 struct Looker {
     workspace: Workspace,
+    evidence: evidence::Files,
+    /// What was odd when nobody could be told.
+    warnings: Vec<String>,
     /// `None` when this process was not there at the start.
     start: Option<Snapshot>,
     /// `None` when this process has not looked yet.
@@ -69,18 +80,22 @@ struct Looker {
 }
 
 impl Hands {
-    /// Hands for a run in `project`, whose notes are not work.
+    /// Hands for a run in `project`.
     pub fn new(
         agent: Box<dyn Agent>,
         project: &Path,
         folder: RunDir,
         environment: Vec<(OsString, OsString)>,
         containment: Containment,
-        notes: Option<&str>,
+        settings: &Settings,
     ) -> Self {
-        let left_out = notes.map(PathBuf::from).into_iter().collect();
-        let looker =
-            Looker { workspace: Workspace::new(project, left_out), start: None, now: None };
+        let looker = Looker {
+            workspace: workspace(project, settings),
+            evidence: evidence(project, settings).in_run(folder.path()),
+            warnings: Vec::new(),
+            start: None,
+            now: None,
+        };
         Self {
             agent,
             project: project.to_owned(),
@@ -112,31 +127,35 @@ impl Hands {
     fn prepare(&self, ticket: Ticket, mark: Needed, news: &mpsc::Sender<Input>) {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
         self.look(news, move |looker| {
-            let mark = match mark {
-                Needed::Yes => Some(looker.look().1),
-                Needed::Known => None,
+            let (mark, boxes) = match mark {
+                Needed::Yes => {
+                    let (_, mark, evidence) = looker.look();
+                    looker.warnings.extend(evidence.warnings);
+                    (Some(mark), evidence.boxes)
+                }
+                Needed::Known => (None, None),
             };
             looker.start.clone_from(&looker.now);
             let disk = workspace::space(folders.iter().map(PathBuf::as_path));
-            Input::Prepared(ticket, Prepared { mark, disk })
+            Input::Prepared(ticket, Prepared { mark, boxes, disk })
         });
     }
 
     fn survey(&self, ticket: Ticket, news: &mpsc::Sender<Input>) {
         self.look(news, move |looker| {
-            let (now, mark) = looker.look();
-            let warnings = now
-                .unreadable
-                .iter()
-                .take(3)
+            let (now, mark, evidence) = looker.look();
+            let unreadable = now.unreadable.iter().take(3);
+            let mut warnings: Vec<_> = unreadable
                 .map(|what| format!("can't read a file of the project: {what}"))
                 .collect();
+            warnings.append(&mut looker.warnings);
+            warnings.extend(evidence.warnings);
             let survey = Survey {
                 mark,
                 files_changed: looker.start.as_ref().map_or(0, |start| now.changed_since(start)),
                 commits: 0,
-                status: None,
-                boxes: None,
+                status: evidence.status,
+                boxes: evidence.boxes,
                 warnings,
             };
             Input::Surveyed(ticket, Box::new(survey))
@@ -162,7 +181,11 @@ impl Hands {
         let number = state.current().map_or(1, |current| current.attempts);
         let iteration = briefing.iteration.0;
         let label = attempt_label(iteration, number);
-        let prompt = prompt::compose(&state.settings, &briefing, notes.as_deref());
+        self.tell_people(state, &briefing);
+        let prompt = match prompt::compose(&state.settings, &briefing, notes.as_deref()) {
+            Ok(prompt) => prompt,
+            Err(error) => return refuse(post, chain(&error)),
+        };
         if let Err(error) = self.keep(iteration, number, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
         }
@@ -178,15 +201,31 @@ impl Hands {
         self.attempt = Some((attempt, self.agent.start(order, post)));
     }
 
+    /// Writes what the agent is told into the folder of its task, for people to read.
+    fn tell_people(&self, state: &State, briefing: &Briefing) {
+        let Some(task) = &state.settings.files.task else { return };
+        let path = self.project.join(task).join(task::FEEDBACK);
+        let text = prompt::inbox(briefing);
+        let written = if text.is_empty() {
+            fs::remove_file(&path)
+        } else {
+            files::check_inside(&self.project, &path)
+                .and_then(|()| files::replace(&path, text.as_bytes()))
+                .map_err(io::Error::other)
+        };
+        // The agent has it in its prompt; this copy helps only those who look.
+        let _ = written;
+    }
+
     /// Keeps the prompt in the run folder: `003.md`, and `003-2.md` for a second attempt.
-    fn keep(&self, iteration: u32, number: u32, prompt: &Prompt) -> std::io::Result<()> {
+    fn keep(&self, iteration: u32, number: u32, prompt: &Prompt) -> io::Result<()> {
         let name = match number {
             0 | 1 => format!("{iteration:03}.md"),
             _ => format!("{iteration:03}-{number}.md"),
         };
         let path = self.folder.prompts().join(name);
         let mut file = create_file(&path)?;
-        std::io::Write::write_all(&mut file, prompt.user.as_bytes())
+        io::Write::write_all(&mut file, prompt.user.as_bytes())
     }
 
     fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
@@ -219,7 +258,9 @@ impl Hands {
             let results = checks.run(&stopped).await;
             let look = tokio::task::spawn_blocking(move || {
                 let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
-                looker.look().1.fingerprint
+                let (_, mark, evidence) = looker.look();
+                looker.warnings.extend(evidence.warnings);
+                mark.fingerprint
             });
             if let Ok(fingerprint) = look.await {
                 let report = CheckReport { results, fingerprint };
@@ -330,12 +371,29 @@ impl World for Hands {
 
 impl Looker {
     /// The project as it is now.
-    fn look(&mut self) -> (Snapshot, Mark) {
+    fn look(&mut self) -> (Snapshot, Mark, Look) {
         let now = self.workspace.snapshot();
         self.now = Some(now.clone());
+        let evidence = self.evidence.look();
         let fingerprint = now.fingerprint();
-        (now, Mark { fingerprint, head: None, head_tree: None, status: None })
+        let status = evidence.identity.clone();
+        (now, Mark { fingerprint, head: None, head_tree: None, status }, evidence)
     }
+}
+
+/// The files in which the agent says how far it is.
+fn evidence(project: &Path, settings: &Settings) -> evidence::Files {
+    evidence::Files::new(project, &settings.files, &settings.completion.evidence)
+}
+
+/// The project, with what of it is work: not what iterations leave for each other, but what the
+/// agent does in the folder of its task.
+fn workspace(project: &Path, settings: &Settings) -> Workspace {
+    let notes = settings.notes_file.iter().map(PathBuf::from).collect();
+    let reports = settings.files.task.iter().map(|task| Path::new(task).join(task::REPORTS));
+    let list = settings.files.list.iter().map(PathBuf::from);
+    let ours = reports.chain(list).filter(|path| path.starts_with(LEGWORK)).collect();
+    Workspace::new(project, notes).counting(ours)
 }
 
 /// The name of an attempt's files in the run folder.

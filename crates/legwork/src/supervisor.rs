@@ -321,7 +321,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
             Some(Input::Checked(*ticket, CheckReport { results: Vec::new(), fingerprint }))
         }
         Effect::Prepare { ticket, .. } => {
-            let prepared = legwork_core::input::Prepared { mark: None, disk: None };
+            let prepared = legwork_core::input::Prepared { mark: None, boxes: None, disk: None };
             Some(Input::Prepared(*ticket, prepared))
         }
         Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Vec::new())),

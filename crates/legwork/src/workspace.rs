@@ -18,9 +18,11 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 
+mod branch;
 mod disk;
 mod notes;
 
+pub use branch::{Branches, branches};
 pub use disk::space;
 pub use notes::{NotesError, read_notes};
 
@@ -37,6 +39,8 @@ type Hash = [u8; 32];
 pub struct Workspace {
     root: PathBuf,
     left_out: Vec<PathBuf>,
+    /// What counts although it lies in our own folder.
+    counted: Vec<PathBuf>,
     /// Hashes of files that have not changed since they were read.
     known: HashMap<PathBuf, (Stamp, Hash)>,
 }
@@ -83,7 +87,14 @@ impl Stamp {
 impl Workspace {
     /// The project below `root`. Paths in `left_out` are relative to it.
     pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
-        Self { root: root.to_owned(), left_out, known: HashMap::new() }
+        Self { root: root.to_owned(), left_out, counted: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The same with files and folders, relative to the root, that count although they lie in our
+    /// own folder: what the agent leaves there is work too.
+    #[must_use]
+    pub fn counting(self, counted: Vec<PathBuf>) -> Self {
+        Self { counted, ..self }
     }
 
     /// The project as it is now.
@@ -91,7 +102,7 @@ impl Workspace {
         let mut snapshot = Snapshot::default();
         let mut known = HashMap::with_capacity(self.known.len());
         let now = SystemTime::now();
-        for entry in self.walk() {
+        for entry in self.walk().chain(self.counted()) {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
@@ -137,6 +148,19 @@ impl Workspace {
             .git_global(false)
             .filter_entry(|entry| entry.file_name() != ".git" && entry.file_name() != ".legwork")
             .build()
+    }
+
+    /// What is in our own folder and counts, whatever ignore files say of it.
+    fn counted(&self) -> impl Iterator<Item = Result<ignore::DirEntry, ignore::Error>> {
+        let there = |path: &PathBuf| {
+            let path = self.root.join(path);
+            fs::symlink_metadata(&path).is_ok().then_some(path)
+        };
+        let places: Vec<_> = self.counted.iter().filter_map(there).collect();
+        places.into_iter().flat_map(|place| {
+            let mut walk = WalkBuilder::new(place);
+            walk.standard_filters(false).build()
+        })
     }
 
     /// The hash of one file: kind, mode and content. `None` for what has no content: sockets,

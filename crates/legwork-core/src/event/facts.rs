@@ -63,6 +63,9 @@ pub enum IterationKind {
     Work,
     /// To leave everything in order before a limit.
     WrapUp,
+    /// Nothing is open at the start of the run: only the gate is left. It has the number 0 and
+    /// counts as no iteration.
+    Proof,
 }
 
 /// Whether a cost is known.
@@ -231,6 +234,9 @@ pub struct IterationFinished {
     pub commits: u32,
     /// How far the task is, if it says so.
     pub task: Option<TaskProgress>,
+    /// Where in the task it is, by the agent's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// Boxes of the plan or to-do list, if there is one.
     pub boxes: Option<Boxes>,
     /// Cost of its attempts and calls.

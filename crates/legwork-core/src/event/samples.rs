@@ -217,6 +217,7 @@ fn steering() -> Vec<Event> {
             files_changed: 4,
             commits: 2,
             task: Some(TaskProgress { completed: 35, total: 60 }),
+            phase: Some("resources".to_owned()),
             boxes: Some(Boxes { open: 25, done: 35 }),
             cost: Usd::from_micros(429_462),
             duration: Duration::from_millis(430_303),

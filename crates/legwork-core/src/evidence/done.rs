@@ -108,6 +108,11 @@ const OPEN: &[&str] = &[
     "still failing",
     "still fail",
     "still fails",
+    "tests are failing",
+    "test is failing",
+    "tests fail",
+    "not pass",
+    "n't pass",
     "still need",
     "still needs",
     "still have to",
@@ -138,9 +143,9 @@ const OPEN: &[&str] = &[
 
 /// Whether the last of the writer's own lines say that all is done.
 pub(super) fn says_done(lines: &[String]) -> bool {
-    let text = lines.join("\n").to_lowercase().replace('’', "'");
+    let text = flowing(lines).to_lowercase().replace('’', "'");
     let sentences: Vec<&str> = text
-        .split(['\n', '.', '!', '?', ';'])
+        .split_inclusive(['\n', '.', '!', '?', ';'])
         .map(str::trim)
         .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
         .collect();
@@ -149,9 +154,34 @@ pub(super) fn says_done(lines: &[String]) -> bool {
     last.iter().any(|sentence| says(sentence)) && !last.iter().any(is_open)
 }
 
+/// The lines with one for each paragraph and list item: a sentence may go on in the next line.
+fn flowing(lines: &[String]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let line = line.trim();
+        let begins = line.is_empty() || super::prose::begins_block(line);
+        text.push(if begins { '\n' } else { ' ' });
+        text.extend(line.split_whitespace().flat_map(|word| [word, " "]));
+        text.truncate(text.trim_end_matches(' ').len());
+        if line.starts_with('#') {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// A question says nothing.
 fn says(sentence: &str) -> bool {
-    DONE.iter().any(|phrase| has(sentence, phrase))
+    !sentence.ends_with('?')
+        && DONE.iter().any(|phrase| is_said(sentence, phrase))
         && !TAKES_BACK.iter().any(|phrase| has(sentence, phrase))
+}
+
+/// Whether the words stand there and don't begin a quotation.
+fn is_said(sentence: &str, phrase: &str) -> bool {
+    sentence.match_indices(phrase).any(|(at, _)| {
+        super::stands_alone(sentence, at, phrase) && !sentence[..at].ends_with(super::is_mark)
+    })
 }
 
 /// Whether the words stand there as words, not as parts of others.

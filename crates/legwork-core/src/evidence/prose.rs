@@ -2,31 +2,34 @@
 //!
 //! ```text
 //! plain line           kept; code spans in it are blanked, across lines too
-//! > quotation          gone
+//! > quotation          gone, with the lines that go on with it
+//! <!-- comment -->     gone, where it begins a line
 //! ``` or ~~~           gone, up to the closing fence or the end
 //!     four spaces      gone: code, or so deep in a list that it is an example
 //! ```
 
+use std::collections::BTreeMap;
+
 /// Stands for every character of a code span. It is in no phrase that anybody looks for.
 const BLANK: char = '\u{0}';
+
+/// A line without what nobody sees at its ends.
+pub(super) fn visible(line: &str) -> &str {
+    line.trim_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    })
+}
 
 /// The lines of a text that are the writer's own, code spans blanked, without trailing spaces.
 /// Lines that are not his are empty, so that counting lines from the end still works.
 pub(super) fn own_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut fence: Option<Fence> = None;
+    let mut within = Within::Text;
     let mut paragraph = 0;
     for line in text.lines() {
         let line = line.trim_end();
-        let own = if let Some(open) = &fence {
-            if open.is_closed_by(line) {
-                fence = None;
-            }
-            false
-        } else {
-            fence = Fence::opened_by(line);
-            fence.is_none() && !is_quotation(line) && !is_indented(line)
-        };
+        within = within.next(line);
+        let own = matches!(within, Within::Text) && !is_indented(line);
         if own && !line.is_empty() {
             lines.push(line.to_owned());
         } else {
@@ -34,9 +37,64 @@ pub(super) fn own_lines(text: &str) -> Vec<String> {
             lines.push(String::new());
             paragraph = lines.len();
         }
+        within = within.after(line);
     }
     blank_code(&mut lines[paragraph..]);
     lines
+}
+
+/// What a line is in.
+enum Within {
+    Text,
+    Fence(Fence),
+    /// A fence that this line closes.
+    LastOfFence,
+    Comment,
+    Quotation,
+}
+
+impl Within {
+    /// What this line is in, where the one before it left us in `self`.
+    fn next(self, line: &str) -> Self {
+        let goes_on = match self {
+            Self::Fence(open) if open.is_closed_by(line) => return Self::LastOfFence,
+            Self::Fence(_) | Self::Comment => return self,
+            Self::Quotation => !line.is_empty() && !begins_block(line),
+            Self::Text | Self::LastOfFence => false,
+        };
+        if let Some(fence) = Fence::opened_by(line) {
+            Self::Fence(fence)
+        } else if goes_on || is_quotation(line) {
+            Self::Quotation
+        } else if after_list_markers(line).starts_with("<!--") {
+            Self::Comment
+        } else {
+            Self::Text
+        }
+    }
+
+    /// What is still going on behind the line.
+    fn after(self, line: &str) -> Self {
+        match self {
+            Self::Comment if line.contains("-->") => Self::Text,
+            Self::LastOfFence => Self::Text,
+            // Only a paragraph goes on without its mark.
+            Self::Quotation if ends_quotation(line) => Self::Text,
+            Self::Text | Self::Fence(_) | Self::Comment | Self::Quotation => self,
+        }
+    }
+}
+
+/// Whether a line can't be the rest of a paragraph.
+pub(super) fn begins_block(line: &str) -> bool {
+    let text = line.trim_start();
+    text.starts_with('#') || text.starts_with("<!--") || after_list_markers(line) != text
+}
+
+/// Whether a line of a quotation leaves no paragraph open.
+fn ends_quotation(line: &str) -> bool {
+    let text = after_list_markers(line).trim_start_matches(['>', ' ']);
+    text.is_empty() || text.starts_with('#') || Fence::opened_by(text).is_some()
 }
 
 struct Fence {
@@ -47,7 +105,7 @@ struct Fence {
 impl Fence {
     /// At any depth and in a list item too: a fence that we miss would make an example a claim.
     fn opened_by(line: &str) -> Option<Self> {
-        let text = after_list_marker(line.trim_start());
+        let text = after_list_markers(line);
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let info = text.trim_start_matches(mark);
         let length = text.len() - info.len();
@@ -60,18 +118,26 @@ impl Fence {
     }
 }
 
-fn after_list_marker(text: &str) -> &str {
-    let after = text
-        .strip_prefix(['-', '*', '+'])
-        .or_else(|| text.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['.', ')']));
-    match after {
-        Some(after) if after.starts_with(' ') => after.trim_start(),
-        Some(_) | None => text,
+/// List markers in one line that are looked behind.
+const MARKERS_MAX: usize = 8;
+
+/// What stands behind the list markers of a line.
+fn after_list_markers(line: &str) -> &str {
+    let mut text = line.trim_start();
+    for _ in 0..MARKERS_MAX {
+        let after = text.strip_prefix(['-', '*', '+']).or_else(|| {
+            text.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['.', ')'])
+        });
+        match after {
+            Some(after) if after.starts_with([' ', '\t']) => text = after.trim_start(),
+            Some(_) | None => break,
+        }
     }
+    text
 }
 
 fn is_quotation(line: &str) -> bool {
-    after_list_marker(line.trim_start()).starts_with('>')
+    after_list_markers(line).starts_with('>')
 }
 
 fn is_indented(line: &str) -> bool {
@@ -85,6 +151,7 @@ fn blank_code(paragraph: &mut [String]) {
         return;
     }
     let mut text: Vec<char> = paragraph.join("\n").chars().collect();
+    let last = last_runs(&text);
     let mut at = 0;
     while at < text.len() {
         let ticks = run(&text, at);
@@ -92,7 +159,8 @@ fn blank_code(paragraph: &mut [String]) {
             at += 1;
             continue;
         }
-        match closing(&text, at + ticks, ticks) {
+        let is_closed = last.get(&ticks).is_some_and(|last| *last > at);
+        match is_closed.then(|| closing(&text, at + ticks, ticks)).flatten() {
             Some(end) => {
                 for c in text[at..end].iter_mut().filter(|c| **c != '\n') {
                     *c = BLANK;
@@ -106,6 +174,20 @@ fn blank_code(paragraph: &mut [String]) {
     for (line, blanked) in paragraph.iter_mut().zip(blanked.split('\n')) {
         blanked.clone_into(line);
     }
+}
+
+/// Where the last run of so many backticks begins, so that nothing is searched for in vain.
+fn last_runs(text: &[char]) -> BTreeMap<usize, usize> {
+    let mut last = BTreeMap::new();
+    let mut at = 0;
+    while at < text.len() {
+        let ticks = run(text, at);
+        if ticks > 0 {
+            last.insert(ticks, at);
+        }
+        at += ticks.max(1);
+    }
+    last
 }
 
 /// How many backticks begin here.

@@ -1,4 +1,12 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
 use super::*;
+use crate::agent::dialect::Dialect;
+use crate::agent::outcome::Death;
+use crate::agent::transcript::{Closing, Reading, Transcript};
 
 fn read(message: &str) -> Words {
     words(message, &Completion::default(), Speech::Messages)
@@ -18,6 +26,12 @@ fn a_promise_alone_on_a_line_is_a_promise() {
         "A stray ` tick.\n\n<promise>COMPLETE</promise>\n\nAnother ` tick.",
         "use `a` and ``b ` c``\n<promise>COMPLETE</promise>",
         "<promise>COMPLETE</promise>\n<promise>COMPLETE</promise>",
+        "\u{feff}<promise>COMPLETE</promise>\u{200b}",
+        "\u{a0}<promise>COMPLETE</promise>\u{a0}",
+        "> quoted\n> # Heading\n<promise>COMPLETE</promise>",
+        "> quoted\n- item\n<promise>COMPLETE</promise>",
+        "<!-- note -->\n<promise>COMPLETE</promise>",
+        "Text <!-- note\n<promise>COMPLETE</promise>",
     ] {
         assert!(read(message).promise, "{message}");
     }
@@ -48,6 +62,21 @@ fn a_promise_that_is_quoted_coded_or_spoken_of_is_none() {
         "<promise>INCOMPLETE</promise>",
         "<promise> COMPLETE </promise>",
         "**<promise>COMPLETE</promise>**",
+        "<promise>COMPLETE</promise>.",
+        "<promise>COMPLETE</promise>!",
+        "“<promise>COMPLETE</promise>”",
+        "Not yet: <promise>COMPLETE</promise>",
+        "<promise>COM\u{200b}PLETE</promise>",
+        "<promise>COMPLETE\r\n</promise>",
+        "> quoted\n<promise>COMPLETE</promise>",
+        "> quoted\ngoes on\n<promise>COMPLETE</promise>",
+        "<!--\n<promise>COMPLETE</promise>\n-->",
+        "<!-- never closed\n\n<promise>COMPLETE</promise>",
+        "- - ```\n    <promise>COMPLETE</promise>",
+        "-\t```\n<promise>COMPLETE</promise>",
+        "1) ~~~\r\n<promise>COMPLETE</promise>\r\n~~~",
+        "# <promise>COMPLETE</promise>",
+        "| <promise>COMPLETE</promise> |",
     ] {
         assert!(!read(message).promise, "{message}");
     }
@@ -56,7 +85,19 @@ fn a_promise_that_is_quoted_coded_or_spoken_of_is_none() {
 #[test]
 fn the_signal_is_the_exact_phrase_outside_code_and_quotations() {
     const SIGNAL: &str = "CONTINUOUS_CLAUDE_PROJECT_COMPLETE";
-    for message in ["{}", "Done. {}.", "**{}**", "a\r\n{}\r\n", "- {}"] {
+    for message in [
+        "{}",
+        "Done. {}.",
+        "**{}**",
+        "a\r\n{}\r\n",
+        "- {}",
+        "\u{200b}{}\u{200b}",
+        "{}!",
+        "There is not one open item left: {}",
+        "It won't get better. {}",
+        "\"Quoted\" before: {} and \"quoted\" after",
+        "The parser's tests don't fail; {}",
+    ] {
         assert!(read(&message.replace("{}", SIGNAL)).signal, "{message}");
     }
     for message in [
@@ -69,6 +110,23 @@ fn the_signal_is_the_exact_phrase_outside_code_and_quotations() {
         "NOT_{}",
         "{}_YET",
         "X{}",
+        "Ä{}",
+        "I won't say „{}“ yet",
+        "as in « {} »",
+        "as in «\u{a0}{}\u{a0}»",
+        "as in »{}«",
+        "as in 「{}」",
+        "as in ”{}”",
+        "as in '{}'",
+        "I was told to \"print {} at the end\" of it",
+        "I was told to “print {} at the end” of it",
+        "I can't say {} yet",
+        "I can’t say {} in good faith",
+        "This is not {}",
+        "I will say {} once the tests pass",
+        "{} is not justified",
+        "> quoted\n{}",
+        "<!--\n{}\n-->",
     ] {
         assert!(!read(&message.replace("{}", SIGNAL)).signal, "{message}");
     }
@@ -109,6 +167,10 @@ fn words_that_say_all_is_done_are_heard() {
         "The project is finished!",
         "No remaining work.",
         "- [x] All boxes are ticked",
+        "All tasks\nare complete.",
+        "Is it? Yes.\n\nAll\u{a0}tasks are complete!",
+        "1. Parser written\n2. All done",
+        "# Summary\r\nAll requirements have been met.\r\n",
     ] {
         assert!(read(message).says_done, "{message}");
     }
@@ -136,6 +198,14 @@ fn words_that_take_it_back_are_not() {
         "```\nall done\n```",
         "install done, overall doneness",
         "The implementation is complete when the tests pass.",
+        "Are you sure that the task is complete?",
+        "It is not the case that\nall tasks are complete.",
+        "It isn’t so that the task is complete.",
+        "The next one will say \"all done\".",
+        "The marker means “all done”.",
+        "All done. Three tests are failing.",
+        "The task is complete. The linter does not pass.",
+        "> Note\nAll done.",
     ] {
         assert!(!read(message).says_done, "{message}");
     }
@@ -148,4 +218,95 @@ fn a_summary_is_one_line_of_whole_words() {
     assert!(long.ends_with(" wörter…") && long.chars().count() <= SUMMARY_MAX, "{long}");
     assert_eq!(summary(&"ä".repeat(1000)).chars().count(), SUMMARY_MAX - 1);
     assert_eq!(summary(""), "");
+}
+
+/// What the words of an attempt amount to that printed these lines and ended well.
+fn heard(lines: &[&str]) -> Words {
+    let mut transcript = Transcript::new(Reading {
+        dialect: Dialect::Claude,
+        completion: &Completion::default(),
+        purpose: None,
+        live: false,
+        started: Duration::ZERO,
+    });
+    for line in lines {
+        transcript.line(Duration::from_secs(1), line.as_bytes(), &mut |_| {}, &mut |_| {});
+    }
+    let closing = Closing { exit: Some(Death::Code(0)), stdout_bytes: 1, ..Closing::default() };
+    transcript.finish(Duration::from_mins(1), Timestamp::UNIX_EPOCH, closing).words
+}
+
+const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
+const CALL: &str = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"echo '<promise>COMPLETE</promise>'"}}]}}"#;
+const TOOL_SAYS: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"<promise>COMPLETE</promise>"}]}}"#;
+const SUB_SAYS: &str = r#"{"type":"assistant","parent_tool_use_id":"t1","message":{"model":"m","content":[{"type":"text","text":"<promise>COMPLETE</promise>"}]}}"#;
+const THOUGHT: &str = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"thinking","thinking":"<promise>COMPLETE</promise>"}]}}"#;
+const EARLIER: &str = r#"{"type":"assistant","parent_tool_use_id":null,"message":{"model":"m","content":[{"type":"text","text":"<promise>COMPLETE</promise>"}]}}"#;
+const LATER: &str = r#"{"type":"assistant","parent_tool_use_id":null,"message":{"model":"m","content":[{"type":"text","text":"Two left."}]}}"#;
+const TURN_LIMIT: &str =
+    r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":3}"#;
+
+fn result(text: &str) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"{text}","num_turns":2,"total_cost_usd":0.5,"stop_reason":"end_turn","modelUsage":{{"m":{{"inputTokens":10,"outputTokens":20}}}}}}"#
+    )
+}
+
+#[test]
+fn only_the_final_message_of_the_main_agent_promises() {
+    let (open, done) = (result("Two left."), result("<promise>COMPLETE</promise>"));
+    let table: &[(&str, &[&str], bool)] = &[
+        ("the result", &[INIT, CALL, TOOL_SAYS, &done], true),
+        ("a tool call", &[INIT, CALL, &open], false),
+        ("a tool result", &[INIT, CALL, TOOL_SAYS, &open], false),
+        ("a sub-agent", &[INIT, CALL, SUB_SAYS, TOOL_SAYS, &open], false),
+        ("a thought", &[INIT, CALL, THOUGHT, TOOL_SAYS, &open], false),
+        ("an earlier message", &[INIT, EARLIER, CALL, TOOL_SAYS, &open], false),
+        ("the last message at the turn limit", &[INIT, CALL, EARLIER, TURN_LIMIT], true),
+        ("an earlier one at the turn limit", &[INIT, EARLIER, CALL, LATER, TURN_LIMIT], false),
+        ("a sub-agent at the turn limit", &[INIT, CALL, SUB_SAYS, TURN_LIMIT], false),
+        ("a message without any end", &[INIT, CALL, EARLIER], false),
+    ];
+    for (what, lines, promise) in table {
+        assert_eq!(heard(lines).promise, *promise, "{what}");
+    }
+}
+
+#[test]
+fn a_message_made_to_take_long_does_not() {
+    let signal = Completion::default().signal;
+    for message in [
+        format!("\"{}\"", format!("{signal} ").repeat(20_000)),
+        (1..1400).map(|ticks| "`".repeat(ticks) + " ").collect(),
+        "- ".repeat(300_000),
+        "> ".repeat(300_000),
+        "not all done ".repeat(50_000),
+    ] {
+        let found = read(&message);
+        assert!(!found.promise && !found.says_done, "{message:.20}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_message_is_read(message in any::<String>(), speech in any::<bool>()) {
+        let speech = if speech { Speech::Messages } else { Speech::OneText };
+        let completion =
+            Completion { end_phrase: Some("é".to_owned()), signal: "a".to_owned(), ..Completion::default() };
+        words(&message, &completion, speech);
+    }
+
+    #[test]
+    fn any_markdown_is_read(message in "[-*+#>`~ \t\n\r1.)<!a\"„“”’«»\u{200b}ä]{0,300}") {
+        let completion =
+            Completion { end_phrase: Some("a".to_owned()), signal: "ä".to_owned(), ..Completion::default() };
+        words(&message, &completion, Speech::Messages);
+    }
+
+    #[test]
+    fn nothing_in_a_fence_claims_anything(inside in "[a-z <>/\n]{0,80}") {
+        let message = format!("Look:\n```\n{inside}\n{PROMISE}\nall done\n```\n");
+        let found = read(&message);
+        prop_assert!(!found.promise && !found.says_done);
+    }
 }

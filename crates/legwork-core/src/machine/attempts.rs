@@ -49,7 +49,7 @@ impl Machine {
             (Room::Work(share), _) => share,
             (Room::WrapUp(share, _), IterationKind::WrapUp) => share,
             // What is left is kept for the wrap-up, or there is nothing left.
-            (Room::WrapUp(..), IterationKind::Work) | (Room::None(_), _) => {
+            (Room::WrapUp(..), IterationKind::Work | IterationKind::Proof) | (Room::None(_), _) => {
                 self.interrupt_iteration();
                 return self.advance();
             }
@@ -117,6 +117,7 @@ impl Machine {
             previous: state.last.as_ref().map(|last| Previous {
                 summary: last.finished.summary.clone(),
                 progress: last.finished.task,
+                phase: last.finished.phase.clone(),
             }),
             left,
         }

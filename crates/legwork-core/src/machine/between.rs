@@ -10,11 +10,11 @@ use crate::event::{
     Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Movement,
     StopWhen, WaitKind,
 };
-use crate::input::{HookAnswer, Prepared, TimerKey};
+use crate::input::{Boxes, HookAnswer, Prepared, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Room, Used};
 use crate::policy::{progress, retry};
-use crate::settings::Stagnation;
+use crate::settings::{EvidenceKind, Stagnation};
 use crate::units::{Iteration, Ticket};
 
 /// A hook that skips can't spin.
@@ -181,13 +181,25 @@ impl Machine {
         self.live.survey = None;
         self.live.work = None;
         self.live.delayed = false;
-        let iteration = Iteration(self.ledger.totals.iterations).next();
-        let kind = match before {
-            Some(_) => IterationKind::WrapUp,
-            None => IterationKind::Work,
+        let next = Iteration(self.ledger.totals.iterations).next();
+        let (iteration, kind) = match before {
+            Some(_) => (next, IterationKind::WrapUp),
+            None if self.nothing_is_open(prepared.boxes) => (Iteration(0), IterationKind::Proof),
+            None => (next, IterationKind::Work),
         };
         self.record(Event::IterationStarted { iteration, kind, before, start });
         self.advance();
+    }
+
+    /// Whether a run that builds from a plan finds every box of it ticked when it begins.
+    fn nothing_is_open(&self, boxes: Option<Boxes>) -> bool {
+        // A proof that was broken off is begun anew.
+        let first = self.ledger.last.as_ref().is_none_or(|last| {
+            last.finished.iteration.0 == 0 && last.finished.result == IterationResult::Interrupted
+        });
+        first
+            && self.ledger.settings.completion.evidence.contains(&EvidenceKind::Plan)
+            && boxes.is_some_and(Boxes::all_ticked)
     }
 
     /// Writes the iteration down with everything that is known of it. Nothing is concluded from
@@ -227,6 +239,7 @@ impl Machine {
             files_changed: survey.as_ref().map_or(0, |survey| survey.files_changed),
             commits: survey.as_ref().map_or(0, |survey| survey.commits),
             task: status.and_then(|status| status.progress),
+            phase: status.and_then(|status| status.phase.clone()),
             boxes: survey.as_ref().and_then(|survey| survey.boxes),
             end: survey.map(|survey| survey.mark),
             cost: self.ledger.totals.cost.minus(current.cost_before),

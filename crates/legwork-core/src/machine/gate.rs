@@ -80,11 +80,20 @@ impl Machine {
         let summary = current.report.as_ref().map_or("", |report| report.words.summary.as_str());
         let blockers = self.blockers(current, self.live.survey.as_deref());
         let checks = gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice());
-        let findings = gate.findings.as_deref().unwrap_or_default();
+        let mut findings = gate.findings.clone().unwrap_or_default();
+        findings.extend(self.contradictions());
         let settings = &self.ledger.settings;
         let question =
-            prompt::verify_question(settings, &gate.claim, checks, findings, &blockers, summary);
+            prompt::verify_question(settings, &gate.claim, checks, &findings, &blockers, summary);
         self.start_call(Purpose::Verify, question, share);
+    }
+
+    /// What in the status file does not fit together, for whoever gives the verdict.
+    fn contradictions(&self) -> Vec<Finding> {
+        let status = self.live.survey.as_ref().and_then(|survey| survey.status.as_ref());
+        let path = self.ledger.settings.files.status.as_deref().unwrap_or("the status file");
+        let odd = status.map(|status| status.contradictions.as_slice()).unwrap_or_default();
+        odd.iter().map(|what| Finding { path: path.to_owned(), what: what.clone() }).collect()
     }
 
     pub(super) fn checked(&mut self, ticket: Ticket, report: CheckReport) {

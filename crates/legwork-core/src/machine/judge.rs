@@ -5,8 +5,10 @@ use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
 use crate::agent::report::{Blocker, Notice, Words};
 use crate::effect::Effect;
-use crate::event::{Event, FeedbackSource, IterationResult, Movement, Purpose};
-use crate::input::{StatusReport, Survey};
+use crate::event::{
+    Event, FeedbackSource, IterationKind, IterationResult, Movement, Purpose, StopWhen,
+};
+use crate::input::{Boxes, StatusReport, Survey};
 use crate::outcome::Outcome;
 use crate::policy::escalation::{self, Response};
 use crate::policy::progress;
@@ -35,6 +37,17 @@ impl Machine {
         }
         self.finish_iteration(IterationResult::Done, None);
         self.advance();
+    }
+
+    /// Nothing was open when the run began: what is claimed by that goes to the gate.
+    pub(super) fn prove(&mut self) {
+        if self.ledger.stop == Some(StopWhen::Now) {
+            self.interrupt_iteration();
+            return self.advance();
+        }
+        if !self.ledger.paused {
+            self.judge();
+        }
     }
 
     /// Success without any sign of work: only what is on disk counts.
@@ -91,6 +104,12 @@ impl Machine {
         survey.mark.status.is_some() && survey.mark.status != current.start.status
     }
 
+    /// Whether the status file was written since the run began.
+    fn is_of_this_run(&self, survey: &Survey) -> bool {
+        let origin = self.ledger.origin.as_ref().and_then(|mark| mark.status.as_ref());
+        survey.mark.status.as_ref() != origin
+    }
+
     fn status_failed(&self, survey: &Survey) -> Option<String> {
         let status = survey.status.as_ref()?;
         Self::is_fresh(self.current(), survey).then(|| status.failed.clone())?
@@ -111,14 +130,16 @@ impl Machine {
     fn claims(&self, kind: EvidenceKind, current: &Current, survey: &Survey) -> bool {
         let words = Self::words(current);
         let promised = words.is_some_and(|words| words.promise);
-        let all_ticked = survey.boxes.is_some_and(|boxes| boxes.open == 0 && boxes.done > 0);
+        let all_ticked = survey.boxes.is_some_and(Boxes::all_ticked);
         match kind {
             EvidenceKind::Status => {
-                let origin = self.ledger.origin.as_ref().and_then(|mark| mark.status.as_ref());
-                let of_this_run = survey.mark.status.as_ref() != origin;
-                of_this_run && survey.status.as_ref().is_some_and(|status| status.complete)
+                self.is_of_this_run(survey)
+                    && survey.status.as_ref().is_some_and(|status| status.complete)
             }
-            EvidenceKind::Todo => all_ticked && survey.status.is_none(),
+            EvidenceKind::Todo => {
+                // What an earlier run left says nothing against what this one ticked.
+                all_ticked && (survey.status.is_none() || !self.is_of_this_run(survey))
+            }
             EvidenceKind::Plan => all_ticked,
             EvidenceKind::Planned => promised && survey.boxes.is_some_and(|boxes| boxes.open > 0),
             EvidenceKind::Promise => promised,
@@ -148,7 +169,7 @@ impl Machine {
         }
         let claimed =
             current.gate.as_ref().is_some_and(|gate| gate.claim != [EvidenceKind::LastWords]);
-        if claimed {
+        if claimed || current.kind == IterationKind::Proof {
             return Movement::Uncounted;
         }
         let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));

@@ -423,7 +423,10 @@ impl State {
         if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
             *self.failures.entry(failure.clone()).or_default() += 1;
         }
-        self.totals.iterations += 1;
+        // The proof of what was complete before the run began is none.
+        if finished.iteration.0 > 0 {
+            self.totals.iterations += 1;
+        }
         self.totals.commits += finished.commits;
         if let Some(end) = &finished.end {
             self.seen.add(end, finished.boxes);

@@ -305,6 +305,10 @@ impl Run {
         }
     }
 
+    fn boxes(&mut self) -> Option<Boxes> {
+        self.dice.of(&[None, Some(Boxes { open: 0, done: 2 })])
+    }
+
     fn answer(&mut self, effect: &Effect) -> Input {
         match effect {
             Effect::RunHook { ticket, .. } => {
@@ -320,7 +324,7 @@ impl Run {
             }
             Effect::Prepare { ticket, .. } => {
                 let mark = Some(self.mark()).filter(|_| !self.dice.one_in(3));
-                Input::Prepared(*ticket, Prepared { mark, disk: None })
+                Input::Prepared(*ticket, Prepared { mark, boxes: self.boxes(), disk: None })
             }
             Effect::StartAttempt(request) => {
                 let report = Box::new(self.report(request.cap));
@@ -349,7 +353,7 @@ impl Run {
                     worked: self.dice.of(&[None, Some(true), Some(false)]),
                     ..StatusReport::default()
                 });
-                let boxes = self.dice.of(&[None, Some(Boxes { open: 0, done: 2 })]);
+                let boxes = self.boxes();
                 let mark = self.mark();
                 let survey =
                     Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings: vec![] };

@@ -3,11 +3,13 @@
 mod corners;
 mod edges;
 mod endings;
+mod evidence;
 mod failures;
 mod gate;
 mod iteration;
 mod limits;
 mod order;
+mod plan;
 mod progress;
 mod recovery;
 mod session;

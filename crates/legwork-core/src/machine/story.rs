@@ -118,6 +118,10 @@ impl Story {
             self.world.forget();
             return Vec::new();
         }
+        if line == "status file appears" {
+            self.world.write_status();
+            return Vec::new();
+        }
         if let Some(rest) = line.strip_prefix("iteration ") {
             return self.iteration(rest);
         }

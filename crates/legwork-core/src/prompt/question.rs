@@ -20,10 +20,8 @@ pub fn verify_question(
     blockers: &[Blocker],
     summary: &str,
 ) -> String {
-    let mut text = "# Is this work complete?\n\n\
-        An agent worked on the goal below and claims that it is reached. Judge for yourself: look \
-        at the project as it is, not at what is said about it. Change nothing.\n"
-        .to_owned();
+    let planned = claim == [EvidenceKind::Planned];
+    let mut text = if planned { plan_opening(settings) } else { OPENING.to_owned() };
     section(&mut text, "The goal", settings.goal.trim());
     section(&mut text, "The claim", &claimed(claim, summary));
     section(&mut text, "The checks", &checked(checks));
@@ -34,15 +32,38 @@ pub fn verify_question(
         let list: Vec<_> = blockers.iter().map(|blocker| format!("- {}", blocker.text)).collect();
         section(&mut text, "What the agent says it can't go on without", &list.join("\n"));
     }
-    section(&mut text, "Your answer", VERDICT);
+    let judge = if planned { JUDGE_PLAN } else { JUDGE };
+    section(&mut text, "Your answer", &format!("{judge}\n\n{VERDICT}"));
     text
 }
 
-const VERDICT: &str = "\
+const OPENING: &str = "# Is this work complete?\n\n\
+    An agent worked on the goal below and claims that it is reached. Judge for yourself: look at \
+    the project as it is, not at what is said about it. Change nothing.\n";
+
+/// What was asked for is a plan: that nothing of it is built yet is as it should be.
+fn plan_opening(settings: &Settings) -> String {
+    let file = settings.files.list.as_deref().unwrap_or("the plan");
+    format!(
+        "# Is this work complete?\n\n\
+         An agent was asked to plan the goal below in `{file}`, and to build nothing of it yet. It \
+         claims that the plan is complete. Judge for yourself: compare the plan with the goal and \
+         with the project as it is. Change nothing.\n"
+    )
+}
+
+const JUDGE: &str = "\
 Say yes only if every part of the goal is done and works. A part that is missing, a test that was \
 weakened or switched off to pass, or a claim that the project does not bear out, is a no. If it is \
-a no, name what is missing so that the next one knows what to do.
+a no, name what is missing so that the next one knows what to do.";
 
+const JUDGE_PLAN: &str = "\
+Say yes only if the plan has an open box for everything that the goal wants and the project does \
+not have yet, and somebody who knows only the plan and the project could build from it. A box that \
+is missing, too vague to be checked, or ticked though its work is not done, is a no. If it is a \
+no, name what is missing so that the next one knows what to do.";
+
+const VERDICT: &str = "\
 Explain in a few sentences. Then end with exactly one line of this form, the last of your answer:
 
 VERDICT: yes|no - the reason in one sentence";

@@ -1,5 +1,6 @@
 use super::*;
 use crate::agent::dialect::Speech;
+use crate::settings::EvidenceKind;
 
 fn settings() -> Settings {
     Settings {
@@ -22,6 +23,10 @@ fn briefing(iteration: u32) -> Briefing {
     }
 }
 
+fn composed(settings: &Settings, briefing: &Briefing, notes: Option<&str>) -> Prompt {
+    compose(settings, briefing, notes).unwrap()
+}
+
 fn feedback(source: FeedbackSource, text: &str) -> Feedback {
     Feedback { source, text: text.to_owned() }
 }
@@ -29,7 +34,7 @@ fn feedback(source: FeedbackSource, text: &str) -> Feedback {
 #[test]
 fn everything_before_the_notes_is_the_same_in_every_iteration() {
     let settings = settings();
-    let first = compose(&settings, &briefing(1), None);
+    let first = composed(&settings, &briefing(1), None);
     let later = Briefing {
         feedback: vec![feedback(FeedbackSource::Human, "Mind the docs.")],
         last: true,
@@ -37,7 +42,7 @@ fn everything_before_the_notes_is_the_same_in_every_iteration() {
         left: Left { cost: Some(Usd::from_cents(120)), ..Left::default() },
         ..briefing(7)
     };
-    let second = compose(&settings, &later, Some("Half done."));
+    let second = composed(&settings, &later, Some("Half done."));
     let heading = "## CONTEXT FROM PREVIOUS ITERATION\n\n";
     let fixed = |prompt: &Prompt| prompt.user.split(heading).next().map(str::to_owned);
     assert_eq!(fixed(&first), fixed(&second));
@@ -48,7 +53,7 @@ fn everything_before_the_notes_is_the_same_in_every_iteration() {
 #[test]
 fn no_goal_can_become_a_command_of_the_agent_program() {
     let settings = Settings { goal: "/compact".to_owned(), ..settings() };
-    assert!(compose(&settings, &briefing(1), None).user.starts_with("# One iteration\n"));
+    assert!(composed(&settings, &briefing(1), None).user.starts_with("# One iteration\n"));
 }
 
 #[test]
@@ -56,7 +61,7 @@ fn the_agent_is_told_the_markers_that_count_and_no_others() {
     let user = |evidence: Vec<EvidenceKind>| {
         let mut settings = settings();
         settings.completion.evidence = evidence;
-        compose(&settings, &briefing(1), None).user
+        composed(&settings, &briefing(1), None).user
     };
     let promise = user(vec![EvidenceKind::Promise]);
     assert!(promise.contains("<promise>COMPLETE</promise>"));
@@ -69,7 +74,7 @@ fn the_agent_is_told_the_markers_that_count_and_no_others() {
 
 #[test]
 fn an_agent_that_repeats_its_own_instructions_claims_nothing() {
-    let prompt = compose(&settings(), &briefing(1), None);
+    let prompt = composed(&settings(), &briefing(1), None);
     let quoted = format!("> {}", prompt.user.replace('\n', "\n> "));
     let found = crate::evidence::words(&quoted, &settings().completion, Speech::Messages);
     assert!(!found.promise && !found.signal);
@@ -82,12 +87,12 @@ fn an_agent_that_repeats_its_own_instructions_claims_nothing() {
 #[test]
 fn long_notes_keep_head_and_tail_and_the_cut_is_named() {
     let notes = format!("HEAD{}TAIL", "ä".repeat(NOTES_MAX));
-    let whole = compose(&settings(), &briefing(2), Some(&notes)).user;
+    let whole = composed(&settings(), &briefing(2), Some(&notes)).user;
     assert!(whole.contains("HEADä") && whole.contains("äTAIL"));
     assert!(whole.contains("bytes left out here]"));
     assert!(whole.len() < NOTES_MAX + 8000);
     let short = Briefing { shorten: true, ..briefing(2) };
-    assert!(compose(&settings(), &short, Some(&notes)).user.len() < SHORT_MAX + 8000);
+    assert!(composed(&settings(), &short, Some(&notes)).user.len() < SHORT_MAX + 8000);
 }
 
 #[test]
@@ -113,7 +118,7 @@ fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
         feedback(FeedbackSource::Checks, &format!("{text} {}", "x".repeat(INBOX_MAX / 2 - 100)))
     });
     let briefing = Briefing { feedback: entries.to_vec(), ..briefing(2) };
-    let user = compose(&settings(), &briefing, None).user;
+    let user = composed(&settings(), &briefing, None).user;
     assert!(user.contains("[1 older entry left out here]"), "{user}");
     assert!(!user.contains("old x") && user.find("middle x") < user.find("new x"));
 }
@@ -122,7 +127,7 @@ fn the_oldest_of_a_full_inbox_is_left_out_by_name() {
 fn an_entry_longer_than_the_whole_inbox_is_still_told_in_part() {
     let entry = feedback(FeedbackSource::Human, &format!("HEAD{}TAIL", "x".repeat(INBOX_MAX)));
     let briefing = Briefing { feedback: vec![entry], ..briefing(2) };
-    let user = compose(&settings(), &briefing, None).user;
+    let user = composed(&settings(), &briefing, None).user;
     assert!(user.contains("HEADx") && user.contains("xTAIL") && user.contains("left out here]"));
 }
 
@@ -133,6 +138,7 @@ fn what_is_special_about_an_iteration_is_said_at_the_end() {
         cut_off: true,
         previous: Some(Previous {
             summary: "Lexer done.".to_owned(),
+            phase: Some("parser".to_owned()),
             progress: Some(TaskProgress { completed: 3, total: 5 }),
         }),
         left: Left {
@@ -143,10 +149,10 @@ fn what_is_special_about_an_iteration_is_said_at_the_end() {
         },
         ..briefing(4)
     };
-    let user = compose(&settings(), &briefing, None).user;
+    let user = composed(&settings(), &briefing, None).user;
     let (_, end) = user.split_once("## This iteration\n\n").unwrap();
     assert!(end.starts_with(
-        "This is iteration 4. The one before said: “Lexer done.” Done by then: 3 of 5.\n\n\
+        "This is iteration 4. The one before said: “Lexer done.” Done by then: 3 of 5. It was at: parser.\n\n\
          Left for the whole run: 2 iterations, this one included; $2.50; 1h 30m.\n\n\
          An earlier attempt at this iteration was cut off"
     ));
@@ -156,7 +162,7 @@ fn what_is_special_about_an_iteration_is_said_at_the_end() {
 #[test]
 fn a_run_without_notes_says_nothing_of_them() {
     let settings = Settings { notes_file: None, ..settings() };
-    let user = compose(&settings, &briefing(1), Some("ignored")).user;
+    let user = composed(&settings, &briefing(1), Some("ignored")).user;
     assert!(!user.contains("CONTEXT FROM PREVIOUS") && !user.contains("Hand over"));
     assert!(!user.contains("ignored"));
 }

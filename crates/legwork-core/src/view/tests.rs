@@ -141,6 +141,7 @@ fn finished(
         files_changed: 2,
         commits: 1,
         task: None,
+        phase: None,
         boxes: None,
         cost: Usd::ZERO,
         duration: Duration::from_secs(seconds),

@@ -1,5 +1,6 @@
 //! `legwork demo`: a whole run on a small project, with a scripted agent.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,6 +58,9 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
     let session = Session {
         project: folder,
         settings,
+        task: None,
+        agent_files: Vec::new(),
+        variables: BTreeMap::new(),
         program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
         level: if options.verbose { Level::Verbose } else { Level::Progress },
         color: ColorChoice::Auto,

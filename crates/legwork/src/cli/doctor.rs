@@ -5,6 +5,7 @@ mod finding;
 mod probe;
 mod project;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,7 +40,8 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
     block_on(async {
         let mut signals = catch_signals()?;
-        let environment = session::environment(Dialect::Claude, &Settings::default());
+        let environment =
+            session::environment(Dialect::Claude, &Settings::default(), &BTreeMap::new());
         let looking = async {
             let found = session::find_claude(environment.clone(), Freshness::Asked).await;
             let mut findings = vec![agent::found(&found)];

@@ -8,6 +8,7 @@ use legwork_core::event;
 use legwork_core::outcome::{self, Strictness};
 
 use super::{command, print};
+use crate::config;
 use crate::error::Failure;
 use crate::rehearsal;
 
@@ -23,6 +24,10 @@ enum Page {
     Events,
     Endings,
     Rehearsal,
+    Config,
+    Environment,
+    /// JSON, not a page for people.
+    Schema,
 }
 
 pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
@@ -31,6 +36,9 @@ pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
         Page::Events => events()?,
         Page::Endings => endings(),
         Page::Rehearsal => rehearsal::script::reference(),
+        Page::Config => config::keys_page(),
+        Page::Environment => config::environment_page(),
+        Page::Schema => format!("{:#}", config::schema()),
     };
     print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
@@ -39,16 +47,18 @@ pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
 fn cli() -> String {
     let mut text = String::from("# Commands\n\nWhat `legwork COMMAND --help` prints.\n");
     let root = command().term_width(100);
-    let mut commands: Vec<clap::Command> = vec![root.clone()];
-    commands.extend(root.get_subcommands().filter(|command| !command.is_hide_set()).cloned());
-    for (index, command) in commands.into_iter().enumerate() {
-        let name = command.get_name().to_owned();
-        let title = if index == 0 { name.clone() } else { format!("legwork {name}") };
-        let mut command = command.bin_name(title.clone()).term_width(100).version(None::<&str>);
-        let help = command.render_long_help().to_string();
-        let _ = write!(text, "\n## `{title}`\n\n```text\n{}\n```\n", help.trim_end());
-    }
+    help(&root, "legwork", &mut text);
     text
+}
+
+/// The help of a command and of all below it.
+fn help(command: &clap::Command, title: &str, text: &mut String) {
+    let shown = command.clone().bin_name(title.to_owned()).term_width(100).version(None::<&str>);
+    let page = shown.disable_help_subcommand(true).render_long_help().to_string();
+    let _ = write!(text, "\n## `{title}`\n\n```text\n{}\n```\n", page.trim_end());
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        help(inner, &format!("{title} {}", inner.get_name()), text);
+    }
 }
 
 fn events() -> Result<String, Failure> {

@@ -1,5 +1,7 @@
 //! `legwork resume`: a paused run goes on; one whose process is gone is continued here.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -16,21 +18,29 @@ use legwork_core::input::{Again, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::{Stage, State};
 use legwork_core::outcome::Strictness;
-use legwork_core::settings::Limits;
+use legwork_core::settings::{Limits, Settings};
 use legwork_core::units::Now;
 
-use super::print;
+use super::approval::{self, Flags, Untrusted};
 use super::run::{LimitOptions, OutputOptions};
 use super::session::{CommandLine, Opened, Place, Program, Script, Session};
 use super::steer;
 use super::which::{Found, Which, damaged};
+use super::{print, say};
 use crate::clock::Motion;
+use crate::config::{self, Resolved};
 use crate::control::Wish;
 use crate::error::Failure;
 use crate::hands::{attempt_label, call_label};
 use crate::journal::{self, RunDir};
+use crate::modes;
+use crate::task::Task;
 
 /// One read of the raw output of a lost attempt.
+/// The key with the user's variables.
+const VARIABLES: &str = "agent.env";
+
+/// One read.
 const CHUNK: usize = 256 << 10;
 
 /// How to go on.
@@ -42,6 +52,10 @@ pub(super) struct Options {
     /// Go on with a run that has ended, whatever its ending was
     #[arg(long)]
     again: bool,
+
+    /// Let variables of the project's configuration take effect, though nobody approved them
+    #[arg(long)]
+    trust: bool,
 
     /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
     /// 6 unverified, 7 stopped
@@ -68,6 +82,11 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let machine = Machine::resume(&journal.records);
     let state = machine.state();
     let limits = options.limits.changed(&state.settings.limits);
+    if limits.as_ref().is_some_and(Limits::is_unlimited) {
+        return Err(Failure::usage("a run needs a limit").hint(
+            "-m 0 lifts the only one; give another: --max-cost, --max-duration, --max-tokens",
+        ));
+    }
     let again = if options.again { Again::Yes } else { Again::IfRoom };
     let salvage = Salvage { report: salvage(&place.folder, &opening, state), limits, again };
     can_go_on(&machine, &salvage, &place.folder)?;
@@ -79,12 +98,19 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let note = journal.torn.map(|torn| {
         format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
     });
+    let untrusted = if options.trust { Untrusted::Accept } else { Untrusted::Ask(Flags::NotThere) };
+    let resolved = configuration(&project, &state.settings, untrusted)?;
+    let task = state.settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
+    let agent_files = approval::approved_agent_files(&project)?;
     let session = Session {
+        variables: variables(&state.settings, &resolved),
         project,
         settings: state.settings.clone(),
+        task,
+        agent_files,
         program,
-        level: options.output.level(),
-        color: options.output.color,
+        level: options.output.level().unwrap_or_else(|| resolved.level()),
+        color: options.output.color.unwrap_or_else(|| resolved.color()),
         strictness: if options.require_complete {
             Strictness::RequireComplete
         } else {
@@ -93,6 +119,40 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         motion: Motion::Real,
     };
     session.go_on(Opened { place, agent: opening, machine, writer, salvage, note })
+}
+
+/// The configuration as it is now. Only what is not in the journal is taken from it: how much is
+/// shown, and the values of the user's variables for the agent.
+fn configuration(
+    project: &Path,
+    settings: &Settings,
+    untrusted: Untrusted,
+) -> Result<Resolved, Failure> {
+    let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
+    layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
+    if settings.agent.environment.is_empty() {
+        return Ok(Resolved::new(layers));
+    }
+    // Everything else that needs an approval was pinned when the run began.
+    let other: Vec<_> = config::KEYS
+        .iter()
+        .filter(|key| key.gated && key.name != VARIABLES)
+        .map(|key| key.name)
+        .collect();
+    let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
+    Ok(Resolved::new(approval::settle_settings(project, layers, untrusted)?))
+}
+
+/// The user's variables for the agent, and those that are no longer there.
+fn variables(settings: &Settings, resolved: &Resolved) -> BTreeMap<String, String> {
+    let wanted = &settings.agent.environment;
+    let mut variables = resolved.environment_of_agent();
+    variables.retain(|name, _| wanted.contains(name));
+    let gone: Vec<_> = wanted.iter().filter(|name| !variables.contains_key(*name)).collect();
+    for name in gone {
+        say(&format!("warning: `{VARIABLES}` no longer has {name}; the agent goes on without it"));
+    }
+    variables
 }
 
 /// The command that is the agent of this run.

@@ -1,24 +1,25 @@
-//! `legwork run`: work on a goal until it is done and verified, or a limit is reached.
+//! `legwork run`, `plan` and `build`: work on a task or a goal until it is done and verified, or a
+//! limit is reached.
 
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use legwork_core::agent::dialect::Permissions;
 use legwork_core::outcome::Strictness;
-use legwork_core::settings::{Limits, Settings};
+use legwork_core::settings::Settings;
 use legwork_core::units::Usd;
 
+use super::approval::{Flags, Untrusted};
 use super::session::{CommandLine, Program, Script, Session};
-use super::{values, which};
+use super::told::{self, Asked, Purpose, Told};
+use super::{say, values, which};
 use crate::clock::Motion;
+use crate::config::{Layer, amounts};
 use crate::error::Failure;
 use crate::report::{ColorChoice, Level};
-
-/// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
-const FAILSAFE: u32 = 1000;
+use crate::task;
 
 /// Agents take prompts of 10 MB; what we add to a goal has room beside it.
 const GOAL_MAX: u64 = 9_000_000;
@@ -26,13 +27,30 @@ const GOAL_MAX: u64 = 9_000_000;
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
+    /// The task to work on
+    #[arg(value_name = "TASK", conflicts_with = "prompt")]
+    task: Option<String>,
+
     /// What to do, in your words; `-` reads it from standard input
     #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
     prompt: Option<String>,
 
     /// The project folder [default: this one]
     #[arg(short = 'C', long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    pub(super) project: Option<PathBuf>,
+
+    /// How an iteration works: loop, iterative, plan, build, prompt, or one of your own
+    /// [default: the task's; `loop` for tasks, `prompt` for goals]
+    #[arg(long, value_name = "MODE", value_parser = values::text)]
+    mode: Option<String>,
+
+    /// Let what the project would run take effect this once, though nobody approved it
+    #[arg(long)]
+    trust: bool,
+
+    /// Leave out what the project would run and nobody approved
+    #[arg(long, conflicts_with = "trust")]
+    ignore_untrusted: bool,
 
     /// A command that must pass before completion is believed; may be given several times
     #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
@@ -122,7 +140,7 @@ struct PaceOptions {
     timeout: Option<Duration>,
 
     /// Give an attempt up when it has been silent for so long
-    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true)]
     idle_timeout: Option<Duration>,
 }
 
@@ -139,7 +157,7 @@ struct AgentOptions {
 
     /// Use another agent: any program that reads the prompt on standard input and answers in plain
     /// text; split into words as a shell would
-    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "dangerously_skip_permissions", "arguments"])]
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permission_mode", "dangerously_skip_permissions", "arguments"])]
     agent_command: Option<String>,
 
     /// The model to ask for [default: the agent's own choice]
@@ -152,16 +170,30 @@ struct AgentOptions {
 
     /// A tool the agent may use without asking, such as `Bash(cargo test:*)`; may be given several
     /// times. Changing files is allowed in any case
-    #[arg(long, value_name = "TOOL", value_parser = values::text)]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
     allowed_tools: Vec<String>,
+
+    /// A tool the agent may not use at all; may be given several times
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    disallowed_tools: Vec<String>,
+
+    /// What the agent may do without asking: ask-nothing, edits, listed or skip
+    /// [default: edits]
+    #[arg(long, value_name = "WHAT", value_parser = ["ask-nothing", "edits", "listed", "skip"], conflicts_with = "dangerously_skip_permissions")]
+    permission_mode: Option<String>,
+
+    /// A file whose text is added to the agent's system prompt
+    #[arg(long, value_name = "FILE")]
+    append_system_prompt_file: Option<PathBuf>,
 
     /// Let the agent do everything without asking
     #[arg(long)]
     dangerously_skip_permissions: bool,
 
     /// The file in which iterations hand over to each other; empty = none
-    #[arg(long, value_name = "FILE", default_value = "SHARED_TASK_NOTES.md")]
-    notes_file: String,
+    /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
+    #[arg(long, value_name = "FILE", value_parser = notes_file)]
+    notes_file: Option<String>,
 
     /// Further arguments for the agent program, after `--`
     #[arg(last = true, value_name = "ARGS")]
@@ -184,72 +216,187 @@ pub(super) struct OutputOptions {
     output: Option<Level>,
 
     /// Whether to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(super) color: ColorChoice,
+    #[arg(long, value_name = "WHEN")]
+    pub(super) color: Option<ColorChoice>,
 }
 
-pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
+/// Which command it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Run,
+    Plan,
+    Build,
+}
+
+impl Command {
+    /// The mode, where the command itself says it.
+    fn mode(self) -> Option<&'static str> {
+        match self {
+            Self::Run => None,
+            Self::Plan => Some("plan"),
+            Self::Build => Some("build"),
+        }
+    }
+}
+
+pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let settings = settings(options)?;
+    let asked = options.asked(command, &project, Purpose::Run)?;
+    let Told { settings, task, resolved, agent_files, notes } = told::told(&asked)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
-    let level = options.output.level();
-    let program = program(&options.agent, &project)?;
+    let level = resolved.level();
+    // What the project brings is said unless the user, and not the project, wants to hear nothing.
+    if options.output.level() != Some(Level::Quiet) {
+        for note in &notes {
+            say(note);
+        }
+    }
+    let program = program(&options.agent, &settings, &project)?;
     let session = Session {
         project,
+        variables: resolved.environment_of_agent(),
         settings,
+        task,
+        agent_files,
         program,
         level,
-        color: options.output.color,
+        color: resolved.color(),
         strictness,
         motion: Motion::Real,
     };
     session.run()
 }
 
-fn settings(options: &Options) -> Result<Settings, Failure> {
-    let mut settings = Settings { goal: goal(options.prompt.as_deref())?, ..Settings::default() };
-    settings.limits = limits(&options.limits, options.unlimited)?;
-    if let Some(threshold) = options.pace.stagnation_threshold {
-        settings.progress.threshold = threshold;
+impl Options {
+    /// What was asked for, with the flags as the last layer of the configuration.
+    pub(super) fn asked(
+        &self,
+        command: Command,
+        project: &Path,
+        purpose: Purpose,
+    ) -> Result<Asked, Failure> {
+        if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
+            return Err(Failure::usage(format!(
+                "`legwork {own}` is the mode `{own}`; --mode {mode} has no place here"
+            ))
+            .hint(format!("use `legwork run --mode {mode}`")));
+        }
+        let goal = self.prompt.as_deref().map(goal).transpose()?;
+        let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
+        if self.task.is_none() && goal.is_none() && !own_goal {
+            return Err(nothing_to_do(project));
+        }
+        let untrusted = match (self.trust, self.ignore_untrusted) {
+            // Who only looks runs nothing.
+            _ if purpose == Purpose::Look => Untrusted::Accept,
+            (true, _) => Untrusted::Accept,
+            (false, true) => Untrusted::Ignore,
+            (false, false) => Untrusted::Ask(Flags::There),
+        };
+        Ok(Asked {
+            project: project.to_owned(),
+            task: self.task.clone(),
+            goal,
+            mode: command.mode(),
+            flags: self.flags(),
+            unlimited: self.unlimited,
+            purpose,
+            appended: self.agent.append_system_prompt_file.clone(),
+            untrusted,
+        })
     }
-    settings.verify.commands.clone_from(&options.verify);
-    // A verdict may take a quarter of a small budget, not all of it.
-    if let Some(max) = settings.limits.max_cost {
-        settings.verify.max_cost = settings.verify.max_cost.min(max.per(4));
+
+    fn flags(&self) -> Layer {
+        let Self { limits, pace, agent, output, .. } = self;
+        let mut flags = Layer::flags();
+        flags.give("mode", self.mode.clone());
+        flags.give("limits.max_iterations", limits.max_iterations);
+        flags.give("limits.max_cost", limits.max_cost);
+        flags.give("limits.max_tokens", limits.max_tokens);
+        flags.give("limits.max_duration", limits.max_duration);
+        flags.give("verify.commands", list(&self.verify));
+        flags.give("completion.signal", self.completion_signal.clone());
+        flags.give("completion.threshold", self.completion_threshold);
+        if self.no_detect {
+            flags.set_by_flag("--no-detect", "completion.detect", false);
+        }
+        flags.give("stagnation.threshold", pace.stagnation_threshold);
+        flags.give("delay", pace.delay);
+        if pace.no_delay {
+            flags.set_by_flag("--no-delay", "delay", Duration::ZERO);
+        }
+        flags.give("retry.max_retries", pace.max_retries);
+        flags.give("retry.delay", pace.retry_delay);
+        flags.give("deadlines.attempt", pace.timeout);
+        flags.give("deadlines.idle", pace.idle_timeout);
+        flags.give("notes.file", agent.notes_file.clone());
+        flags.give("agent.command", agent.agent_command.clone());
+        flags.give("agent.args", list(&agent.arguments));
+        flags.give("agent.allowed_tools", list(&agent.allowed_tools));
+        flags.give("agent.disallowed_tools", list(&agent.disallowed_tools));
+        flags.give("agent.permissions", agent.permission_mode.clone());
+        if agent.dangerously_skip_permissions {
+            flags.set_by_flag("--dangerously-skip-permissions", "agent.permissions", "skip");
+        }
+        flags.give("agent.max_turns", agent.max_turns);
+        flags.give("model.name", agent.model.clone());
+        output.flags(&mut flags);
+        flags
     }
-    let completion = &mut settings.completion;
-    if options.no_detect {
-        completion.evidence.clear();
-    }
-    if let Some(signal) = &options.completion_signal {
-        completion.signal.clone_from(signal);
-    }
-    if let Some(threshold) = options.completion_threshold {
-        completion.signal_threshold = threshold;
-    }
-    if options.agent.agent_command.is_some() {
-        fits_any_program(&settings.limits)?;
-    }
-    pace(&options.pace, &mut settings)?;
-    settings.model.name.clone_from(&options.agent.model);
-    settings.model.max_turns = options.agent.max_turns;
-    settings.agent.allowed_tools.clone_from(&options.agent.allowed_tools);
-    settings.agent.arguments.clone_from(&options.agent.arguments);
-    settings.agent.command.clone_from(&options.agent.agent_command);
-    if options.agent.dangerously_skip_permissions {
-        settings.agent.permissions = Permissions::Skip;
-    }
-    settings.notes_file = notes_file(&options.agent.notes_file)?;
-    Ok(settings)
 }
 
-fn goal(prompt: Option<&str>) -> Result<String, Failure> {
+/// How long the agent may be silent.
+fn silence(text: &str) -> Result<Duration, String> {
+    let time = values::duration(text)?;
+    if time.is_zero() {
+        return Err(
+            "more than 0: an agent that may be silent for ever can hang for ever".to_owned()
+        );
+    }
+    Ok(time)
+}
+
+/// A file inside the project, or none.
+fn notes_file(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        text => amounts::inside(text).ok_or_else(|| {
+            "no file inside the project: give a path relative to it, or '' for no notes".to_owned()
+        }),
+    }
+}
+
+/// The name of a tool. One that begins with a dash would be an option of the agent program.
+fn tool(text: &str) -> Result<String, String> {
+    if text.trim_start().starts_with('-') {
+        return Err("the name of a tool, which can't begin with `-`".to_owned());
+    }
+    values::text(text)
+}
+
+fn list(items: &[String]) -> Option<Vec<String>> {
+    (!items.is_empty()).then(|| items.to_vec())
+}
+
+/// Neither a task nor a goal: what there is to choose from.
+fn nothing_to_do(project: &Path) -> Failure {
+    let names: Vec<_> =
+        task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
+    let failure = told::nothing_to_do();
+    if names.is_empty() {
+        return failure;
+    }
+    failure.hint(format!(
+        "name a task ({}), or give a goal: legwork run -p \"make the tests pass\" -m 10",
+        names.join(", ")
+    ))
+}
+
+fn goal(prompt: &str) -> Result<String, Failure> {
     match prompt {
-        None => Err(Failure::usage("there is nothing to do: no goal was given")
-            .hint("give one: legwork run -p \"make the tests pass\" -m 10")),
-        Some("-") => read_goal(io::stdin().lock()),
-        Some(goal) => Ok(goal.to_owned()),
+        "-" => read_goal(io::stdin().lock()),
+        goal => Ok(goal.to_owned()),
     }
 }
 
@@ -269,104 +416,38 @@ fn read_goal(input: impl Read) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A run without any limit is refused: nobody goes to bed on that by accident.
-fn limits(options: &LimitOptions, unlimited: bool) -> Result<Limits, Failure> {
-    let mut limits = Limits {
-        max_iterations: options.max_iterations.filter(|max| *max > 0),
-        max_cost: options.max_cost,
-        max_tokens: options.max_tokens,
-        max_duration: options.max_duration,
-        ..Limits::default()
-    };
-    if limits.is_unlimited() {
-        if !unlimited {
-            return Err(Failure::usage("a run needs a limit").hint(
-                "give at least one of -m/--max-iterations, --max-cost, --max-duration and \
-                 --max-tokens, or --unlimited",
-            ));
-        }
-        if options.max_iterations.is_none() {
-            limits.max_iterations = Some(FAILSAFE);
-        }
-    }
-    Ok(limits)
-}
-
-/// A program that reports no tokens never reaches a limit of tokens.
-fn fits_any_program(limits: &Limits) -> Result<(), Failure> {
-    if (Limits { max_tokens: None, ..limits.clone() }).is_unlimited() && limits.max_tokens.is_some()
-    {
-        return Err(Failure::usage("--max-tokens alone does not limit a run with --agent-command")
-            .hint("such a program reports no tokens; give -m, --max-cost or --max-duration"));
-    }
-    Ok(())
-}
-
-fn pace(options: &PaceOptions, settings: &mut Settings) -> Result<(), Failure> {
-    if let Some(delay) = options.delay {
-        settings.delay = delay;
-    }
-    if options.no_delay {
-        settings.delay = Duration::ZERO;
-    }
-    if let Some(retries) = options.max_retries {
-        settings.retry.max_retries = retries;
-    }
-    if let Some(delay) = options.retry_delay {
-        settings.retry.delay = delay;
-    }
-    if let Some(timeout) = options.timeout {
-        settings.deadlines.attempt = Some(timeout).filter(|timeout| !timeout.is_zero());
-    }
-    if let Some(idle) = options.idle_timeout {
-        if idle.is_zero() {
-            return Err(Failure::usage("--idle-timeout has to be more than 0")
-                .hint("an agent that may be silent for ever can hang for ever"));
-        }
-        settings.deadlines.idle = idle;
-    }
-    Ok(())
-}
-
-fn notes_file(name: &str) -> Result<Option<String>, Failure> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let mut path = PathBuf::new();
-    let mut inside = true;
-    for part in Path::new(name).components() {
-        match part {
-            Component::Normal(part) => path.push(part),
-            Component::CurDir => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => inside = false,
-        }
-    }
-    if !inside || path.as_os_str().is_empty() {
-        return Err(Failure::usage(format!("--notes-file `{name}` is no file inside the project"))
-            .hint("give a path relative to the project, or '' for no notes"));
-    }
-    // As the walk over the project knows it: without `./` in front.
-    Ok(path.to_str().map(str::to_owned))
-}
-
 impl OutputOptions {
-    /// How much to show.
-    pub(super) fn level(&self) -> Level {
+    /// How much to show, if that was said.
+    pub(super) fn level(&self) -> Option<Level> {
         match (self.quiet, self.verbose) {
-            (true, _) => Level::Quiet,
-            (_, true) => Level::Verbose,
-            (false, false) => self.output.unwrap_or_default(),
+            (true, _) => Some(Level::Quiet),
+            (_, true) => Some(Level::Verbose),
+            (false, false) => self.output,
+        }
+    }
+
+    fn flags(&self, flags: &mut Layer) {
+        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+        if let Some(level) = self.level() {
+            flags.set("output.level", word(&level));
+        }
+        if let Some(color) = self.color {
+            flags.set("output.color", word(&color));
         }
     }
 }
 
-fn program(options: &AgentOptions, project: &Path) -> Result<Program, Failure> {
-    if let Some(command) = &options.agent_command {
-        return CommandLine::parse(command, project).map(Program::Command);
+fn program(
+    options: &AgentOptions,
+    settings: &Settings,
+    project: &Path,
+) -> Result<Program, Failure> {
+    if options.dry_run {
+        let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
+        return Ok(Program::Rehearsal(script));
     }
-    if !options.dry_run {
-        return Ok(Program::Claude);
+    match &settings.agent.command {
+        Some(command) => CommandLine::parse(command, project).map(Program::Command),
+        None => Ok(Program::Claude),
     }
-    let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
-    Ok(Program::Rehearsal(script))
 }

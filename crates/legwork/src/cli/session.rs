@@ -5,6 +5,7 @@ mod place;
 mod program;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -29,6 +30,7 @@ use crate::chance;
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
 use crate::error::Failure;
+use crate::evidence::{self, Left};
 use crate::hands::Hands;
 use crate::journal::{self, DiskFile, Writer};
 use crate::process::{self, Containment};
@@ -37,13 +39,15 @@ use crate::report::{self, ColorChoice, Level, Style, Surroundings};
 use crate::signals::Signals;
 use crate::stop_file;
 use crate::supervisor::{Ending, Notes, Supervisor, Watcher};
+use crate::task::{self, InUse, Runs, State, Task};
+use crate::trust::Item;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How long the screen may take to show the rest when a run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The file that stops a run with only a goal.
+/// The file that stops a run without a task.
 const STOP_FILE: &str = ".legwork/.stop";
 
 /// A run to be made.
@@ -51,6 +55,12 @@ const STOP_FILE: &str = ".legwork/.stop";
 pub(super) struct Session {
     pub(super) project: PathBuf,
     pub(super) settings: Settings,
+    /// The task that is worked on, if it is one.
+    pub(super) task: Option<Task>,
+    /// The files of the project that the agent program may use, as they were approved.
+    pub(super) agent_files: Vec<Item>,
+    /// Variables of the user's for the agent. They may be secret, and are not recorded.
+    pub(super) variables: BTreeMap<String, String>,
     pub(super) program: Program,
     pub(super) level: Level,
     pub(super) color: ColorChoice,
@@ -87,7 +97,7 @@ impl Session {
         block_on(async {
             let mut signals = catch_signals()?;
             let agent = tokio::select! {
-                agent = self.program.find(&self.settings) => agent?,
+                agent = self.program.find(&self.settings, &self.variables) => agent?,
                 () = signals.next() => return Ok(interrupted()),
             };
             let project = self.project.clone();
@@ -97,11 +107,12 @@ impl Session {
                 place = taking => place.map_err(|error| Failure::trouble(error.to_string()))??,
                 () = signals.next() => return Ok(interrupted()),
             };
+            let _in_use = self.hold_task()?;
+            let (first, note) = (Input::Start, self.set_aside(&place)?);
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
             let containment = contain(&place);
             let machine = Machine::new(self.opening(agent.clone(), &containment)?);
-            let (first, note) = (Input::Start, None);
             let score = Score { place, agent, containment, machine, writer, first, note };
             self.conduct(score, signals).await
         })
@@ -114,9 +125,10 @@ impl Session {
             let mut signals = catch_signals()?;
             // The program is looked for again: it may have been updated, or removed.
             let now = tokio::select! {
-                now = self.program.find(&self.settings) => now?,
+                now = self.program.find(&self.settings, &self.variables) => now?,
                 () = signals.next() => return Ok(interrupted()),
             };
+            let _in_use = self.hold_task()?;
             let agent = AgentFacts { name: agent.name, ..now };
             let containment = contain(&place);
             let first = Input::Resume(salvage);
@@ -131,7 +143,8 @@ impl Session {
         let style = style(self.color);
         let clock = Clock::system(self.motion);
         let display = self.display(&place, &style, writer.last_seq());
-        let environment = self.program.environment(&self.settings, &place.folder, self.level)?;
+        let environment =
+            self.program.environment(&self.settings, &self.variables, &place.folder, self.level)?;
         let kept = containment.clone();
         let setup = self.setup(&agent, &place, &clock, display.as_ref(), environment.clone(), kept);
         let hands = Hands::new(
@@ -140,7 +153,7 @@ impl Session {
             place.folder.clone(),
             environment,
             containment,
-            self.settings.notes_file.as_deref(),
+            &self.settings,
         );
 
         let past = journal::read(&place.folder.journal()).map_err(|e| Failure::because(&e))?;
@@ -166,6 +179,7 @@ impl Session {
             display.finish(PATIENCE);
         }
         self.conclude(&ending, &mut view.borrow_mut(), &place, &style);
+        self.remember(&place, &view.borrow());
         Ok(ExitCode::from(ending.outcome.exit_code(self.strictness)))
     }
 
@@ -188,7 +202,10 @@ impl Session {
             Err(error) => notes
                 .warn(format!("`legwork stop`, `pause` and `tell` can't reach this run: {error}")),
         }
-        let stop = self.project.join(STOP_FILE);
+        let stop = match &self.task {
+            Some(task) => task.path(task::STOP),
+            None => self.project.join(STOP_FILE),
+        };
         match stop_file::clear(&stop) {
             Ok(()) => listeners.push(tokio::spawn(stop_file::watch(stop, operator.clone()))),
             Err(error) => {
@@ -196,6 +213,42 @@ impl Session {
             }
         }
         listeners
+    }
+
+    /// Keeps others from archiving, resetting or changing the task while it is worked on.
+    fn hold_task(&self) -> Result<Option<InUse>, Failure> {
+        let hold = |task: &Task| InUse::take(&self.project, task.name());
+        self.task.as_ref().map(hold).transpose()
+    }
+
+    /// What an earlier run left as the state of the task says nothing about this one.
+    fn set_aside(&self, place: &Place) -> Result<Option<String>, Failure> {
+        let Some(file) = &self.settings.files.status else { return Ok(None) };
+        let (left, done) = match self.program {
+            // A rehearsal leaves the task as it is.
+            Program::Rehearsal(_) => (Left::Copied, "copied"),
+            Program::Claude | Program::Command(_) => (Left::Moved, "moved"),
+        };
+        let kept = evidence::set_aside(&self.project, Path::new(file), place.folder.path(), left)
+            .map_err(|error| Failure::because(&error))?;
+        Ok(kept.map(|kept| {
+            format!("`{file}` was left by an earlier run; it was {done} to `{}`", kept.display())
+        }))
+    }
+
+    /// Notes with the task what the run came to. The journal is the truth: a note that can't be
+    /// made is said and changes nothing.
+    fn remember(&self, place: &Place, view: &RunView) {
+        let (Some(task), false) = (&self.task, self.program.is_rehearsal()) else { return };
+        let noted = Runs::of(&self.project)
+            .and_then(|runs| State::record_run(task, &runs, place.folder.id(), view));
+        match noted {
+            Ok(Some(warning)) if self.level.speaks() => say(&format!("warning: {warning}")),
+            Ok(_) => {}
+            Err(error) => {
+                say(&format!("warning: the state of the task is not noted: {}", error.message));
+            }
+        }
     }
 
     fn opening(&self, agent: AgentFacts, containment: &Containment) -> Result<RunStarted, Failure> {
@@ -238,7 +291,7 @@ impl Session {
         let time = clock.clone();
         Setup {
             program: PathBuf::from(&agent.path),
-            arguments: self.program.arguments(&self.settings),
+            arguments: self.program.arguments(&self.settings, &self.project, &self.agent_files),
             dialect: self.program.dialect(),
             input: self.program.dialect().input(self.settings.extras.watchdog),
             environment,

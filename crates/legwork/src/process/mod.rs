@@ -2,7 +2,7 @@
 //!
 //! Every program we start stands below a [guard] of its own, which knows everything that
 //! the program starts, however that hides, and ends it with the program, at our request, or when
-//! we are gone.
+//! we are gone. The one exception talks to a person, on the user's own [terminal].
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -23,6 +23,7 @@ mod left_over;
 mod orphans;
 pub(crate) mod table;
 mod tail;
+pub mod terminal;
 pub mod tree_lock;
 
 pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_to_end, shell};

@@ -23,6 +23,8 @@ pub enum Ending {
         /// What is missing.
         missing: Vec<String>,
     },
+    /// An answer in the shape that was asked for, as JSON.
+    Answer(String),
     /// A result, and then the process does not leave.
     HangAfterResult(String, Manners),
     /// The process neither says anything more nor leaves.
@@ -99,6 +101,7 @@ impl Ending {
             Self::LastWords
             | Self::Result(_)
             | Self::Verdict { .. }
+            | Self::Answer(_)
             | Self::HangAfterResult(..)
             | Self::MaxTurns
             | Self::Budget
@@ -121,6 +124,7 @@ impl Ending {
             Self::LastWords
             | Self::Result(_)
             | Self::Verdict { .. }
+            | Self::Answer(_)
             | Self::Crash(_)
             | Self::Signal(_)
             | Self::SilentExit(_)

@@ -155,6 +155,7 @@ impl Role {
             "review" => Part::Review,
             "advise" => Part::Advise,
             "council" => Part::Council,
+            "validate" => Part::Validate,
             _ => {
                 return Self {
                     part: Part::Attempt,

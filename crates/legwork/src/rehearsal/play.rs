@@ -52,6 +52,7 @@ pub(super) fn play<W: Write, R: BufRead>(
         Ending::LastWords
         | Ending::Result(_)
         | Ending::Verdict { .. }
+        | Ending::Answer(_)
         | Ending::HangAfterResult(..)
         | Ending::Hang(_)
         | Ending::Crash(_)
@@ -104,6 +105,7 @@ fn last_words(scene: &Scene) -> Option<&str> {
     match &scene.ending {
         Ending::Result(text) | Ending::HangAfterResult(text, _) => Some(text),
         Ending::Verdict { reason, .. } => Some(reason),
+        Ending::Answer(_) => Some(DONE),
         Ending::LastWords if last_said(scene).is_none() => Some(DONE),
         Ending::LastWords
         | Ending::Hang(_)
@@ -182,6 +184,7 @@ fn end<W: Write>(
     let cost = if stream.has_spoken() { scene.cost.unwrap_or(COST) } else { Usd::ZERO };
     let verdict = match &scene.ending {
         Ending::Verdict { verdict, reason, missing } => ruling(*verdict, reason, missing),
+        Ending::Answer(answer) => structured(answer),
         Ending::Result(text) | Ending::HangAfterResult(text, _) => success(text),
         Ending::LastWords => success(last_said(scene).unwrap_or(DONE)),
         Ending::MaxTurns => {
@@ -244,6 +247,18 @@ fn ruling(verdict: Ruling, reason: &str, missing: &[String]) -> Verdict<'static>
         stop_reason: "tool_use",
         extra: json!({"result": result, "structured_output": answer}),
         ..success("")
+    }
+}
+
+/// An answer in the shape that was asked for; words where it is no JSON.
+fn structured(answer: &str) -> Verdict<'static> {
+    match serde_json::from_str::<Value>(answer) {
+        Ok(value) => Verdict {
+            stop_reason: "tool_use",
+            extra: json!({"result": answer, "structured_output": value}),
+            ..success("")
+        },
+        Err(_) => success(answer),
     }
 }
 

@@ -14,10 +14,10 @@ write, edit, read and run, inside the project; a path that leads out of it is an
 no account, no cost.
 
 A script is a TOML file. It has a list for each kind of process: `[[attempt]]` for the work itself,
-`[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it. The first entry
-is played by the first process of its kind, and so on; the last one repeats. A kind that is not
-mentioned gets a plain answer (a verifier says yes). What the agent was asked is kept, one line of
-JSON for each request.
+`[[verify]]`, `[[review]]`, `[[advise]]` and `[[council]]` for the calls around it, and `[[validate]]`
+for `legwork validate --dry-run`. The first entry is played by the first process of its kind, and so
+on; the last one repeats. A kind that is not mentioned gets a plain answer (a verifier says yes, and
+instructions are found good). What the agent was asked is kept, one line of JSON for each request.
 
 ";
 
@@ -40,6 +40,11 @@ const VERIFY: [(&str, &str); 3] = [
     ("`verdict`", "`\"yes\"`, `\"no\"`, or `\"unreadable\"` for an answer without a verdict"),
     ("`reason`", "why"),
     ("`missing`", "a list of what is missing"),
+];
+
+const VALIDATE: [(&str, &str); 2] = [
+    ("`fail`", "a list of the criteria that are not met, by their names; all others are"),
+    ("`reason`", "why"),
 ];
 
 const STEPS: [(&str, &str); 11] = [
@@ -91,6 +96,7 @@ pub fn page() -> String {
     let mut page = TOP.to_owned();
     table(&mut page, "## An entry", "member", &SCENE);
     table(&mut page, "## `[[verify]]` has these instead of an ending", "member", &VERIFY);
+    table(&mut page, "## `[[validate]]` can have these instead of an ending", "member", &VALIDATE);
     table(&mut page, "## Steps", "step", &STEPS);
     table(&mut page, "## Endings", "ending", &ENDINGS);
     page.push_str(

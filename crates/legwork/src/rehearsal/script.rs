@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo};
 use legwork_core::units::Usd;
+use legwork_core::validation::{self, CRITERIA};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -36,6 +37,9 @@ pub struct Script {
     pub advise: Vec<Scene>,
     /// One for each conflict of principles.
     pub council: Vec<Scene>,
+    /// One for each judgement of instructions.
+    #[serde(deserialize_with = "judgements")]
+    pub validate: Vec<Scene>,
 }
 
 /// What one process says and does.
@@ -109,6 +113,8 @@ pub enum Part {
     Advise,
     /// A conflict of principles.
     Council,
+    /// Whether instructions are good enough.
+    Validate,
 }
 
 impl Part {
@@ -120,6 +126,7 @@ impl Part {
             Self::Review => "review",
             Self::Advise => "advise",
             Self::Council => "council",
+            Self::Validate => "validate",
         }
     }
 }
@@ -140,6 +147,7 @@ impl Script {
             Part::Review => &self.review,
             Part::Advise => &self.advise,
             Part::Council => &self.council,
+            Part::Validate => &self.validate,
         };
         let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
         scenes.get(index).or(scenes.last()).cloned().unwrap_or_else(|| plain(part))
@@ -153,6 +161,7 @@ fn plain(part: Part) -> Scene {
         Part::Review => Ending::says("I have read the changes and have nothing to add."),
         Part::Advise => Ending::says("Run the failing check alone and read its first error."),
         Part::Council => Ending::says("Correctness comes before speed here."),
+        Part::Validate => Ending::Answer(validation::answer(&[], "")),
     };
     Scene { ending, ..Scene::default() }
 }
@@ -222,6 +231,44 @@ fn ruling(raw: RawRuling) -> Result<Scene, String> {
         (None, None) => {
             return Err("needs a `verdict` (\"yes\", \"no\" or \"unreadable\")".to_owned());
         }
+    };
+    Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
+}
+
+/// `[[validate]]` has words of its own for what a judgement needs.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawJudgement {
+    fail: Vec<String>,
+    reason: String,
+    model: Option<String>,
+    cost: Option<Usd>,
+    tokens: Option<Usage>,
+    steps: Vec<Step>,
+    ending: Option<Ending>,
+}
+
+fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
+    struct One(Scene);
+    impl<'de> Deserialize<'de> for One {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            through(deserializer, |raw: RawJudgement| judgement(raw).map(One))
+        }
+    }
+    Ok(Vec::<One>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
+}
+
+fn judgement(raw: RawJudgement) -> Result<Scene, String> {
+    let RawJudgement { fail, reason, model, cost, tokens, steps, ending } = raw;
+    let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
+    if let Some(unknown) = fail.iter().find(|id| !known(id)) {
+        let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
+        return Err(format!("`{unknown}` is no criterion; there are {ids}"));
+    }
+    let ending = match ending {
+        None => Ending::Answer(validation::answer(&fail, &reason)),
+        Some(ending) if fail.is_empty() && reason.is_empty() => ending,
+        Some(_) => return Err("either `fail` and `reason` or `ending`, not both".to_owned()),
     };
     Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
 }

@@ -128,6 +128,7 @@ fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationK
     page.line(&match kind {
         IterationKind::Work => format!("Running iteration {iteration}..."),
         IterationKind::WrapUp => format!("Running iteration {iteration}, the wrap-up..."),
+        IterationKind::Proof => "Nothing is open any more: only the proof is left.".to_owned(),
     });
 }
 

@@ -134,3 +134,42 @@ fn of_endless_notes_only_the_ends_are_read() {
     assert!(notes.starts_with("BEGIN") && notes.ends_with("END") && notes.len() < 200_000);
     assert!(notes.contains("bytes left out"));
 }
+
+#[test]
+fn what_counts_in_our_own_folder_counts_even_if_it_is_ignored() {
+    let (folder, workspace) = project();
+    let task = folder.path().join(".legwork/tasks/t");
+    fs::create_dir_all(task.join("reports")).unwrap();
+    fs::write(folder.path().join(".gitignore"), ".legwork\n").unwrap();
+    let counted = ["TODO.md", "reports"].map(|name| Path::new(".legwork/tasks/t").join(name));
+    let mut workspace = workspace.counting(counted.to_vec());
+    let mut seen = vec![workspace.snapshot().fingerprint()];
+    for (name, counts) in [
+        ("NOTES.md", false),
+        (".status.json", false),
+        ("TODO.md", true),
+        ("feedback.md", false),
+        ("reports/one.md", true),
+    ] {
+        fs::write(task.join(name), "text").unwrap();
+        let now = workspace.snapshot().fingerprint();
+        assert_eq!(!seen.contains(&now), counts, "{name}");
+        seen.push(now);
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_git_s_is_not_waited_for() {
+    let pipe = |path: &Path| {
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RWXU).unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    pipe(&folder.path().join(".git"));
+    branches(folder.path());
+    let project = folder.path().join("project");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    for name in ["HEAD", "commondir", "packed-refs"] {
+        pipe(&project.join(".git").join(name));
+    }
+    assert_eq!(branches(&project), Branches::default());
+}

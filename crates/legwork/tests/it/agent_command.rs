@@ -149,7 +149,7 @@ fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
     let hermit = Hermit::new();
     worker(&hermit);
     run(&hermit, "worker", &["--max-tokens", "1000"]).exits(2).says(&[
-        "--max-tokens alone does not limit a run with --agent-command",
+        "a limit of tokens alone does not limit a run with an agent command",
         "give -m, --max-cost or --max-duration",
     ]);
     assert!(hermit.runs().is_empty());

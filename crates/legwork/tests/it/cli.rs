@@ -177,7 +177,7 @@ fn verbose_shows_the_agent_s_words_and_tools() {
 fn wrong_use_exits_2_and_says_what_is_allowed() {
     let hermit = Hermit::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["run"], &["no goal was given", "legwork run -p"]),
+        (&["run"], &["neither a task nor a goal was given", "legwork run -p"]),
         (&["run", "-p", ""], &["--prompt", "empty"]),
         (&["run", "-p", "x"], &["a run needs a limit", "--max-cost", "--unlimited"]),
         (&["run", "-p", "x", "-m", "-1"], &["-1", "--max-iterations", "0 or more"]),

@@ -22,8 +22,10 @@ mod answers;
 mod doctor;
 mod failures;
 mod limits;
+mod modes;
 mod prompts;
 mod sessions;
+mod setup;
 mod signals;
 mod waits;
 

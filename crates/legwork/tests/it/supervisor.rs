@@ -62,7 +62,7 @@ impl World for Play {
         let answer = match effect {
             Effect::Prepare { ticket, mark } => {
                 let mark = (mark == Needed::Yes).then(|| self.mark());
-                Input::Prepared(ticket, Prepared { mark, disk: None })
+                Input::Prepared(ticket, Prepared { mark, boxes: None, disk: None })
             }
             Effect::Survey { ticket, .. } => {
                 self.tree = self.trees.pop_front().unwrap_or(self.tree);
@@ -83,7 +83,7 @@ impl World for Play {
                     purpose: None,
                     iteration: request.briefing.iteration.0,
                     label: String::new(),
-                    prompt: prompt::compose(&state.settings, &request.briefing, None),
+                    prompt: prompt::compose(&state.settings, &request.briefing, None).unwrap(),
                     cap: request.cap,
                     model: request.model,
                 };

@@ -31,10 +31,15 @@ impl Terminal {
         terminal
     }
 
-    fn tmux(&self, arguments: &[&str]) -> String {
+    pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
         let output =
             Command::new("tmux").args(["-S", &self.socket]).args(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Types these keys, by tmux's names for them.
+    pub(crate) fn types(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
     }
 
     fn screen(&self) -> String {

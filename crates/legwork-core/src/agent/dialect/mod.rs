@@ -255,6 +255,14 @@ impl Dialect {
         }
     }
 
+    /// The variable that says how many tokens one answer may have, if there is one.
+    pub fn output_tokens_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => Some(claude::OUTPUT_TOKENS),
+            Self::Command => None,
+        }
+    }
+
     /// Variables we set unless the user did.
     pub fn environment_defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {

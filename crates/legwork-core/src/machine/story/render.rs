@@ -12,6 +12,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::IterationStarted { iteration, kind, .. } => match kind {
             IterationKind::Work => format!("{name} {iteration}"),
             IterationKind::WrapUp => format!("{name} {iteration} wrap-up"),
+            IterationKind::Proof => format!("{name} {iteration} proof"),
         },
         Event::IterationSkipped { iteration } => format!("{name} {iteration}"),
         Event::AttemptStarted { attempt, cap, model, .. } => {
@@ -120,7 +121,11 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::RunChecks { .. } => "-> run checks".to_owned(),
         Effect::CutChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
-        Effect::StartCall(request) => format!("-> start call {}", request.call),
+        Effect::StartCall(request) => {
+            let found = request.question.contains("What was found");
+            let found = if found { " with findings" } else { "" };
+            format!("-> start call {}{found}", request.call)
+        }
         Effect::CutCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),
         Effect::SetTimer { key: TimerKey::Delay(_), alarm } => {
             format!("-> delay {}", alarm_text(*alarm))

@@ -13,6 +13,7 @@ use crate::agent::report::{
 };
 use crate::effect::{Alarm, Effect};
 use crate::event::{Origin, StopWhen};
+use crate::evidence;
 use crate::input::{
     Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
     Input, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
@@ -44,6 +45,11 @@ impl World {
     pub(super) fn forget(&mut self) {
         let (tree, status) = (std::mem::take(&mut self.tree), self.status);
         *self = Self { tree, status, ..Self::default() };
+    }
+
+    /// Somebody wrote a status file before the run, or between two looks.
+    pub(super) fn write_status(&mut self) {
+        self.status += 1;
     }
 
     pub(super) fn is_asked_to_prepare(&self) -> bool {
@@ -116,12 +122,8 @@ impl World {
             ["deadline"] => {
                 self.fire(now, |key| matches!(key, TimerKey::Attempt(_) | TimerKey::Call(_)))
             }
-            ["prepared", "same", disk @ ..] => {
-                Input::Prepared(self.prepare.take()?, Prepared { mark: None, disk: disk_of(disk) })
-            }
-            ["prepared", tree, disk @ ..] => {
-                (*tree).clone_into(&mut self.tree);
-                let prepared = Prepared { mark: Some(self.mark()), disk: disk_of(disk) };
+            ["prepared", tree, rest @ ..] => {
+                let prepared = self.prepared(tree, rest);
                 Input::Prepared(self.prepare.take()?, prepared)
             }
             ["surveyed", tree, rest @ ..] => {
@@ -287,31 +289,43 @@ impl World {
         }
     }
 
-    /// `status complete|failed|worked|idle|blocked|stale`, `boxes OPEN/DONE`, `tree T`.
+    /// `same` or a tree, then `boxes OPEN/DONE` or the space on the disk.
+    fn prepared(&mut self, tree: &str, rest: &[&str]) -> Prepared {
+        if tree == "same" {
+            return Prepared { mark: None, boxes: None, disk: disk_of(rest) };
+        }
+        tree.clone_into(&mut self.tree);
+        let mark = Some(self.mark());
+        match rest {
+            ["boxes", boxes] => Prepared { mark, boxes: Some(boxes_of(boxes)), disk: None },
+            disk => Prepared { mark, boxes: None, disk: disk_of(disk) },
+        }
+    }
+
+    /// `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status {the:file}`,
+    /// `boxes OPEN/DONE`, `tree T`.
     fn survey_of(&mut self, words: &[&str]) -> Survey {
         let mut status = None;
         let mut boxes = None;
         let mut tree = None;
+        let mut warnings = Vec::new();
         for pair in words.chunks(2) {
             let [key, value] = *pair else { panic!("survey words come in pairs: {words:?}") };
             match key {
                 "status" => {
                     // A stale one was not written in this iteration.
                     self.status += u32::from(value != "stale");
-                    status = Some(status_of(value));
+                    status = status_of(value, &mut warnings);
                 }
-                "boxes" => {
-                    let (open, done) = value.split_once('/').expect("OPEN/DONE");
-                    let number = |text: &str| text.parse().expect("a number");
-                    boxes = Some(Boxes { open: number(open), done: number(done) });
-                }
+                "old-status" => status = status_of(value, &mut warnings),
+                "boxes" => boxes = Some(boxes_of(value)),
                 "tree" => tree = Some(value.to_owned()),
                 other => panic!("a survey does not know `{other}`"),
             }
         }
         let mut mark = self.mark();
         mark.head_tree = tree;
-        Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings: Vec::new() }
+        Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings }
     }
 }
 
@@ -319,7 +333,24 @@ fn answer_cost<'a>(rest: &[&'a str]) -> &'a str {
     rest.iter().find(|word| word.starts_with('$')).copied().unwrap_or("")
 }
 
-fn status_of(value: &str) -> StatusReport {
+/// A word for what a status file says, or the file itself, without blanks.
+fn status_of(value: &str, warnings: &mut Vec<String>) -> Option<StatusReport> {
+    if !value.starts_with('{') {
+        return Some(status_called(value));
+    }
+    match evidence::status::read(value.as_bytes()) {
+        Ok(read) => {
+            warnings.extend(read.warnings);
+            Some(read.report)
+        }
+        Err(why) => {
+            warnings.push(why.to_string());
+            None
+        }
+    }
+}
+
+fn status_called(value: &str) -> StatusReport {
     let summary = format!("status says {value}");
     let blank = StatusReport { summary, ..StatusReport::default() };
     match value {
@@ -389,6 +420,13 @@ pub(super) fn duration(text: &str) -> Duration {
         "h" => Duration::from_hours(number),
         other => panic!("no unit of time is called `{other}`"),
     }
+}
+
+/// `OPEN/DONE`.
+fn boxes_of(text: &str) -> Boxes {
+    let (open, done) = text.split_once('/').expect("OPEN/DONE");
+    let number = |text: &str| text.parse().expect("a number");
+    Boxes { open: number(open), done: number(done) }
 }
 
 /// `given` lines: one wish each.

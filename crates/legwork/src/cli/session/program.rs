@@ -4,6 +4,7 @@ mod claude;
 mod command_line;
 mod script;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,10 +20,11 @@ use crate::agent::Order;
 use crate::agent::environment::inherited;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
-use crate::cli::{REHEARSE, say};
+use crate::cli::{REHEARSE, say, told};
 use crate::error::Failure;
 use crate::journal::RunDir;
 use crate::report::Level;
+use crate::trust::Item;
 
 /// Which program works.
 #[derive(Debug)]
@@ -38,7 +40,11 @@ pub(in crate::cli) enum Program {
 impl Program {
     /// Finds the program and asks for its version. Nothing is started without it, and nothing
     /// that it would refuse.
-    pub(super) async fn find(&self, settings: &Settings) -> Result<AgentFacts, Failure> {
+    pub(in crate::cli) async fn find(
+        &self,
+        settings: &Settings,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<AgentFacts, Failure> {
         match self {
             Self::Rehearsal(_) => {
                 let path = env::current_exe().map_err(|error| {
@@ -51,7 +57,7 @@ impl Program {
                 })
             }
             Self::Claude => {
-                let environment = environment(Dialect::Claude, settings);
+                let environment = environment(Dialect::Claude, settings, variables);
                 claude::refused_as_root(settings, &environment)?;
                 let found = find_claude(environment, Freshness::Kept).await?;
                 self.facts(&found.path, Some(found.version.to_string()))
@@ -71,8 +77,13 @@ impl Program {
         Ok(AgentFacts { name: self.dialect().name().to_owned(), path: shown, version })
     }
 
+    /// Whether nothing real is done: what comes of it says nothing about the task.
+    pub(in crate::cli) fn is_rehearsal(&self) -> bool {
+        matches!(self, Self::Rehearsal(_))
+    }
+
     /// The language it speaks.
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(in crate::cli) fn dialect(&self) -> Dialect {
         match self {
             Self::Claude | Self::Rehearsal(_) => Dialect::Claude,
             Self::Command(_) => Dialect::Command,
@@ -92,17 +103,29 @@ impl Program {
         }
     }
 
-    /// Its arguments, for each attempt or call.
-    pub(super) fn arguments(&self, settings: &Settings) -> ArgumentsFor {
-        let dialect = self.dialect();
-        let before: Vec<OsString> = match self {
+    /// What its command line begins with, whatever it is asked.
+    pub(in crate::cli) fn first_arguments(&self) -> Vec<OsString> {
+        match self {
             Self::Claude => Vec::new(),
             Self::Command(command) => command.arguments.iter().map(OsString::from).collect(),
             Self::Rehearsal(_) => vec![REHEARSE.into()],
-        };
+        }
+    }
+
+    /// Its arguments, for each attempt or call.
+    pub(super) fn arguments(
+        &self,
+        settings: &Settings,
+        project: &Path,
+        agent_files: &[Item],
+    ) -> ArgumentsFor {
+        let dialect = self.dialect();
+        let before = self.first_arguments();
         let Settings { agent, model, extras, .. } = settings.clone();
-        let sources = vec!["user".to_owned()];
+        let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
+            // Looked at each time: what the agent made of them takes no effect.
+            let sources = told::allowed_sources(&agent.sources, &project, &agent_files);
             // Who only judges or advises may change nothing and gets none of the user's wishes for
             // the work; a reviewer repairs, and works like the worker.
             let works = matches!(order.purpose, None | Some(Purpose::Review));
@@ -110,6 +133,8 @@ impl Program {
                 max_turns: model.max_turns,
                 permissions: agent.permissions,
                 allowed_tools: &agent.allowed_tools,
+                disallowed_tools: &agent.disallowed_tools,
+                fallback_model: model.fallback.as_deref(),
                 extra: &agent.arguments,
                 ..Ask::default()
             };
@@ -132,10 +157,11 @@ impl Program {
     pub(super) fn environment(
         &self,
         settings: &Settings,
+        variables: &BTreeMap<String, String>,
         folder: &RunDir,
         level: Level,
     ) -> Result<Vec<(OsString, OsString)>, Failure> {
-        let mut all = environment(self.dialect(), settings);
+        let mut all = environment(self.dialect(), settings, variables);
         if let Self::Rehearsal(script) = self {
             all.extend(script::stage(script.as_ref(), folder, level)?);
         }
@@ -147,10 +173,34 @@ impl Program {
 pub(in crate::cli) fn environment(
     dialect: Dialect,
     settings: &Settings,
+    variables: &BTreeMap<String, String>,
 ) -> Vec<(OsString, OsString)> {
     // Whoever lets the agent do everything may also have said where that does no harm.
     let all = claude::may_do_everything(settings);
-    inherited(dialect, env::vars_os(), |name| all && name == claude::SANDBOXED)
+    let wanted = |name: &str| {
+        settings.agent.pass_environment.iter().any(|pattern| fits(pattern, name))
+            || (all && name == claude::SANDBOXED)
+    };
+    let mut environment = inherited(dialect, env::vars_os(), wanted);
+    let own = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    let most = settings.agent.max_output_tokens.zip(dialect.output_tokens_variable());
+    for (name, value) in own.chain(most.map(|(most, name)| (name, most.to_string()))) {
+        environment.retain(|(there, _)| there != name);
+        environment.push((name.into(), value.into()));
+    }
+    environment
+}
+
+/// Whether a name fits a pattern, in which `*` stands for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len()
+                && name.starts_with(before)
+                && name.ends_with(after)
+        }
+    }
 }
 
 fn arguments(

@@ -64,7 +64,7 @@ impl Trial {
             run.clone(),
             environment,
             containment,
-            None,
+            &settings,
         );
         let machine = Machine::new(RunStarted {
             settings,

@@ -12,6 +12,9 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
 ];
 
+/// Says how many tokens one answer may have.
+pub const OUTPUT_TOKENS: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";
+
 /// Set unless the user did: without commands in the background the program ends every command
 /// after two minutes, which no build of any size survives.
 pub const ENVIRONMENT_DEFAULTS: &[(&str, &str)] =
@@ -74,6 +77,20 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     arguments.with("--settings", ask.settings);
     arguments.with("--json-schema", ask.json_schema);
     arguments.0.extend_from_slice(ask.extra);
+    arguments.0
+}
+
+/// The arguments for a conversation with a person at a terminal, which begins with `opening`.
+pub fn talk_arguments(ask: &Ask<'_>, opening: &str) -> Vec<String> {
+    let mut arguments = Arguments(Vec::new());
+    arguments.with("--permission-mode", Some("acceptEdits"));
+    arguments.with("--model", ask.model);
+    arguments.with("--append-system-prompt-file", ask.system_prompt_file);
+    if !ask.setting_sources.is_empty() {
+        arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
+    }
+    // Whatever it begins with is no option.
+    arguments.with("--", Some(opening));
     arguments.0
 }
 

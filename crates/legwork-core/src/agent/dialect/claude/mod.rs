@@ -16,8 +16,8 @@ mod version;
 
 pub use classify::judge;
 pub use command::{
-    ENVIRONMENT, ENVIRONMENT_DEFAULTS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES, arguments,
-    message_line, prompt_text,
+    ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
+    arguments, message_line, prompt_text, talk_arguments,
 };
 pub use decode::decode;
 pub use lines::STRINGS;

@@ -1,31 +1,30 @@
 //! What a probe came to: pure, so that every ending has a sentence.
 
-use std::time::Duration;
-
 use legwork_core::agent::outcome::{AttemptOutcome, Consequence};
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::display::one_line;
 use legwork_core::units::human;
 use serde_json::{Value, json};
 
-use super::Witness;
+use crate::ask::Answer;
 use crate::cli::doctor::finding::{Finding, Grade};
 
 /// The most that is shown of an answer, and of the reason for none.
 const SHOWN_MAX: usize = 200;
 
 /// Judges a call that is over.
-pub(super) fn verdict(report: &AttemptReport, seen: &Witness, took: Duration) -> Finding {
-    let missing = missing(report, seen);
-    let odd = oddities(report, seen, &missing);
+pub(super) fn verdict(answer: &Answer) -> Finding {
+    let report = &answer.report;
+    let missing = missing(answer);
+    let odd = oddities(answer, &missing);
     let (grade, text) = if report.outcome == AttemptOutcome::Finished {
         let grade = if odd.is_empty() { Grade::Ok } else { Grade::Warning };
-        (grade, answered(report, seen, took))
+        (grade, answered(answer))
     } else {
         (grade(&report.outcome), failed(report))
     };
     let text = [vec![text], odd].concat().join("; ");
-    let finding = facts(Finding::new(grade, "probe", text), report, seen, took);
+    let finding = facts(Finding::new(grade, "probe", text), answer);
     let finding = finding.fact("missing", missing);
     match report.outcome.consequence() {
         Consequence::EndRun { .. } if is_account(&report.outcome) => {
@@ -55,9 +54,10 @@ fn grade(outcome: &AttemptOutcome) -> Grade {
     }
 }
 
-fn answered(report: &AttemptReport, seen: &Witness, took: Duration) -> String {
-    let model = seen.model.as_deref().filter(|model| !model.is_empty()).unwrap_or("the model");
-    let text = seen.result.as_ref().and_then(|result| result.text.as_deref()).unwrap_or_default();
+fn answered(answer: &Answer) -> String {
+    let report = &answer.report;
+    let model = answer.model.as_deref().filter(|model| !model.is_empty()).unwrap_or("the model");
+    let text = answer.result.as_ref().and_then(|result| result.text.as_deref()).unwrap_or_default();
     let turns = match report.turns {
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
@@ -65,7 +65,7 @@ fn answered(report: &AttemptReport, seen: &Witness, took: Duration) -> String {
     format!(
         "{model} answered `{}` in {}; {turns}, {} tokens, {}",
         one_line(text, SHOWN_MAX),
-        human(took),
+        human(answer.took),
         report.tokens.counted(),
         cost(report)
     )
@@ -89,8 +89,10 @@ fn cost(report: &AttemptReport) -> String {
 }
 
 /// What we use of a good result and did not find in it.
-fn missing(report: &AttemptReport, seen: &Witness) -> Vec<&'static str> {
-    let Some(result) = seen.result.as_ref().filter(|_| report.outcome == AttemptOutcome::Finished)
+fn missing(answer: &Answer) -> Vec<&'static str> {
+    let report = &answer.report;
+    let Some(result) =
+        answer.result.as_ref().filter(|_| report.outcome == AttemptOutcome::Finished)
     else {
         return Vec::new();
     };
@@ -100,18 +102,19 @@ fn missing(report: &AttemptReport, seen: &Witness) -> Vec<&'static str> {
         ("tokens", report.tokens.is_zero()),
         ("turns", report.turns == 0),
         ("text", absent(&result.text)),
-        ("model", absent(&seen.model)),
+        ("model", absent(&answer.model)),
     ];
     all.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
 }
 
 /// What is not as it is with the versions that we know.
-fn oddities(report: &AttemptReport, seen: &Witness, missing: &[&str]) -> Vec<String> {
+fn oddities(answer: &Answer, missing: &[&str]) -> Vec<String> {
+    let report = &answer.report;
     let mut odd = Vec::new();
     if !missing.is_empty() {
         odd.push(format!("not said: {}", missing.join(", ")));
     }
-    if seen.result.is_some() && !seen.result_last {
+    if answer.result.is_some() && !answer.result_last {
         odd.push("something came after the result".to_owned());
     }
     match report.stream.bad_lines {
@@ -125,7 +128,8 @@ fn oddities(report: &AttemptReport, seen: &Witness, missing: &[&str]) -> Vec<Str
     odd
 }
 
-fn facts(finding: Finding, report: &AttemptReport, seen: &Witness, took: Duration) -> Finding {
+fn facts(finding: Finding, answer: &Answer) -> Finding {
+    let report = &answer.report;
     let dollars =
         |usd: Option<legwork_core::units::Usd>| usd.map(legwork_core::units::Usd::dollars);
     finding
@@ -134,9 +138,9 @@ fn facts(finding: Finding, report: &AttemptReport, seen: &Witness, took: Duratio
         .fact("cost_estimated", report.cost.is_none())
         .fact("tokens", json!(report.tokens))
         .fact("turns", report.turns)
-        .fact("model", seen.model.clone())
-        .fact("took_ms", u64::try_from(took.as_millis()).map_or(Value::Null, Value::from))
-        .fact("result_last", seen.result_last)
+        .fact("model", answer.model.clone())
+        .fact("took_ms", u64::try_from(answer.took.as_millis()).map_or(Value::Null, Value::from))
+        .fact("result_last", answer.result_last)
         .fact("bad_lines", report.stream.bad_lines)
         .fact("unknown", report.unknown.clone())
 }

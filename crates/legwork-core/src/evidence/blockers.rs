@@ -1,0 +1,83 @@
+//! What the agent says that only a person can give: `<blocker>` ... `</blocker>` in its own words.
+
+use super::identity;
+use super::prose;
+use crate::agent::report::Blocker;
+
+const OPEN: &str = "<blocker>";
+const CLOSE: &str = "</blocker>";
+
+/// So many of one message are heard: beyond that it is no list of needs.
+const MOST: usize = 20;
+
+/// What is kept of one, in characters.
+const LONGEST: usize = 2000;
+
+/// The blockers in lines of the agent's own words. One that is never closed is none.
+pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {
+    let text = lines.iter().map(|line| prose::visible(line)).collect::<Vec<_>>().join("\n");
+    let mut found: Vec<Blocker> = Vec::new();
+    let mut rest = text.as_str();
+    while let Some((inside, after)) = next(rest) {
+        rest = after;
+        let text: String = inside.trim().chars().take(LONGEST).collect();
+        let blocker = identity::blocker(&text);
+        if !text.is_empty() && !found.contains(&blocker) && found.len() < MOST {
+            found.push(blocker);
+        }
+    }
+    found
+}
+
+/// The next one, and what follows it. Of an opening that is followed by another, the later counts.
+fn next(text: &str) -> Option<(&str, &str)> {
+    let (before, after) = text.split_once(OPEN)?.1.split_once(CLOSE)?;
+    let inside = before.rsplit(OPEN).next().unwrap_or(before);
+    Some((inside, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(message: &str) -> Vec<String> {
+        let found = blockers(&prose::own_lines(message));
+        found.into_iter().map(|blocker| blocker.text).collect()
+    }
+
+    #[test]
+    fn a_blocker_is_what_stands_between_the_markers() {
+        let message = "Nearly.\n<blocker>\nDescription: no key\nAction: give one\n</blocker>\nBye";
+        assert_eq!(texts(message), ["Description: no key\nAction: give one"]);
+        assert_eq!(texts("<blocker>a</blocker> and <blocker> b </blocker>"), ["a", "b"]);
+        assert_eq!(texts("<blocker>a</blocker>\n<blocker>a</blocker>"), ["a"], "once");
+    }
+
+    #[test]
+    fn what_is_quoted_is_code_is_empty_or_is_never_closed_is_none() {
+        for message in [
+            "```\n<blocker>a</blocker>\n```",
+            "> <blocker>a</blocker>",
+            "use `<blocker>a</blocker>` for that",
+            "<blocker>a",
+            "a</blocker>",
+            "<blocker> \n </blocker>",
+            "<Blocker>a</Blocker>",
+        ] {
+            assert_eq!(texts(message), [""; 0], "{message}");
+        }
+    }
+
+    #[test]
+    fn an_opening_that_is_followed_by_another_begins_nothing() {
+        assert_eq!(texts("<blocker> as in\n<blocker>b</blocker>"), ["b"]);
+    }
+
+    #[test]
+    fn the_same_text_is_the_same_blocker() {
+        let one = blockers(&["<blocker>no key</blocker>".to_owned()]);
+        let other = blockers(&["so: <blocker>  no key </blocker>".to_owned()]);
+        assert_eq!(one, other);
+        assert_eq!(one[0].key.len(), 8);
+    }
+}

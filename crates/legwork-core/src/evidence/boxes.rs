@@ -1,0 +1,280 @@
+//! The boxes of a to-do list or plan, as somebody who looks at the rendered page would count them.
+//!
+//! ```text
+//! - [ ] open      also `*`, `+`, `1.`, `1)`, at any depth of a list
+//! - [x] done      also `[X]`
+//! - [~] open      also `[-]` and `[/]`: begun or put off is not done
+//! - [] open       also `[  ]`: carelessly written, and certainly not done
+//! -
+//!   [ ] open      the text of an item may begin in the next line
+//! - [ ](a link)   none, nor `[ ][a]` and `[ ]: a`
+//! [ ] no bullet   none
+//! > - [ ] quoted  none: somebody else's box
+//! ```
+//!
+//! What is in code or in a comment is an example and no box. The blocks of a page are found by the
+//! rules of `CommonMark`, with three exceptions for what people write and mean: within a list a box
+//! may be indented as far as one likes, a bare fence closes the one that is open however little
+//! it is indented, and a blank that does not break is a blank.
+
+use crate::input::Boxes;
+
+/// List markers in one line that are followed. A line with more is no list that anybody made.
+const MARKERS_MAX: usize = 64;
+
+/// Further than this from where the text may begin, and it is code.
+const CODE_INDENT: usize = 4;
+
+/// The boxes of a text.
+pub fn count(text: &str) -> Boxes {
+    let mut boxes = Boxes { open: 0, done: 0 };
+    each(text, |ticked, _| {
+        let number = match ticked {
+            Ticked::Yes => &mut boxes.done,
+            Ticked::No => &mut boxes.open,
+        };
+        *number = number.saturating_add(1);
+    });
+    boxes
+}
+
+/// What the first open boxes say, at most so many, each one line.
+pub fn items(text: &str, most: usize) -> Vec<String> {
+    let mut items = Vec::new();
+    each(text, |ticked, label| {
+        if ticked == Ticked::No && items.len() < most {
+            items.push(label.trim().to_owned());
+        }
+    });
+    items
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ticked {
+    Yes,
+    No,
+}
+
+/// Gives every box of a text, with what stands behind it.
+fn each(text: &str, mut found: impl FnMut(Ticked, &str)) {
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
+    let mut page = Page::default();
+    for line in text.split('\n') {
+        if let Some(at) = page.line(&spaced(line), &mut found) {
+            page.leaf = at;
+        }
+    }
+}
+
+/// A line with its blanks as spaces, so that columns can be counted in bytes from the left.
+fn spaced(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut column = 0;
+    for c in line.chars() {
+        match c {
+            '\t' => {
+                let width = CODE_INDENT - column % CODE_INDENT;
+                plain.extend(std::iter::repeat_n(' ', width));
+                column += width;
+            }
+            c if c.is_whitespace() => {
+                plain.push(' ');
+                column += 1;
+            }
+            c => {
+                plain.push(c);
+                column += 1;
+            }
+        }
+    }
+    plain
+}
+
+/// What the lines so far have left open.
+#[derive(Debug, Default)]
+struct Page {
+    /// The columns where the text of the list items begins that we are in, the outermost first.
+    items: Vec<usize>,
+    leaf: Leaf,
+}
+
+/// The block without blocks in it that the last line belongs to.
+#[derive(Debug, Default)]
+enum Leaf {
+    #[default]
+    None,
+    /// A list item without any text yet.
+    Item,
+    Paragraph,
+    Comment,
+    Fence(Fence),
+}
+
+#[derive(Debug)]
+struct Fence {
+    mark: u8,
+    length: usize,
+    /// Where it begins.
+    column: usize,
+}
+
+impl Page {
+    /// Takes one line. Gives the block that it belongs to, if it is another one than before.
+    fn line(&mut self, line: &str, found: &mut impl FnMut(Ticked, &str)) -> Option<Leaf> {
+        let text = line.trim_start_matches(' ');
+        if text.trim_end().is_empty() {
+            // Between blank lines fences and comments go on, paragraphs and empty items don't.
+            return matches!(self.leaf, Leaf::Item | Leaf::Paragraph).then_some(Leaf::None);
+        }
+        let indent = line.len() - text.len();
+        let within = self.items.iter().take_while(|column| indent >= **column).count();
+        let outside = within < self.items.len();
+        match &self.leaf {
+            Leaf::Fence(fence) if fence.is_closed_by(text, indent) => return Some(Leaf::None),
+            Leaf::Comment if !outside => return text.contains("-->").then_some(Leaf::None),
+            Leaf::Fence(_) if !outside => return None,
+            // It was in a list item, and that is over.
+            Leaf::Fence(_) | Leaf::Comment => self.leaf = Leaf::None,
+            Leaf::Item if !outside && !self.is_code(indent) => {
+                if let Some((ticked, label)) = box_of(text) {
+                    found(ticked, label);
+                    return Some(Leaf::Paragraph);
+                }
+            }
+            Leaf::None | Leaf::Item | Leaf::Paragraph => {}
+        }
+        if self.items.is_empty() && indent >= CODE_INDENT {
+            // Code, or text that goes on.
+            return self.plain(within);
+        }
+        self.block(line, indent, within, found)
+    }
+
+    /// A line that begins, or may begin, a block of its own at `at`, in so many list items.
+    fn block(
+        &mut self,
+        line: &str,
+        mut at: usize,
+        within: usize,
+        found: &mut impl FnMut(Ticked, &str),
+    ) -> Option<Leaf> {
+        let mut in_marker = false;
+        for _ in 0..MARKERS_MAX {
+            let text = &line[at..];
+            if text.starts_with('>') || is_heading(text) || is_rule(text) {
+                self.close(within, in_marker);
+                return Some(Leaf::None);
+            }
+            if text.starts_with("<!--") {
+                self.close(within, in_marker);
+                // Its beginning may be part of its end: `<!-->`.
+                let is_over = text.contains("-->");
+                return Some(if is_over { Leaf::None } else { Leaf::Comment });
+            }
+            if let Some(fence) = Fence::opened_by(text, at) {
+                self.close(within, in_marker);
+                return Some(Leaf::Fence(fence));
+            }
+            let Some(marker) = marker(text) else {
+                return if in_marker { Some(Leaf::Paragraph) } else { self.plain(within) };
+            };
+            // What is below a text, as `-` may be, underlines it or belongs to it.
+            let below_text = matches!(self.leaf, Leaf::Paragraph) && within == self.items.len();
+            let is_item = in_marker || !below_text;
+            self.close(within, in_marker);
+            in_marker = true;
+            let content = text[marker..].trim_start_matches(' ');
+            let blanks = text.len() - marker - content.len();
+            let is_empty = content.trim_end().is_empty();
+            if is_empty || blanks > CODE_INDENT {
+                // Nothing yet, or code.
+                self.items.push(at + marker + 1);
+                return Some(if is_empty && is_item { Leaf::Item } else { Leaf::None });
+            }
+            at += marker + blanks;
+            self.items.push(at);
+            if let Some((ticked, label)) = box_of(content) {
+                found(ticked, label);
+                return Some(Leaf::Paragraph);
+            }
+        }
+        Some(Leaf::Paragraph)
+    }
+
+    /// Whether a line in the innermost item is indented so far that it is code.
+    fn is_code(&self, indent: usize) -> bool {
+        self.items.last().is_none_or(|column| indent >= column + CODE_INDENT)
+    }
+
+    /// A line of text: it goes on with the paragraph before it even if it is indented less.
+    fn plain(&mut self, within: usize) -> Option<Leaf> {
+        if matches!(self.leaf, Leaf::Paragraph) {
+            return None;
+        }
+        self.items.truncate(within);
+        Some(Leaf::Paragraph)
+    }
+
+    /// A new block ends the items that it is not in; after a list marker that is done.
+    fn close(&mut self, within: usize, in_marker: bool) {
+        if !in_marker {
+            self.items.truncate(within);
+        }
+    }
+}
+
+impl Fence {
+    fn opened_by(text: &str, column: usize) -> Option<Self> {
+        let mark = *text.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
+        let length = text.bytes().take_while(|byte| *byte == mark).count();
+        let is_span = mark == b'`' && text[length..].contains('`');
+        (length >= 3 && !is_span).then_some(Self { mark, length, column })
+    }
+
+    fn is_closed_by(&self, text: &str, indent: usize) -> bool {
+        let text = text.trim_end();
+        let is_near = indent < self.column + CODE_INDENT;
+        is_near && text.len() >= self.length && text.bytes().all(|byte| byte == self.mark)
+    }
+}
+
+/// The length of the list marker that a text begins with.
+fn marker(text: &str) -> Option<usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let length = match text.as_bytes().get(digits)? {
+        b'-' | b'*' | b'+' if digits == 0 => 1,
+        b'.' | b')' if (1..=9).contains(&digits) => digits + 1,
+        _ => return None,
+    };
+    (text.len() == length || text[length..].starts_with(' ')).then_some(length)
+}
+
+/// Whether it is a heading: `## Tests`, but neither `#12` nor `#tests`.
+fn is_heading(text: &str) -> bool {
+    let rest = text.trim_start_matches('#');
+    let depth = text.len() - rest.len();
+    (1..=6).contains(&depth) && (rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Whether it is a line drawn across the page, such as `* * *`.
+fn is_rule(text: &str) -> bool {
+    let Some(mark) = text.bytes().next().filter(|mark| matches!(mark, b'-' | b'*' | b'_')) else {
+        return false;
+    };
+    text.bytes().all(|byte| byte == mark || byte == b' ')
+        && text.bytes().filter(|byte| *byte == mark).count() >= 3
+}
+
+/// The box that the text of a list item begins with, and what stands behind it.
+fn box_of(text: &str) -> Option<(Ticked, &str)> {
+    let (mark, label) = text.strip_prefix('[')?.split_once(']')?;
+    let ticked = match mark.trim_matches(' ') {
+        "x" | "X" => Ticked::Yes,
+        "" | "~" | "-" | "/" => Ticked::No,
+        _ => return None,
+    };
+    (!label.starts_with(['(', '[', ':'])).then_some((ticked, label))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+//! The status file: what it says, read with every tolerance that can't make unfinished work look
+//! finished.
+//!
+//! ```text
+//! complete                  true, false; required unless `status` says it
+//! status                    completed, complete, done -> complete
+//!                           failed, error             -> failed
+//!                           blocked                   -> a blocker
+//! progress                  {completed, total}; or completed_tasks and total_tasks
+//! worked, summary, notes    as they are
+//! phase                     or current_task
+//! blockers                  texts, or objects with `description` or `text`
+//! ```
+//!
+//! Other fields are ignored; the file is never written by us. Where two fields contradict each
+//! other about completion, the one that says "not complete" is believed. Only counts and blockers
+//! beside a plain `complete` don't take the claim back: the gate is told of them.
+
+use serde_json::{Map, Value};
+
+use super::identity;
+use crate::agent::report::Blocker;
+use crate::input::{StatusReport, TaskProgress};
+
+mod json;
+
+/// A larger file is no status file.
+pub const MOST: usize = 1 << 20;
+
+/// What is kept of a text, in characters.
+const TEXT_MAX: usize = 4000;
+
+/// What is kept of a list of blockers.
+const BLOCKERS_MAX: usize = 32;
+
+/// A status file that could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// What it says.
+    pub report: StatusReport,
+    /// What is odd about it, contradictions included.
+    pub warnings: Vec<String>,
+}
+
+/// Why a status file says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// It is larger than any status file.
+    #[error("it is larger than {MOST} bytes")]
+    TooLarge,
+    /// It is no text.
+    #[error("it is not UTF-8 from byte {at} on")]
+    NotText {
+        /// How many bytes are good.
+        at: usize,
+    },
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// It is not JSON, or only the beginning of some.
+    #[error("it is not valid JSON: {why}")]
+    NotJson {
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// It is JSON of another kind.
+    #[error("it is {found} and not an object")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// It does not say whether the work is complete.
+    #[error("`complete` is missing: it has to be true or false")]
+    Undecided,
+    /// It says something else there.
+    #[error("`complete` is {found}: it has to be true or false")]
+    NotYesOrNo {
+        /// What it says.
+        found: String,
+    },
+}
+
+/// What a status file says.
+pub fn read(bytes: &[u8]) -> Result<Read, Invalid> {
+    if bytes.len() > MOST {
+        return Err(Invalid::TooLarge);
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| Invalid::NotText { at: error.valid_up_to() })?
+        .trim_start_matches('\u{feff}')
+        .trim();
+    if text.is_empty() {
+        return Err(Invalid::Empty);
+    }
+    let value = json::parse(text).map_err(|error| Invalid::NotJson { why: error.to_string() })?;
+    match value {
+        Value::Object(fields) => Reader { fields, warnings: Vec::new() }.read(),
+        other => Err(Invalid::NotAnObject { found: kind(&other) }),
+    }
+}
+
+/// What the field `status` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Complete,
+    Failed,
+    Blocked,
+    AtWork,
+    Unknown,
+}
+
+impl State {
+    fn of(word: &str) -> Self {
+        let word = word.trim().to_lowercase().replace([' ', '-'], "_");
+        match word.as_str() {
+            "completed" | "complete" | "done" => Self::Complete,
+            "failed" | "error" => Self::Failed,
+            "blocked" => Self::Blocked,
+            "in_progress" | "progress" | "running" | "working" | "started" | "pending"
+            | "active" | "open" | "todo" | "incomplete" | "not_done" | "not_started"
+            | "partial" | "paused" | "waiting" => Self::AtWork,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+struct Reader {
+    fields: Map<String, Value>,
+    warnings: Vec<String>,
+}
+
+impl Reader {
+    fn read(mut self) -> Result<Read, Invalid> {
+        let word = self.text("status");
+        let state = word.as_deref().map(State::of);
+        let said = self.complete()?;
+        let summary = self.text("summary").unwrap_or_default();
+        let notes = self.text("notes");
+        let error = self.error();
+        let words = [error.as_deref(), Some(&*summary), notes.as_deref()];
+        let words = words.into_iter().flatten().find(|text| !text.is_empty()).map(str::to_owned);
+        let failed = (state == Some(State::Failed))
+            .then(|| words.clone().unwrap_or_else(|| "the status file says so".to_owned()));
+        let mut blockers = self.blockers();
+        if state == Some(State::Blocked) && blockers.is_empty() {
+            let text = words.unwrap_or_else(|| "the status file says blocked".to_owned());
+            blockers.push(identity::blocker(&text));
+        }
+        let progress = self.progress();
+        let mut contradictions = Vec::new();
+        let word = word.unwrap_or_default();
+        let complete = match (said, state) {
+            (None, None) => return Err(Invalid::Undecided),
+            (Some(true), Some(State::Failed | State::AtWork)) => {
+                contradictions.push(format!(
+                    "`complete` is true beside `status` \"{word}\": read as not complete"
+                ));
+                false
+            }
+            (Some(false), Some(State::Complete)) => {
+                contradictions.push(format!(
+                    "`complete` is false beside `status` \"{word}\": read as not complete"
+                ));
+                false
+            }
+            (Some(said), _) => said,
+            (None, Some(State::Complete)) => true,
+            (None, Some(State::Unknown)) => {
+                self.warnings
+                    .push(format!("`status` is \"{word}\", which says nothing that is known"));
+                false
+            }
+            (None, Some(State::Failed | State::Blocked | State::AtWork)) => false,
+        };
+        contradictions.extend(odd(complete, progress, &blockers));
+        let phase = self.text("phase").or_else(|| self.text("current_task"));
+        let worked = self.worked();
+        self.warnings.extend(contradictions.iter().cloned());
+        let report = StatusReport {
+            complete,
+            failed,
+            progress,
+            worked,
+            summary,
+            phase,
+            notes,
+            blockers,
+            contradictions,
+        };
+        Ok(Read { report, warnings: self.warnings })
+    }
+
+    /// A field that says something.
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn complete(&mut self) -> Result<Option<bool>, Invalid> {
+        let Some(value) = self.field("complete") else { return Ok(None) };
+        let Some(said) = yes_or_no(value) else {
+            return Err(Invalid::NotYesOrNo { found: shown(value) });
+        };
+        if value.is_string() {
+            self.warnings.push("`complete` is a text: write true or false without quotes".into());
+        }
+        Ok(Some(said))
+    }
+
+    fn worked(&mut self) -> Option<bool> {
+        let value = self.field("worked")?;
+        let said = yes_or_no(value);
+        if said.is_none() {
+            self.ignored("worked", "true or false");
+        }
+        said
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        match self.field(name)? {
+            Value::String(text) => Some(short(text)).filter(|text| !text.is_empty()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                self.ignored(name, "a text");
+                None
+            }
+        }
+    }
+
+    /// What went wrong, in the words of whoever wrote it.
+    fn error(&self) -> Option<String> {
+        let value = self.field("error")?;
+        let text = value.as_str().or_else(|| value.get("message")?.as_str())?;
+        Some(short(text)).filter(|text| !text.is_empty())
+    }
+
+    fn progress(&mut self) -> Option<TaskProgress> {
+        if let Some(value) = self.field("progress") {
+            let part = |name| value.get(name).and_then(whole_number);
+            let progress = part("completed").zip(part("total"));
+            if let Some((completed, total)) = progress {
+                return Some(TaskProgress { completed, total });
+            }
+            self.ignored("progress", "an object with the whole numbers `completed` and `total`");
+        }
+        let completed = self.tasks("completed_tasks");
+        let total = self.tasks("total_tasks");
+        let (completed, total) = completed.zip(total)?;
+        Some(TaskProgress { completed, total })
+    }
+
+    /// A list of tasks, or their number.
+    fn tasks(&mut self, name: &str) -> Option<u32> {
+        let value = self.field(name)?;
+        let number = match value {
+            Value::Array(list) => u32::try_from(list.len()).ok(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => whole_number(value),
+        };
+        if number.is_none() {
+            self.ignored(name, "a whole number or a list");
+        }
+        number
+    }
+
+    fn blockers(&mut self) -> Vec<Blocker> {
+        let list = match self.field("blockers") {
+            None => return Vec::new(),
+            Some(Value::Array(list)) => list.clone(),
+            Some(one @ (Value::String(_) | Value::Object(_))) => vec![one.clone()],
+            Some(Value::Null | Value::Bool(_) | Value::Number(_)) => {
+                self.ignored("blockers", "a list of texts");
+                return Vec::new();
+            }
+        };
+        let mut blockers: Vec<Blocker> = Vec::new();
+        for item in &list {
+            let Some(text) = blocker_text(item) else {
+                self.ignored("blockers", "a list of texts, or of objects with `description`");
+                continue;
+            };
+            let blocker = identity::blocker(&short(text));
+            let known = blockers.iter().any(|known| known.key == blocker.key);
+            if is_none(&blocker.text) || known {
+                continue;
+            }
+            if blockers.len() == BLOCKERS_MAX {
+                self.warnings.push(format!("only the first {BLOCKERS_MAX} blockers are read"));
+                break;
+            }
+            blockers.push(blocker);
+        }
+        blockers
+    }
+
+    fn ignored(&mut self, name: &str, wanted: &str) {
+        let warning = format!("`{name}` is ignored: it has to be {wanted}");
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// What does not fit together and is for the gate to judge.
+fn odd(complete: bool, progress: Option<TaskProgress>, blockers: &[Blocker]) -> Vec<String> {
+    let mut odd = Vec::new();
+    if let Some(TaskProgress { completed, total }) = progress {
+        if completed > total {
+            odd.push(format!("it says that {completed} of {total} are done"));
+        } else if complete && completed < total {
+            odd.push(format!("it says complete, and that {completed} of {total} are done"));
+        }
+    }
+    if complete && !blockers.is_empty() {
+        odd.push("it says complete, and that something blocks the work".to_owned());
+    }
+    odd
+}
+
+fn yes_or_no(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(said) => Some(*said),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Some(true),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Some(false),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+/// A count, however it is written: `3`, `3.0`, `"3"`.
+fn whole_number(value: &Value) -> Option<u32> {
+    let number = match value {
+        Value::Number(number) => {
+            return match number.as_u64() {
+                Some(whole) => u32::try_from(whole).ok(),
+                None => whole_part(number.as_f64()?),
+            };
+        }
+        Value::String(text) => text.trim(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
+    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (plain(whole) && plain(rest) && rest.bytes().all(|byte| byte == b'0'))
+        .then(|| whole.parse().ok())?
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is whole and within bounds"
+)]
+fn whole_part(number: f64) -> Option<u32> {
+    let fits = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+    fits.then_some(number as u32)
+}
+
+fn blocker_text(item: &Value) -> Option<&str> {
+    let of = |name: &str| item.get(name).and_then(Value::as_str).filter(|text| !is_none(text));
+    item.as_str().or_else(|| of("description").or_else(|| of("text")))
+}
+
+/// What people write into a list in which there is nothing.
+fn is_none(text: &str) -> bool {
+    let text = text.trim().trim_end_matches('.').to_lowercase();
+    matches!(text.as_str(), "" | "-" | "none" | "n/a" | "nothing" | "no blockers" | "null")
+}
+
+fn short(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// What stands there, as far as it fits into a message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => format!("\"{}\"", text.chars().take(40).collect::<String>()),
+        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

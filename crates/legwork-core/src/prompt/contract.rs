@@ -1,0 +1,127 @@
+//! What holds in every iteration of a run: how to tell how far it is, and that it is complete.
+
+use super::{section, writes};
+use crate::evidence::PROMISE;
+use crate::settings::{EvidenceKind, Settings};
+
+/// What everybody who works unattended has to know.
+pub(super) const ALONE: &str = include_str!("../../modes/contract.md");
+
+/// How to say that only a person can help.
+pub(super) const BLOCKERS: &str = include_str!("../../modes/blockers.md");
+
+/// What the task is called in the prompt.
+pub(super) fn task_heading(settings: &Settings) -> &'static str {
+    if settings.task.is_some() { "The task" } else { "The goal" }
+}
+
+/// The commands that have to pass in the end.
+pub(super) fn checks(user: &mut String, settings: &Settings) {
+    if settings.verify.commands.is_empty() {
+        return;
+    }
+    user.push_str("\nThese commands have to pass in the end, and are run without you:\n\n");
+    for command in &settings.verify.commands {
+        writes(user, format_args!("- `{command}`\n"));
+    }
+}
+
+/// How the agent says how far it is, where it has a file for that.
+pub(super) fn status(user: &mut String, settings: &Settings) {
+    let Some(file) = &settings.files.status else { return };
+    if let Some(words) = &settings.texts.status {
+        return section(user, "The status file", words.trim());
+    }
+    let evidence = &settings.completion.evidence;
+    let complete = if evidence.contains(&EvidenceKind::Status) {
+        "`complete` is `true` only when the whole task is done and you have checked that it is: it \
+         is put to the proof."
+    } else if evidence.is_empty() {
+        "`complete` is for people to read."
+    } else {
+        "`complete` is for people; how completion is claimed is said below."
+    };
+    // Where nothing is evidence, the file is not read.
+    let failed = if evidence.is_empty() {
+        ""
+    } else {
+        "\n- If the task can't be done at all, write `\"status\": \"failed\"` and why into \
+         `summary`: that ends the run."
+    };
+    let text = format!(
+        "Keep `{file}` up to date: write it whenever you finish something, and before you end. It \
+         is one JSON object:\n\n```json\n{EXAMPLE}\n```\n\n\
+         - {complete}\n\
+         - `progress` counts the pieces of the whole task, not of this iteration.\n\
+         - `worked` is `false` if there was nothing for you to do in this iteration.\n\
+         - `summary` says in a sentence what you did, `phase` where the task is.\n\
+         - `blockers` names what only a person can give, in one sentence each; else it is empty.\
+         {failed}"
+    );
+    section(user, "The status file", &text);
+}
+
+/// A status file as it should be. The reader of such files is tested with it.
+pub const EXAMPLE: &str = r#"{
+  "complete": false,
+  "progress": { "completed": 3, "total": 7 },
+  "worked": true,
+  "summary": "The parser reads dates; time zones are open.",
+  "phase": "parser",
+  "blockers": []
+}"#;
+
+/// How completion is claimed, by the kinds of evidence that count in this run.
+///
+/// Markers are shown indented, as code: an agent that repeats its instructions claims nothing.
+pub(super) fn completion(user: &mut String, settings: &Settings) {
+    let completion = &settings.completion;
+    let mut ways: Vec<String> = Vec::new();
+    for kind in &completion.evidence {
+        let way = match kind {
+            EvidenceKind::Promise => format!(
+                "When the whole goal is reached and you have checked that it is, put this alone \
+                 on a line of your last message, at the very beginning of that line:\n\n    {PROMISE}"
+            ),
+            EvidenceKind::Signal => format!(
+                "When you looked for anything left to do for the goal and found nothing, put this \
+                 on a line of your last message, not indented, without quotes or backticks:\n\n    \
+                 {}",
+                completion.signal
+            ),
+            EvidenceKind::EndPhrase => match &completion.end_phrase {
+                Some(phrase) => {
+                    format!("When the whole goal is reached, end your last message with: {phrase}")
+                }
+                None => continue,
+            },
+            EvidenceKind::Status => {
+                "When the whole task is done, set `\"complete\": true` in the status file."
+                    .to_owned()
+            }
+            EvidenceKind::Todo | EvidenceKind::Plan => {
+                "Tick a box of the list when its item is done and checked, and no sooner."
+                    .to_owned()
+            }
+            EvidenceKind::Planned => format!(
+                "When the plan has a box for everything that is open and needs no further change, \
+                 put this alone on a line of your last message, at the very beginning of that \
+                 line:\n\n    {PROMISE}"
+            ),
+            EvidenceKind::LastWords => continue,
+        };
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let text = if ways.is_empty() {
+        "Nothing you say ends the work: do the next useful piece of it.".to_owned()
+    } else {
+        format!(
+            "{}\n\nA claim is put to the proof, and one that is not true costs an iteration. While \
+             anything is open, leave these words out altogether.",
+            ways.join("\n\n")
+        )
+    };
+    section(user, "When the goal is reached", &text);
+}

@@ -1,0 +1,144 @@
+//! A judgement for people: as a page that is kept, and as a table on the terminal.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use super::{Finding, Judgement, Ruling, Score, Weight};
+use crate::display::one_line;
+
+/// The widest line of a reason or suggestion on the terminal.
+const LINE_MAX: usize = 400;
+
+/// What a page says beside the judgement.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// When it was judged.
+    pub at: Timestamp,
+    /// The model that judged, if it said.
+    pub model: Option<&'a str>,
+    /// What it cost, in words.
+    pub cost: &'a str,
+}
+
+/// The page, as Markdown.
+pub fn markdown(judgement: &Judgement, page: &Page<'_>) -> String {
+    let Page { task, at, model, cost } = page;
+    let model = model.map(|model| format!(" by {}", plain(model))).unwrap_or_default();
+    let verdict = if judgement.passes() { "pass" } else { "fail" };
+    let at = at.strftime("%Y-%m-%d %H:%M UTC");
+    let mut text = format!("# Validation of `{task}`\n\n**{verdict}**: {}\n\n", scores(judgement));
+    // Writing to a string can't fail, here and below.
+    let _ = writeln!(text, "Judged {at}{model}; {cost}.\n");
+    let _ = writeln!(text, "| | criterion | reason |\n| --- | --- | --- |");
+    for finding in judgement.findings() {
+        let (title, reason) = (finding.criterion.title, plain(&finding.reason));
+        let _ = writeln!(text, "| {} | {title} | {reason} |", mark(finding));
+    }
+    let wanting: Vec<_> =
+        judgement.findings().iter().filter(|finding| finding.ruling == Ruling::Fail).collect();
+    if !wanting.is_empty() {
+        let _ = writeln!(text, "\n## What to change");
+    }
+    for finding in wanting {
+        let (title, weight) = (finding.criterion.title, finding.criterion.weight.name());
+        let _ = writeln!(text, "\n### {title} ({weight})\n\n{}", plain(&finding.reason));
+        if !finding.suggestion.is_empty() {
+            let _ = writeln!(text, "\n{}", indented(&finding.suggestion));
+        }
+    }
+    text
+}
+
+/// The table for a terminal.
+pub fn table(judgement: &Judgement) -> String {
+    let mut text = String::new();
+    for weight in [Weight::Required, Weight::Recommended] {
+        // Writing to a string can't fail, here and below.
+        let _ = writeln!(text, "{}", weight.name());
+        for finding in judgement.of_weight(weight) {
+            let _ = writeln!(text, "  {:<4}  {}", mark(finding), finding.criterion.title);
+            if finding.ruling == Ruling::Fail {
+                let _ = writeln!(text, "        {}", one_line(&finding.reason, LINE_MAX));
+                if !finding.suggestion.is_empty() {
+                    let _ =
+                        writeln!(text, "        try: {}", one_line(&finding.suggestion, LINE_MAX));
+                }
+            }
+        }
+    }
+    let verdict = if judgement.passes() { "pass" } else { "FAIL" };
+    let _ = writeln!(text, "\n{verdict}: {}", scores(judgement));
+    text
+}
+
+fn scores(judgement: &Judgement) -> String {
+    let Score { passed, of } = judgement.score(Weight::Required);
+    let recommended = judgement.score(Weight::Recommended);
+    format!(
+        "{passed} of {of} required criteria are met, {} of {} recommended ones",
+        recommended.passed, recommended.of
+    )
+}
+
+fn mark(finding: &Finding) -> &'static str {
+    match (finding.ruling, finding.criterion.weight) {
+        (Ruling::Pass, Weight::Required | Weight::Recommended) => "pass",
+        (Ruling::Fail, Weight::Required) => "FAIL",
+        (Ruling::Fail, Weight::Recommended) => "miss",
+    }
+}
+
+/// Words of the agent in a cell of a table: one line, and nothing that ends the cell.
+fn plain(text: &str) -> String {
+    one_line(text, usize::MAX).replace('|', "\\|")
+}
+
+/// A text of several lines, as a quotation.
+fn indented(text: &str) -> String {
+    let line = |line: &str| format!("> {}", one_line(line, usize::MAX));
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validation::read;
+
+    fn judgement() -> Judgement {
+        let text = crate::validation::answer(&["scope".into(), "examples".into()], "a | b\nc")
+            .replace(r#""suggestion":"""#, r#""suggestion":"Leave out:\n- the docs""#);
+        read(Some(&text), "").unwrap()
+    }
+
+    #[test]
+    fn the_page_says_what_failed_and_what_to_write_instead() {
+        let at = "2026-03-04T05:06:07Z".parse().unwrap();
+        let page = Page { task: "t", at, model: Some("m"), cost: "cost $0.01" };
+        let text = markdown(&judgement(), &page);
+        for words in [
+            "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",
+            "Judged 2026-03-04 05:06 UTC by m; cost $0.01.",
+            "| FAIL | What belongs to the work, and what does not, is said | a \\| b c |",
+            "| miss | There is an example of the expected result | a \\| b c |",
+            "### What belongs to the work, and what does not, is said (required)\n\na \\| b c\n\n\
+             > Leave out:\n> - the docs\n",
+        ] {
+            assert!(text.contains(words), "no {words:?} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_table_explains_only_what_failed() {
+        let text = table(&judgement());
+        assert!(text.starts_with("required\n  pass  The goal is stated as an outcome\n"), "{text}");
+        assert!(text.contains("  FAIL  What belongs"), "{text}");
+        assert!(text.contains("        a | b c\n        try: Leave out: - the docs\n"), "{text}");
+        assert_eq!(text.matches("try:").count(), 2, "{text}");
+        assert!(
+            text.ends_with("\nFAIL: 6 of 7 required criteria are met, 2 of 3 recommended ones\n")
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! A judgement out of an answer: the form that was asked for, or an object somewhere in the text.
+
+use serde_json::{Deserializer, Map, Value};
+
+use super::{CRITERIA, Criterion, Finding, Judgement, NOT_JUDGED, Ruling};
+
+/// More than this of a reason or a suggestion helps nobody.
+const TEXT_MAX: usize = 4000;
+/// Places in a text at which an object is looked for, the last ones.
+const PLACES_MAX: usize = 1000;
+/// What is searched of a text, from its end.
+const SEARCHED_MAX: usize = 256 << 10;
+
+/// Reads an answer; `None` when there is no judgement in it. What it leaves out has failed, and
+/// what it has beyond the criteria is ignored.
+pub fn read(structured: Option<&str>, text: &str) -> Option<Judgement> {
+    let from = |json: &str| judgement(&serde_json::from_str(json.trim()).ok()?);
+    structured.and_then(from).or_else(|| from(text)).or_else(|| search(text))
+}
+
+/// The last object in a text that is a judgement: what comes before it may be the question.
+fn search(text: &str) -> Option<Judgement> {
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_MAX))..];
+    let mut places = text.rmatch_indices('{').take(PLACES_MAX);
+    places.find_map(|(at, _)| at_beginning(&text[at..]))
+}
+
+fn at_beginning(text: &str) -> Option<Judgement> {
+    let first = Deserializer::from_str(text).into_iter::<Value>().next()?;
+    judgement(&first.ok()?)
+}
+
+fn judgement(value: &Value) -> Option<Judgement> {
+    let criteria = value.get("criteria")?.as_object()?;
+    let judged = |criterion: &Criterion| ruling(criteria, criterion).is_some();
+    // One that judges nothing is none: then it is asked again.
+    CRITERIA.iter().any(judged).then(|| Judgement {
+        findings: CRITERIA.iter().map(|criterion| finding(criteria, criterion)).collect(),
+    })
+}
+
+fn finding(criteria: &Map<String, Value>, criterion: &'static Criterion) -> Finding {
+    let Some(ruling) = ruling(criteria, criterion) else {
+        let (reason, suggestion) = (NOT_JUDGED.to_owned(), String::new());
+        return Finding { criterion, ruling: Ruling::Fail, reason, suggestion };
+    };
+    let text = |name: &str| criteria.get(criterion.id)?.get(name)?.as_str().map(short);
+    let (reason, suggestion) = (text("reason"), text("suggestion"));
+    Finding {
+        criterion,
+        ruling,
+        reason: reason.unwrap_or_default(),
+        suggestion: suggestion.unwrap_or_default(),
+    }
+}
+
+fn ruling(criteria: &Map<String, Value>, criterion: &Criterion) -> Option<Ruling> {
+    let of = |pass: bool| if pass { Ruling::Pass } else { Ruling::Fail };
+    match criteria.get(criterion.id)?.get("verdict")? {
+        Value::Bool(pass) => Some(of(*pass)),
+        Value::String(word) if word.eq_ignore_ascii_case("pass") => Some(Ruling::Pass),
+        Value::String(word) if word.eq_ignore_ascii_case("fail") => Some(Ruling::Fail),
+        _ => None,
+    }
+}
+
+fn short(text: &str) -> String {
+    let text = text.trim();
+    text[..text.floor_char_boundary(TEXT_MAX)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::validation::answer;
+
+    #[test]
+    fn what_was_not_judged_has_failed_and_what_was_not_asked_is_ignored() {
+        let text = r#"{"criteria": {"scope": {"verdict": "pass", "reason": " it is there "},
+            "beauty": {"verdict": "fail"}, "steps": {"verdict": "perhaps"}, "outcome": 3}}"#;
+        let judgement = read(Some(text), "").unwrap();
+        assert_eq!(judgement.findings().len(), CRITERIA.len());
+        for finding in judgement.findings() {
+            let wanted = match finding.criterion.id {
+                "scope" => (Ruling::Pass, "it is there"),
+                _ => (Ruling::Fail, "not judged"),
+            };
+            assert_eq!((finding.ruling, finding.reason.as_str()), wanted);
+        }
+        assert!(!judgement.passes());
+    }
+
+    #[test]
+    fn the_object_is_found_among_words_and_the_last_one_counts() {
+        let (bad, good) = (answer(&["scope".to_owned()], "no"), answer(&[], ""));
+        for text in [
+            good.clone(),
+            format!("Here it is:\n```json\n{good}\n```\nThat {{is}} all."),
+            format!("First I thought {bad}, but then {good}"),
+            format!("{{\"criteria\": {{\"scope\": {{\"verdict\": ... }} and {good}"),
+        ] {
+            assert!(read(None, &text).unwrap().passes(), "{text}");
+        }
+        assert!(!read(Some(&bad), &good).unwrap().passes());
+        assert!(read(Some("null"), &good).unwrap().passes());
+    }
+
+    #[test]
+    fn an_answer_without_a_judgement_is_none() {
+        for text in
+            ["", "All is well.", "{}", r#"{"criteria": {}}"#, r#"{"criteria": []}"#, "{\"a\":{{{"]
+        {
+            assert_eq!(read(None, text), None, "{text}");
+        }
+        let deep = "{\"criteria\":".repeat(100_000);
+        assert_eq!(read(Some(&deep), &deep), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange_to_be_read(text in any::<String>(), part in 0_usize..200) {
+            let _ = read(Some(&text), &text);
+            let whole = answer(&[], "");
+            let mixed = format!("{text}{whole}{text}");
+            // Words around an object never turn it into another.
+            if let Some(found) = read(None, &mixed) {
+                prop_assert!(found.passes());
+            }
+            let _ = read(None, &whole[..whole.floor_char_boundary(part)]);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The configuration: what the user wants, from the layer that says it last.
+//!
+//! Everything comes from one table ([`KEYS`]): how a value is read, what it may be, the variable
+//! and the flag that stand for it, the commands that show it, the schema and the reference.
+//!
+//! ```text
+//! built-in < mode < user < project < task < environment < flag
+//! ```
+//!
+//! Each layer is read alone and keeps where it came from; [`Resolved`] puts them together. Tables
+//! merge by key, arrays replace.
+
+pub mod amounts;
+mod apply;
+pub mod edit;
+mod environment;
+mod error;
+mod file;
+mod keys;
+mod kind;
+mod layer;
+mod origin;
+mod reference;
+mod resolved;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+pub use environment::{VARIABLES, Variable, environment};
+pub use error::{ConfigError, Mistake};
+pub use file::{ConfigFile, project_file, task_file, user_file};
+pub use keys::{KEYS, Key, find, look_up};
+pub use kind::{Items, Kind};
+pub use layer::Layer;
+pub use origin::Origin;
+pub use reference::{environment_page, keys_page};
+pub use resolved::Resolved;
+pub use schema::schema;
+pub use value::Value;
+
+use crate::error::Failure;
+
+/// The layers of the user, the project, the task and the environment, in this order. A file that
+/// is not there says nothing.
+pub fn load(
+    project: &Path,
+    task: Option<&str>,
+    get_env: impl Fn(&str) -> Option<OsString>,
+) -> Result<Vec<Layer>, Failure> {
+    let mut layers = Vec::new();
+    let user = ConfigFile::user(&get_env);
+    let task = task.map(|task| ConfigFile::task(project, task)).transpose()?;
+    let files = [user, Some(ConfigFile::project(project)), task];
+    for file in files.into_iter().flatten() {
+        layers.push(file.layer()?);
+    }
+    layers.push(environment(get_env)?);
+    Ok(layers)
+}

@@ -1,0 +1,232 @@
+//! The table of all keys. What stands here is all there is: files, variables, flags, the commands
+//! that show the configuration, the schema and the reference come from it.
+
+use std::time::Duration;
+
+use super::amounts::LEAST_RUN;
+use super::kind::{Items, Kind};
+use super::value::Value;
+use crate::error::Failure;
+use crate::nearest::nearest;
+
+/// One thing that can be configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name, tables and all: `limits.max_iterations`.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What holds if nobody says anything, as text.
+    pub default: Option<&'static str>,
+    /// What it means that it is not set, where there is no default.
+    pub unset: &'static str,
+    /// The variable that stands for it.
+    pub env: &'static str,
+    /// The option of `legwork run` that stands for it.
+    pub flag: Option<&'static str>,
+    /// Whether a project needs the user's approval to set it.
+    pub gated: bool,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    env: &'static str,
+    about: &'static str,
+) -> Key {
+    let default = Some(default);
+    Key { name, kind, default, unset: "", env, flag: None, gated: false, about }
+}
+
+/// A key without a default; `unset` says what that means.
+const fn open(
+    name: &'static str,
+    kind: Kind,
+    unset: &'static str,
+    env: &'static str,
+    about: &'static str,
+) -> Key {
+    Key { name, kind, default: None, unset, env, flag: None, gated: false, about }
+}
+
+impl Key {
+    const fn flag(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    const fn gated(self) -> Self {
+        Self { gated: true, ..self }
+    }
+
+    /// The default, if there is one.
+    pub fn default_value(&self) -> Option<Value> {
+        let value = self.kind.parse(&[self.default?]);
+        Some(value.expect("a test reads every default of the table"))
+    }
+
+    /// The default in words.
+    pub fn default_text(&self) -> String {
+        self.default_value().map_or_else(|| self.unset.to_owned(), |value| value.to_string())
+    }
+}
+
+/// The key of this name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The key that a person asks for.
+pub fn look_up(name: &str) -> Result<&'static Key, Failure> {
+    find(name).ok_or_else(|| {
+        Failure::usage(format!("there is no key `{name}`")).hint(match closest(name) {
+            Some(near) if is_table(near) => {
+                format!("`{near}` is a table; its keys: {}", below(near).join(", "))
+            }
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "see all keys: legwork config list".to_owned(),
+        })
+    })
+}
+
+/// The key or table that is nearest to a name.
+pub(super) fn closest(name: &str) -> Option<&'static str> {
+    nearest(name, KEYS.iter().map(|key| key.name).chain(tables()))
+}
+
+/// Whether keys stand below this name.
+pub(super) fn is_table(name: &str) -> bool {
+    tables().any(|table| table == name)
+}
+
+fn tables() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().flat_map(|key| key.name.match_indices('.').map(|(at, _)| &key.name[..at]))
+}
+
+fn below(table: &str) -> Vec<&'static str> {
+    let inside = |name: &&str| name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+    KEYS.iter().map(|key| key.name).filter(inside).collect()
+}
+
+const MANY: u32 = 1_000_000;
+const FEW: u32 = 1_000;
+const ANY_TIME: Kind = Kind::Duration { least: Duration::ZERO };
+const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1) };
+
+/// All of them, in the order in which they are shown.
+#[rustfmt::skip]
+pub static KEYS: &[Key] = &[
+    open("mode", Kind::Name, "`loop` for tasks, `prompt` for goals", "LEGWORK_MODE",
+        "What one iteration is for, and what says that the work is complete.").flag("--mode"),
+
+    open("limits.max_iterations", Kind::Count { least: 0, most: MANY }, "no limit", "LEGWORK_MAX_ITERATIONS",
+        "At most so many iterations; 0 = no limit of iterations.").flag("--max-iterations"),
+    open("limits.max_cost", Kind::Money, "no limit", "LEGWORK_MAX_COST",
+        "At most so much money for everything, in US dollars.").flag("--max-cost"),
+    open("limits.max_tokens", Kind::Tokens, "no limit", "LEGWORK_MAX_TOKENS",
+        "At most so many tokens for everything: input, output and cache writes.").flag("--max-tokens"),
+    open("limits.max_duration", Kind::Duration { least: LEAST_RUN }, "no limit", "LEGWORK_MAX_DURATION",
+        "At most so much time at work; waits for usage limits and pauses don't count.").flag("--max-duration"),
+    key("limits.reserve", Kind::Percent { least: 0, most: 90 }, "10", "LEGWORK_RESERVE",
+        "The share of cost and duration that is kept back for one wrap-up iteration."),
+    key("limits.max_wait", ANY_TIME, "12h", "LEGWORK_MAX_WAIT",
+        "A usage limit that ends later than this ends the run."),
+    open("limits.quota.five_hour", Kind::Percent { least: 1, most: 100 }, "whatever the account allows", "LEGWORK_QUOTA_FIVE_HOUR",
+        "Once so much of the account's five-hour quota is used, no iteration starts until it is reset."),
+    open("limits.quota.seven_day", Kind::Percent { least: 1, most: 100 }, "whatever the account allows", "LEGWORK_QUOTA_SEVEN_DAY",
+        "Once so much of the account's seven-day quota is used, no iteration starts until it is reset."),
+
+    key("retry.max_retries", Kind::Count { least: 0, most: FEW }, "5", "LEGWORK_MAX_RETRIES",
+        "Further attempts an iteration may have after transient failures.").flag("--max-retries"),
+    key("retry.delay", ANY_TIME, "5s", "LEGWORK_RETRY_DELAY",
+        "The delay before the first retry; it doubles with every further one, up to a minute.").flag("--retry-delay"),
+    key("retry.max_consecutive_errors", Kind::Count { least: 1, most: FEW }, "3", "LEGWORK_MAX_CONSECUTIVE_ERRORS",
+        "So many failed iterations in a row end the run."),
+
+    key("stagnation.threshold", Kind::Count { least: 0, most: FEW }, "3", "LEGWORK_STAGNATION_THRESHOLD",
+        "So many idle iterations in a row end the run; 0 = never.").flag("--stagnation-threshold"),
+
+    key("completion.detect", Kind::Bool, "true", "LEGWORK_COMPLETION_DETECT",
+        "Whether claims of completion are read; if not, the run ends by limits, stop or errors only.").flag("--no-detect"),
+    key("completion.signal", Kind::Text, "CONTINUOUS_CLAUDE_PROJECT_COMPLETE", "LEGWORK_COMPLETION_SIGNAL",
+        "The exact phrase of the completion signal.").flag("--completion-signal"),
+    key("completion.threshold", Kind::Count { least: 1, most: FEW }, "3", "LEGWORK_COMPLETION_THRESHOLD",
+        "So many iterations in a row must give the completion signal.").flag("--completion-threshold"),
+    open("completion.end_phrase", Kind::TextOrNothing, "none", "LEGWORK_COMPLETION_END_PHRASE",
+        "A phrase that claims completion when it stands in the last five lines of the agent's final message."),
+
+    key("verify.commands", Kind::List(Items::Texts), "[]", "LEGWORK_VERIFY_COMMANDS",
+        "Commands that must pass before completion is believed.").flag("--verify").gated(),
+    key("verify.timeout", SOME_TIME, "10m", "LEGWORK_VERIFY_TIMEOUT",
+        "How long each of these commands may take."),
+    key("verify.rerun", Kind::Choice(&["once", "never"]), "once", "LEGWORK_VERIFY_RERUN",
+        "Whether a command that failed gets a second chance."),
+    key("verify.model", Kind::Choice(&["auto", "always", "off"]), "auto", "LEGWORK_VERIFY_MODEL",
+        "Whether a model is asked if the work is complete; `auto` = when the evidence is only words or no command is configured."),
+    key("verify.max_cost", Kind::Money, "0.25", "LEGWORK_VERIFY_MAX_COST",
+        "What one verdict of the model may cost, in US dollars."),
+    key("verify.model_timeout", SOME_TIME, "2m", "LEGWORK_VERIFY_MODEL_TIMEOUT",
+        "How long one verdict of the model may take."),
+
+    open("agent.command", Kind::TextOrNothing, "claude", "LEGWORK_AGENT_COMMAND",
+        "Another agent: any program that reads the prompt on standard input and answers in plain text.").flag("--agent-command").gated(),
+    key("agent.args", Kind::List(Items::Any), "[]", "LEGWORK_AGENT_ARGS",
+        "Further arguments for the agent program, after all of ours.").flag("--").gated(),
+    key("agent.env", Kind::Variables, "{}", "LEGWORK_AGENT_ENV",
+        "Variables that are set for the agent program; their values are not recorded.").gated(),
+    key("agent.pass_env", Kind::List(Items::Names), "[]", "LEGWORK_AGENT_PASS_ENV",
+        "Variables of our environment that the agent program gets beside the usual ones; `*` = all.").gated(),
+    key("agent.permissions", Kind::Choice(&["ask-nothing", "edits", "listed", "skip"]), "edits", "LEGWORK_AGENT_PERMISSIONS",
+        "What the agent may do without asking: what it allows by itself, changes to files, the tools listed, or everything.").flag("--permission-mode").gated(),
+    key("agent.allowed_tools", Kind::List(Items::Tools), "[]", "LEGWORK_AGENT_ALLOWED_TOOLS",
+        "Tools the agent may use without asking, such as `Bash(cargo test:*)`.").flag("--allowed-tools").gated(),
+    key("agent.disallowed_tools", Kind::List(Items::Tools), "[]", "LEGWORK_AGENT_DISALLOWED_TOOLS",
+        "Tools the agent may not use at all.").flag("--disallowed-tools").gated(),
+    key("agent.settings", Kind::List(Items::Words(&["user", "project", "local"])), "[\"user\"]", "LEGWORK_AGENT_SETTINGS",
+        "Which of the agent program's own settings apply.").gated(),
+    open("agent.max_turns", Kind::Count { least: 1, most: MANY }, "the agent's own choice", "LEGWORK_MAX_TURNS",
+        "Turns an attempt may take.").flag("--max-turns"),
+    open("agent.max_output_tokens", Kind::Count { least: 1, most: MANY }, "the agent's own choice", "LEGWORK_MAX_OUTPUT_TOKENS",
+        "Tokens that one answer of the agent may have."),
+
+    open("model.name", Kind::TextOrNothing, "the agent's own choice", "LEGWORK_MODEL",
+        "The model to ask for.").flag("--model"),
+    open("model.escalate", Kind::TextOrNothing, "none", "LEGWORK_MODEL_ESCALATE",
+        "The model that takes over from the third idle iteration in a row on."),
+    open("model.fallback", Kind::TextOrNothing, "none", "LEGWORK_MODEL_FALLBACK",
+        "The model that takes over when the other is overloaded."),
+
+    key("deadlines.start", SOME_TIME, "2m", "LEGWORK_START_TIMEOUT",
+        "Give an attempt up when the agent has not said by then that it is ready."),
+    key("deadlines.idle", SOME_TIME, "10m", "LEGWORK_IDLE_TIMEOUT",
+        "Give an attempt up when it has been silent for so long and no tool runs.").flag("--idle-timeout"),
+    key("deadlines.tool", SOME_TIME, "30m", "LEGWORK_TOOL_TIMEOUT",
+        "Give an attempt up when one tool call takes so long."),
+    key("deadlines.heartbeat", SOME_TIME, "5m", "LEGWORK_HEARTBEAT_TIMEOUT",
+        "Give an attempt up when a tool that gave signs of life has given none for so long."),
+    key("deadlines.after_result", SOME_TIME, "15s", "LEGWORK_AFTER_RESULT_TIMEOUT",
+        "End the agent program when it is still there so long after its result."),
+    key("deadlines.attempt", ANY_TIME, "1h", "LEGWORK_TIMEOUT",
+        "Give an attempt up after so long; 0 = never.").flag("--timeout"),
+
+    key("delay", ANY_TIME, "1s", "LEGWORK_DELAY",
+        "Wait so long between two iterations.").flag("--delay"),
+    key("watchdog.respond", Kind::Choice(&["live", "next", "off"]), "live", "LEGWORK_WATCHDOG_RESPOND",
+        "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing."),
+    key("prompt.agents_file", Kind::File, ".legwork/AGENTS.md", "LEGWORK_AGENTS_FILE",
+        "The project's own words for the agent; nothing is said if the file is not there."),
+    open("notes.file", Kind::File, "`NOTES.md` of the task, else `SHARED_TASK_NOTES.md`", "LEGWORK_NOTES_FILE",
+        "The file in which iterations hand over to each other.").flag("--notes-file"),
+    open("commands.test", Kind::TextOrNothing, "none", "LEGWORK_COMMANDS_TEST",
+        "How the tests are run, for the agent to know."),
+    open("commands.build", Kind::TextOrNothing, "none", "LEGWORK_COMMANDS_BUILD",
+        "How the project is built, for the agent to know."),
+    open("commands.lint", Kind::TextOrNothing, "none", "LEGWORK_COMMANDS_LINT",
+        "How bad style is found, for the agent to know."),
+    key("output.level", Kind::Choice(&["quiet", "progress", "verbose", "json"]), "progress", "LEGWORK_OUTPUT",
+        "How much is shown; `json` prints the events of the journal on standard output.").flag("--output"),
+    key("output.color", Kind::Choice(&["auto", "always", "never"]), "auto", "LEGWORK_COLOR",
+        "Whether colours are used.").flag("--color"),
+];

@@ -1,0 +1,289 @@
+//! One layer of the configuration: what one file, the environment or the command line says.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use legwork_core::mode::{Definition, Place};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer, Error as TomlError};
+
+use super::amounts::inside;
+use super::error::{ConfigError, Mistake};
+use super::keys::{self, KEYS, Key};
+use super::origin::Origin;
+use super::value::Value;
+use crate::nearest::nearest;
+
+/// What one file, the environment or the command line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    origin: Origin,
+    values: BTreeMap<&'static str, (Origin, Value)>,
+}
+
+impl Layer {
+    /// A layer that says nothing yet.
+    pub fn empty(origin: Origin) -> Self {
+        Self { origin, values: BTreeMap::new() }
+    }
+
+    /// A layer for the options of the command line. What is set in it names its flag.
+    pub fn flags() -> Self {
+        Self::empty(Origin::Flag(""))
+    }
+
+    /// What holds if nobody says anything.
+    pub fn built_in() -> Self {
+        let mut layer = Self::empty(Origin::BuiltIn);
+        for key in KEYS {
+            layer.give(key.name, key.default_value());
+        }
+        layer
+    }
+
+    /// Reads a file of this layer.
+    pub fn parse(origin: Origin, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let text = without_mark(text);
+        let table = document(path, text)?;
+        Self::parse_table(origin, path, text, table.get_ref())
+    }
+
+    /// Reads keys from a table of a file with this text.
+    fn parse_table(
+        origin: Origin,
+        path: &Path,
+        text: &str,
+        table: &DeTable<'_>,
+    ) -> Result<Self, ConfigError> {
+        let mut layer = Self::empty(origin);
+        let mut mistakes = Vec::new();
+        layer.walk("", table, &mut mistakes);
+        if mistakes.is_empty() {
+            return Ok(layer);
+        }
+        Err(ConfigError::new(path, text, mistakes))
+    }
+
+    fn walk(&mut self, above: &str, table: &DeTable<'_>, mistakes: &mut Vec<Mistake>) {
+        for (name, value) in table {
+            let full = match above {
+                "" => name.get_ref().to_string(),
+                above => format!("{above}.{}", name.get_ref()),
+            };
+            if let Some(key) = keys::find(&full) {
+                match key.kind.read(value) {
+                    Ok(value) => self.set(key.name, value),
+                    Err((span, label)) => mistakes.push(Mistake {
+                        span,
+                        message: format!("`{full}` has to be {}", key.kind.allowed()),
+                        label,
+                        hint: None,
+                    }),
+                }
+                continue;
+            }
+            match value.get_ref() {
+                DeValue::Table(inner) if keys::is_table(&full) => self.walk(&full, inner, mistakes),
+                _ if keys::is_table(&full) => mistakes.push(Mistake {
+                    span: value.span(),
+                    message: format!("`{full}` is a table of keys"),
+                    label: "this is no table".to_owned(),
+                    hint: Some(format!("write `[{full}]`, and its keys below")),
+                }),
+                _ => mistakes.push(Mistake {
+                    span: name.span(),
+                    message: format!("there is no key `{full}`"),
+                    label: "unknown".to_owned(),
+                    hint: Some(keys::closest(&full).map_or_else(
+                        || "see all keys: legwork config list".to_owned(),
+                        |near| format!("did you mean `{near}`?"),
+                    )),
+                }),
+            }
+        }
+    }
+
+    /// Reads `mode.toml`: what the mode is, and its defaults.
+    pub fn parse_mode(
+        name: &str,
+        path: &Path,
+        text: &str,
+    ) -> Result<(Definition, Self), ConfigError> {
+        let text = without_mark(text);
+        let mut table = document(path, text)?;
+        let defaults = table.get_mut().remove("defaults");
+        let list = table.get_ref().get("list").map(Spanned::span).unwrap_or_default();
+        let mut definition =
+            Definition::deserialize(Deserializer::from(table)).map_err(|error| {
+                let mut mistake = mistake(&error, text);
+                if let Some(field) = unknown_field(&mistake.message) {
+                    let known = [
+                        "description",
+                        "evidence",
+                        "list",
+                        "works_on",
+                        "goal",
+                        "ending",
+                        "excuse",
+                        "defaults",
+                    ];
+                    let near = nearest(field, known).or(keys::find(field).map(|_| "[defaults]"));
+                    mistake.hint = near.map(|near| format!("did you mean `{near}`?"));
+                }
+                ConfigError::new(path, text, vec![mistake])
+            })?;
+        if let Some(found) = &mut definition.list {
+            found.file = inside(&found.file).ok_or_else(|| {
+                let message = match found.place {
+                    Place::Task => "`list.file` has to be a file inside the folder of the task",
+                    Place::Project => "`list.file` has to be a file inside the project",
+                };
+                let message = format!("{message}, relative to it");
+                let label = "this leads elsewhere".to_owned();
+                ConfigError::new(
+                    path,
+                    text,
+                    vec![Mistake { span: list, message, label, hint: None }],
+                )
+            })?;
+        }
+        Ok((definition, Self::mode_layer(name, path, text, defaults.as_ref())?))
+    }
+
+    /// Reads nothing but the defaults of `mode.toml`.
+    pub fn parse_mode_defaults(name: &str, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let text = without_mark(text);
+        let table = document(path, text)?;
+        Self::mode_layer(name, path, text, table.get_ref().get("defaults"))
+    }
+
+    fn mode_layer(
+        name: &str,
+        path: &Path,
+        text: &str,
+        defaults: Option<&Spanned<DeValue<'_>>>,
+    ) -> Result<Self, ConfigError> {
+        let origin = Origin::Mode(name.to_owned());
+        let Some(defaults) = defaults else { return Ok(Self::empty(origin)) };
+        let wrong = |span, message: &str, label: &str| {
+            let (message, label) = (message.to_owned(), label.to_owned());
+            ConfigError::new(path, text, vec![Mistake { span, message, label, hint: None }])
+        };
+        let Some(table) = defaults.get_ref().as_table() else {
+            return Err(wrong(
+                defaults.span(),
+                "`defaults` is a table of keys",
+                "this is no table",
+            ));
+        };
+        if let Some((name, _)) = table.get_key_value("mode") {
+            return Err(wrong(name.span(), "a mode can't choose the mode", "not allowed here"));
+        }
+        Self::parse_table(origin, path, text, table)
+    }
+
+    /// Sets a key of the table.
+    ///
+    /// # Panics
+    /// If there is no such key, or its values are of another kind: both are known when the caller
+    /// is written.
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
+        let key = known(key);
+        let origin = match &self.origin {
+            Origin::Environment(_) => Origin::Environment(key.env),
+            Origin::Flag(_) => Origin::Flag(key.flag.unwrap_or_default()),
+            Origin::BuiltIn
+            | Origin::Mode(_)
+            | Origin::User(_)
+            | Origin::Project(_)
+            | Origin::Task(_) => self.origin.clone(),
+        };
+        self.put(key, origin, value.into());
+    }
+
+    /// Sets a key if there is a value for it.
+    pub fn give<V: Into<Value>>(&mut self, key: &str, value: Option<V>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+    }
+
+    /// Sets a key from a flag that is not called like the key's own: `--no-delay`.
+    pub fn set_by_flag(&mut self, flag: &'static str, key: &str, value: impl Into<Value>) {
+        self.put(known(key), Origin::Flag(flag), value.into());
+    }
+
+    fn put(&mut self, key: &'static Key, origin: Origin, value: Value) {
+        assert!(key.kind.holds(&value), "`{}` is no {}", key.name, key.kind.name());
+        self.values.insert(key.name, (origin, value));
+    }
+
+    /// What it says of a key, and from where exactly.
+    pub fn get(&self, key: &str) -> Option<(&Origin, &Value)> {
+        self.values.get(key).map(|(origin, value)| (origin, value))
+    }
+
+    /// Everything it says.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Origin, &Value)> {
+        self.values.iter().map(|(key, (origin, value))| (*key, origin, value))
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What it says that needs the user's approval.
+    pub fn gated(&self) -> Vec<(&'static str, &Origin, &Value)> {
+        self.iter().filter(|(key, ..)| known(key).gated).collect()
+    }
+
+    /// The same without these keys.
+    #[must_use]
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        self.values.retain(|key, _| !keys.contains(key));
+        self
+    }
+
+    /// The same without the keys that need the user's approval.
+    #[must_use]
+    pub fn without_gated(mut self) -> Self {
+        self.values.retain(|key, _| !known(key).gated);
+        self
+    }
+}
+
+fn known(key: &str) -> &'static Key {
+    match keys::find(key) {
+        Some(key) => key,
+        None => panic!("`{key}` is in the table of keys"),
+    }
+}
+
+/// Some editors put a mark at the beginning that says what the text is written in.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn document<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, ConfigError> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table);
+    }
+    let mistakes = errors.iter().map(|error| mistake(error, text)).collect();
+    Err(ConfigError::new(path, text, mistakes))
+}
+
+fn mistake(error: &TomlError, text: &str) -> Mistake {
+    let (message, label) = match error.message().split_once(", expected ") {
+        Some((what, wanted)) => (what.to_owned(), format!("expected {wanted}")),
+        None => (error.message().to_owned(), String::new()),
+    };
+    let label = if label.is_empty() { "here".to_owned() } else { label };
+    Mistake { span: error.span().unwrap_or(text.len()..text.len()), message, label, hint: None }
+}
+
+fn unknown_field(message: &str) -> Option<&str> {
+    message.strip_prefix("unknown field `")?.split('`').next()
+}

@@ -1,0 +1,102 @@
+//! The JSON Schema of a configuration file, for editors.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::keys::{KEYS, Key};
+use super::kind::{Items, Kind, LONGEST};
+use super::value::Value;
+use legwork_core::policy::limits::LEAST_COST;
+
+/// The schema of `config.toml` and `task.toml`.
+pub fn schema() -> Json {
+    let mut root = object();
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("legwork configuration");
+    root["description"] = json!("`.legwork/config.toml`, `task.toml` and the user's `config.toml`");
+    for key in KEYS {
+        insert(&mut root, key.name, key);
+    }
+    root
+}
+
+fn object() -> Json {
+    json!({ "type": "object", "additionalProperties": false, "properties": {} })
+}
+
+fn insert(table: &mut Json, path: &str, key: &Key) {
+    let properties = &mut table["properties"];
+    match path.split_once('.') {
+        None => properties[path] = property(key),
+        Some((first, rest)) => {
+            if properties.get(first).is_none() {
+                properties[first] = object();
+            }
+            insert(&mut properties[first], rest, key);
+        }
+    }
+}
+
+fn property(key: &Key) -> Json {
+    let mut json = of_kind(key.kind);
+    json["description"] = json!(key.about);
+    if let Some(default) = key.default_value() {
+        // As people would write it.
+        json["default"] = match &default {
+            Value::Duration(_) => json!(default.plain()),
+            Value::Count(_)
+            | Value::Money(_)
+            | Value::Tokens(_)
+            | Value::Percent(_)
+            | Value::Text(_)
+            | Value::Bool(_)
+            | Value::List(_)
+            | Value::Table(_) => default.to_json(),
+        };
+    }
+    json
+}
+
+fn of_kind(kind: Kind) -> Json {
+    match kind {
+        Kind::Count { least, most } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Kind::Percent { least, most } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Kind::Money => json!({ "type": "number", "minimum": LEAST_COST.dollars() }),
+        Kind::Tokens => json!({ "type": "integer", "minimum": 1 }),
+        Kind::Duration { least } => {
+            let (least, most) = (least.as_secs(), LONGEST.as_secs());
+            json!({ "anyOf": [
+                { "type": "number", "minimum": least, "maximum": most },
+                { "type": "string", "minLength": 1 },
+            ] })
+        }
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::TextOrNothing | Kind::File => json!({ "type": "string" }),
+        Kind::Name => json!({ "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::List(items) if items.least() > 0 => {
+            json!({ "type": "array", "minItems": items.least(), "items": of_item(items) })
+        }
+        Kind::List(items) => json!({ "type": "array", "items": of_item(items) }),
+        Kind::Variables => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
+    }
+}
+
+fn of_item(items: Items) -> Json {
+    let mut json = Map::new();
+    match items {
+        Items::Any => json.insert("type".to_owned(), json!("string")),
+        Items::Texts | Items::Tools | Items::Names => {
+            json.insert("type".to_owned(), json!("string"));
+            json.insert("minLength".to_owned(), json!(1))
+        }
+        Items::Words(words) => json.insert("enum".to_owned(), json!(words)),
+    };
+    Json::Object(json)
+}

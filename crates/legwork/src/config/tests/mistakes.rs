@@ -1,0 +1,173 @@
+//! What is said about a file that is wrong.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use super::super::*;
+
+fn mistakes(text: &str) -> String {
+    let path = Path::new(".legwork/config.toml");
+    match Layer::parse(Origin::Project(path.to_owned()), path, text) {
+        Ok(_) => panic!("nothing is wrong with:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn an_unknown_key_is_shown_with_the_nearest_one() {
+    assert_snapshot!(mistakes("# mine\n[limits]\nmax_iteration = 5\n"), @r#"
+    there is no key `limits.max_iteration`
+     --> .legwork/config.toml:3:1
+      |
+    3 | max_iteration = 5
+      | ^^^^^^^^^^^^^ unknown
+      |
+      = hint: did you mean `limits.max_iterations`?
+    "#);
+}
+
+#[test]
+fn a_value_of_another_type_is_shown_with_what_is_allowed() {
+    assert_snapshot!(mistakes("[limits]\nmax_iterations = \"ten\"\n"), @r#"
+    `limits.max_iterations` has to be a whole number from 0 to 1000000
+     --> .legwork/config.toml:2:18
+      |
+    2 | max_iterations = "ten"
+      |                  ^^^^^ this is text
+    "#);
+}
+
+#[test]
+fn a_value_out_of_range_is_shown_with_the_range() {
+    assert_snapshot!(mistakes("limits.reserve = 300\n"), @r#"
+    `limits.reserve` has to be a whole number of percent, 0 to 90
+     --> .legwork/config.toml:1:18
+      |
+    1 | limits.reserve = 300
+      |                  ^^^ this is not allowed
+    "#);
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_shown_at_once() {
+    let text = "delay = \"soon\"\n\n[limit]\nmax_cost = 5\n\n[verify]\ncommands = [\"a\", 7]\n";
+    assert_snapshot!(mistakes(text), @r#"
+    `delay` has to be a duration: a number of seconds, or text such as "2s" or "1h 30m"
+     --> .legwork/config.toml:1:9
+      |
+    1 | delay = "soon"
+      |         ^^^^^^ this is not allowed
+
+    error: there is no key `limit`
+     --> .legwork/config.toml:3:2
+      |
+    3 | [limit]
+      |  ^^^^^ unknown
+      |
+      = hint: did you mean `limits`?
+
+    error: `verify.commands` has to be a list of texts that are not empty
+     --> .legwork/config.toml:7:18
+      |
+    7 | commands = ["a", 7]
+      |                  ^ this is a whole number
+    "#);
+}
+
+#[test]
+fn what_is_no_toml_is_shown_where_it_begins() {
+    assert_snapshot!(mistakes("[limits\nmax_cost = 5\n"), @r#"
+    unclosed table
+     --> .legwork/config.toml:1:8
+      |
+    1 | [limits
+      |        ^ expected `]`
+    "#);
+    assert_snapshot!(mistakes("delay = 1\ndelay = 2\n"), @r#"
+    duplicate key
+     --> .legwork/config.toml:2:1
+      |
+    2 | delay = 2
+      | ^^^^^ here
+    "#);
+    assert_snapshot!(mistakes("limits = 5\n"), @r#"
+    `limits` is a table of keys
+     --> .legwork/config.toml:1:10
+      |
+    1 | limits = 5
+      |          ^ this is no table
+      |
+      = hint: write `[limits]`, and its keys below
+    "#);
+}
+
+#[test]
+fn marks_stay_in_their_place_whatever_the_text_is_made_of() {
+    assert_snapshot!(mistakes("\u{feff}# größe\r\nlimits.reserve = 300 # ü\r\n"), @r#"
+    `limits.reserve` has to be a whole number of percent, 0 to 90
+     --> .legwork/config.toml:2:18
+      |
+    2 | limits.reserve = 300 # ü
+      |                  ^^^ this is not allowed
+    "#);
+}
+
+#[test]
+fn no_file_makes_the_picture_fail() {
+    for text in [
+        "=",
+        "\u{1b}[31m = 1",
+        "a = \"\u{1b}[31m\"",
+        "x\r",
+        "é = [",
+        "[",
+        "\t\ty = 日本",
+        "a=1\u{0}",
+    ] {
+        assert!(!mistakes(text).contains('\u{1b}'), "{text:?}");
+    }
+    let many: Vec<_> = (0..30).map(|number| format!("x{number} = 1")).collect();
+    let many = many.join("\n");
+    assert!(mistakes(&many).ends_with("and 20 more"));
+}
+
+#[test]
+fn a_mode_says_what_it_is_and_its_defaults_are_a_layer() {
+    let path = Path::new("mode.toml");
+    let text = "description = \"one item\"\nevidence = [\"promise\"]\nworks_on = \"task\"\n\
+                [defaults]\nlimits.max_iterations = 50\ndelay = 2\n";
+    let (definition, layer) = Layer::parse_mode("mine", path, text).unwrap();
+    assert_eq!(definition.description, "one item");
+    let resolved = Resolved::new([layer]);
+    assert_eq!(resolved.get_count("limits.max_iterations"), Some(50));
+    assert_eq!(resolved.origin("delay"), &Origin::Mode("mine".to_owned()));
+
+    let wrong = |text: &str| Layer::parse_mode("mine", path, text).unwrap_err().to_string();
+    assert!(wrong("").contains("description"));
+    assert!(wrong(&text.replace("works_on", "work_on")).contains("did you mean `works_on`?"));
+    assert!(wrong(&text.replace("delay", "dealy")).contains("did you mean `delay`?"));
+    assert!(wrong("delay = 5\n").contains("did you mean `[defaults]`?"));
+    let list = |file: &str| {
+        text.replace(
+            "[defaults]",
+            &format!("list = {{ file = \"{file}\", place = \"project\" }}\n[defaults]"),
+        )
+    };
+    for file in ["../../x", "/etc/passwd", ""] {
+        let wrong = wrong(&list(file));
+        assert!(wrong.contains("`list.file` has to be a file inside the project"), "{wrong}");
+    }
+    let (definition, _) = Layer::parse_mode("mine", path, &list("./docs/PLAN.md")).unwrap();
+    assert_eq!(definition.list.unwrap().file, "docs/PLAN.md");
+}
+
+#[test]
+fn tools_are_no_options_and_some_settings_of_the_agent_always_apply() {
+    for key in ["allowed_tools", "disallowed_tools"] {
+        let wrong = mistakes(&format!("agent.{key} = [\"Bash\", \"--evil\"]"));
+        assert!(wrong.contains("begins with `-`"), "{wrong}");
+    }
+    let wrong = mistakes("agent.settings = []");
+    assert!(wrong.contains("at least one of `user`, `project`, `local`"), "{wrong}");
+}

@@ -1,0 +1,123 @@
+//! The schema says what the program does.
+
+use serde_json::{Value as Json, json};
+
+use super::super::*;
+use super::{ANOTHER, EXAMPLE};
+
+/// Checks a value against as much of JSON Schema as we generate; says where it does not fit.
+fn check(schema: &Json, value: &Json, at: &str) -> Result<(), String> {
+    let fail = |why: &str| Err(format!("{at}: {why}: {value}"));
+    for (word, rule) in schema.as_object().unwrap() {
+        let fits = match word.as_str() {
+            "$schema" | "title" | "description" | "default" => true,
+            "type" => match rule.as_str().unwrap() {
+                "object" => value.is_object(),
+                "array" => value.is_array(),
+                "string" => value.is_string(),
+                "boolean" => value.is_boolean(),
+                "integer" => value.is_i64() || value.is_u64(),
+                "number" => value.is_number(),
+                other => panic!("the type {other}"),
+            },
+            "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+            "minLength" => value.as_str().is_none_or(|text| !text.is_empty()),
+            "minItems" => value.as_array().is_none_or(|items| !items.is_empty()),
+            "enum" => rule.as_array().unwrap().contains(value),
+            "pattern" => {
+                assert_eq!(rule, "^[a-zA-Z0-9_-]+$");
+                value.as_str().is_none_or(amounts::is_name)
+            }
+            "anyOf" => rule.as_array().unwrap().iter().any(|one| check(one, value, at).is_ok()),
+            "items" => {
+                for item in value.as_array().into_iter().flatten() {
+                    check(rule, item, at)?;
+                }
+                true
+            }
+            "properties" => {
+                for (name, inner) in rule.as_object().unwrap() {
+                    if let Some(value) = value.get(name) {
+                        check(inner, value, &format!("{at}.{name}"))?;
+                    }
+                }
+                true
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties").and_then(Json::as_object);
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    if known.is_some_and(|known| known.contains_key(name)) {
+                        continue;
+                    }
+                    if rule == &Json::Bool(false) {
+                        return fail(&format!("there is no `{name}`"));
+                    }
+                    check(rule, value, at)?;
+                }
+                true
+            }
+            other => panic!("the schema has `{other}`"),
+        };
+        if !fits {
+            return fail(word);
+        }
+    }
+    Ok(())
+}
+
+fn json(text: &str) -> Json {
+    let table: toml::Table = toml::from_str(text).unwrap();
+    serde_json::to_value(table).unwrap()
+}
+
+#[test]
+fn files_with_every_key_fit_the_schema() {
+    for text in [EXAMPLE, ANOTHER] {
+        check(&schema(), &json(text), "file").unwrap();
+    }
+}
+
+#[test]
+fn every_default_fits_the_schema() {
+    for key in KEYS {
+        let mut place = &schema();
+        for part in key.name.split('.') {
+            place = &place["properties"][part];
+        }
+        assert_eq!(place["description"], key.about);
+        match key.default {
+            Some(_) => check(place, &place["default"], key.name).unwrap(),
+            None => assert_eq!(place["default"], Json::Null),
+        }
+    }
+}
+
+#[test]
+fn what_the_program_refuses_does_not_fit_the_schema_either() {
+    for text in [
+        "unknown = 1",
+        "[limits]\nmax_iteration = 1",
+        "[limits.quota]\none_hour = 1",
+        "[limits]\nmax_iterations = \"many\"",
+        "[limits]\nmax_iterations = -1",
+        "[limits]\nmax_cost = 0",
+        "[limits]\nmax_tokens = 0",
+        "[limits]\nmax_duration = 1",
+        "[limits]\nreserve = 101",
+        "limits = 5",
+        "mode = \"../x\"",
+        "[completion]\nsignal = \"\"",
+        "[completion]\ndetect = \"yes\"",
+        "[output]\ncolor = \"blue\"",
+        "[agent]\nsettings = [\"global\"]",
+        "[agent]\nenv = { A = 1 }",
+        "[verify]\ncommands = \"cargo test\"",
+        "[verify]\ncommands = [\"\"]",
+    ] {
+        assert!(check(&schema(), &json(text), "file").is_err(), "{text}");
+        let path = Path::new("config.toml");
+        assert!(Layer::parse(Origin::Project(path.to_owned()), path, text).is_err(), "{text}");
+    }
+    assert_eq!(schema()["additionalProperties"], json!(false));
+}

@@ -1,0 +1,139 @@
+//! A value of the configuration.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use legwork_core::units::Usd;
+use serde_json::Value as Json;
+use toml_edit::{Array, InlineTable, Value as Toml};
+
+use super::amounts::exact;
+
+/// A value of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A plain number.
+    Count(u32),
+    /// An amount of money.
+    Money(Usd),
+    /// A number of tokens.
+    Tokens(u64),
+    /// A time.
+    Duration(Duration),
+    /// A share.
+    Percent(u8),
+    /// Text, or one of several words.
+    Text(String),
+    /// Yes or no.
+    Bool(bool),
+    /// Several texts.
+    List(Vec<String>),
+    /// Texts with names.
+    Table(BTreeMap<String, String>),
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),+) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        })+
+    };
+}
+
+from!(u32 => Count, Usd => Money, u64 => Tokens, Duration => Duration, u8 => Percent, String => Text,
+    bool => Bool, Vec<String> => List, BTreeMap<String, String> => Table);
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl Value {
+    /// As it stands in a file.
+    pub fn to_toml(&self) -> Toml {
+        match self {
+            Self::Count(count) => Toml::from(i64::from(*count)),
+            Self::Money(usd) if usd.micros() % 1_000_000 == 0 => whole(usd.micros() / 1_000_000),
+            Self::Money(usd) => Toml::from(usd.dollars()),
+            Self::Tokens(tokens) => whole(*tokens),
+            Self::Duration(time) => Toml::from(exact(*time)),
+            Self::Percent(percent) => Toml::from(i64::from(*percent)),
+            Self::Text(text) => Toml::from(text.as_str()),
+            Self::Bool(yes) => Toml::from(*yes),
+            Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
+            Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
+        }
+    }
+
+    /// For programs: durations are seconds, money is dollars.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Count(count) => Json::from(*count),
+            Self::Money(usd) => Json::from(usd.dollars()),
+            Self::Tokens(tokens) => Json::from(*tokens),
+            Self::Duration(time) if time.subsec_nanos() == 0 => Json::from(time.as_secs()),
+            Self::Duration(time) => Json::from(time.as_secs_f64()),
+            Self::Percent(percent) => Json::from(*percent),
+            Self::Text(text) => Json::from(text.as_str()),
+            Self::Bool(yes) => Json::from(*yes),
+            Self::List(items) => Json::from(items.as_slice()),
+            Self::Table(entries) => entries
+                .iter()
+                .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
+                .collect(),
+        }
+    }
+
+    /// For a script: without quotes, a line for each item.
+    pub fn plain(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::List(items) => items.join("\n"),
+            Self::Table(entries) => {
+                let lines: Vec<_> =
+                    entries.iter().map(|(name, text)| format!("{name}={text}")).collect();
+                lines.join("\n")
+            }
+            Self::Duration(time) => exact(*time),
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Percent(_)
+            | Self::Bool(_) => self.to_string(),
+        }
+    }
+
+    /// The same without what may be secret: of variables only the names.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        match self {
+            Self::Table(entries) => {
+                Self::Table(entries.keys().map(|name| (name.clone(), "...".to_owned())).collect())
+            }
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Duration(_)
+            | Self::Percent(_)
+            | Self::Text(_)
+            | Self::Bool(_)
+            | Self::List(_) => self.clone(),
+        }
+    }
+}
+
+/// TOML's numbers end earlier than ours.
+fn whole(number: u64) -> Toml {
+    Toml::from(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+impl fmt::Display for Value {
+    /// As it stands in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_toml().to_string().trim())
+    }
+}

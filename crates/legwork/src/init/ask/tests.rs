@@ -1,0 +1,82 @@
+//! Answers of every kind.
+
+use super::*;
+
+/// Somebody whose answers are written down; after the last one there are no more.
+struct Prepared {
+    answers: Vec<&'static str>,
+    told: String,
+}
+
+impl Prepared {
+    fn new(answers: &[&'static str]) -> Self {
+        Self { answers: answers.iter().rev().copied().collect(), told: String::new() }
+    }
+}
+
+impl Person for Prepared {
+    fn tell(&mut self, text: &str) {
+        self.told.push_str(text);
+        self.told.push('\n');
+    }
+
+    fn ask(&mut self, question: &str) -> Result<String, Gone> {
+        self.tell(question);
+        self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(Gone::EndOfInput)
+    }
+}
+
+fn cargo() -> Commands {
+    Commands {
+        test: Some("cargo test".to_owned()),
+        build: Some("cargo build".to_owned()),
+        lint: None,
+    }
+}
+
+#[test]
+fn enter_keeps_a_command_a_text_replaces_it_and_a_dash_leaves_it_out() {
+    let mut person = Prepared::new(&["", "-", "  make lint "]);
+    let chosen = commands(&mut person, cargo()).unwrap();
+    assert_eq!(chosen.test.as_deref(), Some("cargo test"));
+    assert_eq!(chosen.build, None);
+    assert_eq!(chosen.lint.as_deref(), Some("make lint"));
+    assert!(person.told.contains("[cargo test]") && person.told.contains("[none]"));
+}
+
+#[test]
+fn what_an_arrow_key_leaves_behind_is_no_command() {
+    let mut person = Prepared::new(&["\u{1b}[A", "make test", "", ""]);
+    let chosen = commands(&mut person, cargo()).unwrap();
+    assert_eq!(chosen.test.as_deref(), Some("make test"));
+}
+
+#[test]
+fn permissions_are_chosen_by_name_and_skip_comes_with_a_warning() {
+    let choose = |answers: &[&'static str]| {
+        let mut person = Prepared::new(answers);
+        let chosen = permissions(&mut person, &cargo());
+        (chosen, person.told)
+    };
+    assert_eq!(choose(&[""]).0, Ok(Permissions::Edits));
+    assert_eq!(choose(&["LISTED"]).0, Ok(Permissions::Listed));
+    assert_eq!(choose(&["all", "ask-nothing"]).0, Ok(Permissions::AskNothing));
+    let (chosen, told) = choose(&["skip"]);
+    assert_eq!(chosen, Ok(Permissions::Skip));
+    assert!(told.contains("warning: with `skip` the agent can run any command"), "{told}");
+    assert!(!choose(&["edits"]).1.contains("warning:"));
+    assert_eq!(choose(&["what?"]).0, Err(Gone::EndOfInput));
+}
+
+#[test]
+fn an_import_is_shown_before_it_is_asked_for() {
+    let offered = Import {
+        source: "fresher".to_owned(),
+        notes: vec!["a note".to_owned()],
+        ..Import::default()
+    };
+    let mut person = Prepared::new(&["maybe", "no"]);
+    assert_eq!(import(&mut person, &offered), Ok(false));
+    assert!(person.told.contains("Found fresher") && person.told.contains("a note"));
+    assert_eq!(import(&mut Prepared::new(&[""]), &offered), Ok(true));
+}

@@ -1,0 +1,62 @@
+//! Ralph: a prompt, a list of what is to be fixed, and words for the agent; in `.ralph/`, or in the
+//! project's own folder as older ones have it. Some spell the files with an `@` in front.
+
+use super::shell;
+use super::{Import, Names, TaskSettings, unusable};
+use crate::init::view::{View, inside};
+
+const LISTS: [&str; 2] = ["fix_plan.md", "@fix_plan.md"];
+const AGENTS: [&str; 2] = ["AGENT.md", "@AGENT.md"];
+
+/// The folder of its own.
+pub(super) fn folder(view: &View, names: &mut Names) -> Option<Import> {
+    if let Some(why) = view.broken(".ralph") {
+        let mut import = Import::new("ralph");
+        import.notes.push(why.to_owned());
+        return Some(import);
+    }
+    view.has_folder(".ralph").then(|| import(view, names, ".ralph", "ralph (`.ralph/`)"))
+}
+
+/// The project's own folder: a prompt alone might be anything, so the list has to be there too.
+pub(super) fn root(view: &View, names: &mut Names) -> Option<Import> {
+    let has_list = LISTS.iter().any(|list| view.has_file(list));
+    let is_ralph = view.has_file("PROMPT.md") && has_list;
+    is_ralph.then(|| import(view, names, "", "ralph (`PROMPT.md` and `fix_plan.md`)"))
+}
+
+fn import(view: &View, names: &mut Names, from: &str, source: &str) -> Import {
+    let mut import = Import::new(source);
+    let prompt = inside(from, "PROMPT.md");
+    let has_text =
+        |name: &str| view.text(&inside(from, name)).is_some_and(|text| !text.trim().is_empty());
+    if has_text("PROMPT.md") || LISTS.iter().any(|list| has_text(list)) {
+        let folder = names.folder("ralph");
+        if !import.copy(view, &prompt, &format!("{folder}/INSTRUCTIONS.md")) {
+            import.notes.push(format!("there are no instructions in `{prompt}`"));
+        }
+        import.copy_first(view, from, &LISTS, &format!("{folder}/TODO.md"));
+        let settings = settings(&mut import, view);
+        let origin = if view.has_file(&prompt) { prompt } else { inside(from, LISTS[0]) };
+        import.write(&origin, &format!("{folder}/task.toml"), settings.text(&origin));
+    } else {
+        import.notes.extend(unusable(view, &prompt));
+    }
+    import.copy_agents(view, from, &AGENTS);
+    import
+}
+
+fn settings(import: &mut Import, view: &View) -> TaskSettings {
+    let mut settings = TaskSettings { mode: Some("loop"), ..TaskSettings::default() };
+    let Some(text) = import.read(view, ".ralphrc") else { return settings };
+    let mut number = |name: &str| match shell::number(text, name) {
+        Ok(number) => number,
+        Err(why) => {
+            import.notes.push(format!("{why} (in `.ralphrc`)"));
+            None
+        }
+    };
+    settings.attempt_minutes = number("CLAUDE_TIMEOUT_MINUTES");
+    settings.stagnation = number("CB_NO_PROGRESS_THRESHOLD");
+    settings
+}

@@ -1,0 +1,87 @@
+//! claude-iterate: one folder for each task, with instructions, a list and what it was told.
+
+use serde_json::Value;
+
+use super::{Import, Names, TaskSettings};
+use crate::init::view::{View, WORKSPACES};
+
+pub(super) fn workspaces(view: &View, names: &mut Names) -> Option<Import> {
+    let mut import = Import::new(format!("claude-iterate (`{WORKSPACES}/`)"));
+    if let Some(why) = view.broken(WORKSPACES) {
+        import.notes.push(why.to_owned());
+        return Some(import);
+    }
+    let found: Vec<&str> = view.names_in(WORKSPACES).collect();
+    if found.is_empty() {
+        return None;
+    }
+    for name in found {
+        let from = format!("{WORKSPACES}/{name}");
+        if let Some(why) = view.broken(&from) {
+            import.notes.push(format!("`{from}` is left out: {why}"));
+        } else if view.has_folder(&from) {
+            workspace(&mut import, view, names, &from, name);
+        }
+    }
+    Some(import)
+}
+
+fn workspace(import: &mut Import, view: &View, names: &mut Names, from: &str, name: &str) {
+    let at = |file: &str| format!("{from}/{file}");
+    let [instructions, list, metadata] = ["INSTRUCTIONS.md", "TODO.md", ".metadata.json"].map(at);
+    let there = [&instructions, &list, &metadata];
+    if !there.iter().any(|path| view.text(path).is_some()) {
+        import.notes.extend(there.iter().filter_map(|path| view.broken(path)).map(str::to_owned));
+        import.notes.push(format!("`{from}` has nothing to import"));
+        return;
+    }
+    let folder = names.folder(name);
+    if !import.copy(view, &instructions, &format!("{folder}/INSTRUCTIONS.md")) {
+        import.notes.push(format!("`{from}` has no instructions yet"));
+    }
+    import.copy(view, &list, &format!("{folder}/TODO.md"));
+    let settings = settings(import, view, &metadata);
+    let origin = if view.has_file(&metadata) { &metadata } else { from };
+    let text = settings.text(origin);
+    import.write(origin, &format!("{folder}/task.toml"), text);
+}
+
+fn settings(import: &mut Import, view: &View, path: &str) -> TaskSettings {
+    let mut settings = TaskSettings { mode: Some("loop"), ..TaskSettings::default() };
+    let Some(text) = import.read(view, path) else { return settings };
+    let metadata: Value = match serde_json::from_str(text) {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            let note =
+                format!("`{path}` is not valid JSON ({error}): mode and limits are left out");
+            import.notes.push(note);
+            return settings;
+        }
+    };
+    match &metadata["mode"] {
+        Value::Null => {}
+        Value::String(mode) if mode == "loop" => {}
+        Value::String(mode) if mode == "iterative" => settings.mode = Some("iterative"),
+        other => {
+            import.notes.push(format!("the mode {other} of `{path}` is unknown: `loop` is set"));
+        }
+    }
+    let mut number = |key: &str, least: u32| match &metadata[key] {
+        Value::Null => None,
+        value => {
+            let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+            let number = number.filter(|number| *number >= least);
+            if number.is_none() {
+                import.notes.push(format!("`{key}` of `{path}` is {value}: it is left out"));
+            }
+            number
+        }
+    };
+    settings.max_iterations = number("maxIterations", 1);
+    settings.delay_seconds = number("delay", 0);
+    settings.stagnation = number("stagnationThreshold", 0);
+    if metadata["status"] == "completed" {
+        import.notes.push(format!("`{path}` says that this task was completed"));
+    }
+    settings
+}

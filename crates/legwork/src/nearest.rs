@@ -1,0 +1,72 @@
+//! What somebody probably meant.
+
+/// The candidate that is nearest to a word, if any is near enough to be meant.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let word = plain(word);
+    let measured = candidates.into_iter().map(|candidate| {
+        let name = plain(candidate);
+        let mut steps = distance(&word, &name);
+        // The right name in the wrong table, or in none.
+        if last(&word).len() > 2 {
+            steps = steps.min(distance(last(&word), last(&name)) + 1);
+        }
+        (steps, candidate)
+    });
+    let (steps, candidate) = measured.min_by_key(|(steps, _)| *steps)?;
+    (steps <= 2.max(word.chars().count() / 3).min(5)).then_some(candidate)
+}
+
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace('-', "_")
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// How many characters have to be put in, taken out, replaced, or swapped with their neighbour.
+fn distance(left: &str, right: &str) -> usize {
+    // What is longer than any key is near to none, and would take long to compare.
+    let left: Vec<char> = left.chars().take(100).collect();
+    let right: Vec<char> = right.chars().take(100).collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in right.iter().enumerate() {
+            let replaced = above[j] + usize::from(a != b);
+            let mut least = replaced.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_is_what_a_person_would_have_meant() {
+        let keys = ["limits.max_iterations", "limits.max_cost", "retry.delay", "delay", "limits"];
+        for (word, meant) in [
+            ("limits.max_iteration", Some("limits.max_iterations")),
+            ("limits.max-iterations", Some("limits.max_iterations")),
+            ("max_iterations", Some("limits.max_iterations")),
+            ("retry.max_cost", Some("limits.max_cost")),
+            ("limit", Some("limits")),
+            ("dealy", Some("delay")),
+            ("colour_of_the_sky", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, keys), meant, "{word}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A task begun anew: what its runs left goes, what people wrote stays.
+
+use std::fs;
+use std::io;
+
+use super::state::{BROKEN, State};
+use super::{
+    FEEDBACK, NOTES, REPORTS, Runs, STATE, STATUS, STOP, TODO, Task, ticked_boxes, untick,
+};
+use crate::error::Failure;
+use crate::files::{self, FileError};
+
+/// What goes, beside the counters.
+const GOES: [&str; 6] = [NOTES, FEEDBACK, REPORTS, STATUS, STOP, BROKEN];
+
+/// What becomes of the boxes of the task's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boxes {
+    /// They stay as they are.
+    Keep,
+    /// They are open again.
+    Open,
+}
+
+/// What there is that would go.
+pub fn what_goes(task: &Task) -> Vec<&'static str> {
+    GOES.into_iter().filter(|file| fs::symlink_metadata(task.path(file)).is_ok()).collect()
+}
+
+/// How many boxes of the task's list would be opened.
+pub fn boxes_to_open(task: &Task, boxes: Boxes) -> Result<usize, Failure> {
+    match boxes {
+        Boxes::Keep => Ok(0),
+        Boxes::Open => Ok(task.text(TODO)?.map_or(0, |text| ticked_boxes(&text))),
+    }
+}
+
+/// Begins a task anew. No run may be working on it.
+pub fn reset(task: &Task, runs: &Runs, boxes: Boxes) -> Result<(), Failure> {
+    match boxes {
+        Boxes::Keep => {}
+        Boxes::Open => {
+            if let Some(text) = task.text(TODO)? {
+                task.write(TODO, untick(&text).as_bytes())?;
+            }
+        }
+    }
+    for file in what_goes(task) {
+        let path = task.path(file);
+        // Of a link the link goes, never what it leads to.
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        let removed = if is_folder {
+            files::remove_folder(&path).map(|_| ())
+        } else {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done.map_err(|source| FileError::Write { path, source }),
+            }
+        };
+        removed.map_err(|error| Failure::because(&error))?;
+    }
+    // Last: a task of which something is left still knows its runs.
+    task.write(STATE, &State::beginning(runs).to_bytes())
+}

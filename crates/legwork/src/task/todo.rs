@@ -1,0 +1,71 @@
+//! Lists with boxes, begun anew.
+
+/// The list with every box open again. What is in a code fence is an example and stays as it is.
+pub fn untick(text: &str) -> String {
+    let mut fence: Option<&str> = None;
+    let mut anew = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| words.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (Some(_), Some(_) | None) | (None, None) => {}
+        }
+        match ticked(line).filter(|_| fence.is_none()) {
+            Some(place) => {
+                anew.push_str(&line[..place]);
+                anew.push(' ');
+                anew.push_str(&line[place + 1..]);
+            }
+            None => anew.push_str(line),
+        }
+    }
+    anew
+}
+
+/// How many boxes of a list [`untick`] would open.
+pub fn ticked_boxes(text: &str) -> usize {
+    let anew = untick(text);
+    text.lines().zip(anew.lines()).filter(|(before, after)| before != after).count()
+}
+
+/// Where the sign in the box of a line is, if it has a box that is not open.
+fn ticked(line: &str) -> Option<usize> {
+    let item = line.trim_start();
+    let digits = item.bytes().take_while(u8::is_ascii_digit).count();
+    let after = match item.as_bytes().get(digits) {
+        Some(b'.' | b')') if digits > 0 => &item[digits + 1..],
+        Some(b'-' | b'*' | b'+') if digits == 0 => &item[1..],
+        Some(_) | None => return None,
+    };
+    let body = after.trim_start();
+    match body.as_bytes() {
+        // Behind the box comes a space, or nothing: `[x](address)` is a link.
+        [b'[', b'x' | b'X' | b'~', b']', rest @ ..]
+            if body.len() < after.len() && rest.first().is_none_or(u8::is_ascii_whitespace) =>
+        {
+            Some(line.len() - body.len() + 1)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_box_is_opened_and_nothing_else_is_touched() {
+        let text = "# Töne\n- [x] one\n  * [X] two\n+ [~] three\n1. [x] four\n12) [x] five\n- [ ] \
+                    six\n- [x](a link)\n-[x] no item\n[x] no item\n- y [x]\n```\n- [x] an \
+                    example\n```\n- [x] last";
+        let anew = "# Töne\n- [ ] one\n  * [ ] two\n+ [ ] three\n1. [ ] four\n12) [ ] five\n- [ ] \
+                    six\n- [x](a link)\n-[x] no item\n[x] no item\n- y [x]\n```\n- [x] an \
+                    example\n```\n- [ ] last";
+        assert_eq!(untick(text), anew);
+        assert_eq!(untick(anew), anew);
+        assert_eq!((ticked_boxes(text), ticked_boxes(anew)), (6, 0));
+        assert_eq!(untick(""), "");
+    }
+}

@@ -1,0 +1,130 @@
+//! Where approvals are kept: one file a project, in the user's own state, out of the agent's way.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Item;
+use crate::error::Failure;
+use crate::files;
+use crate::journal::run_dir;
+
+/// The folder in the user's state.
+const FOLDER: &str = "trust";
+
+/// What was approved, by its place.
+pub type Approvals = BTreeMap<String, Approval>;
+
+/// What somebody approved at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written")]
+pub struct Approval {
+    /// The hash of what it said.
+    pub hash: String,
+    /// What was shown of it, without secrets; not known of what was approved long ago.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+}
+
+impl Approval {
+    /// The approval of an item as it is.
+    pub fn of(item: &Item) -> Self {
+        Self { hash: item.hash.clone(), shown: Some(item.shown.clone()) }
+    }
+}
+
+/// An approval as it stands in a file: once it was the hash alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Hash(String),
+    Whole { hash: String, shown: Option<String> },
+}
+
+impl From<Written> for Approval {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Hash(hash) => Self { hash, shown: None },
+            Written::Whole { hash, shown } => Self { hash, shown },
+        }
+    }
+}
+
+/// The approvals of one project.
+#[derive(Clone, Debug)]
+pub struct Store {
+    file: PathBuf,
+    kept: Kept,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    /// The project: a folder that was moved, or another one with the same short name, is another.
+    project: PathBuf,
+    approved: Approvals,
+}
+
+impl Store {
+    /// The approvals of a project. A file that can't be understood approves nothing.
+    pub fn open(
+        project: &Path,
+        variable: impl Fn(&'static str) -> Option<OsString>,
+    ) -> Result<Self, Failure> {
+        let root = run_dir::state_root(variable).map_err(|error| Failure::because(&error))?;
+        let project = project.canonicalize().map_err(|error| {
+            Failure::trouble(format!("can't find `{}`: {error}", project.display()))
+        })?;
+        let folder = run_dir::project_folder(&root, &project).map_err(|e| Failure::because(&e))?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = root.join(FOLDER).join(format!("{name}.json"));
+        let kept = match std::fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+            // Where there is no folder for it, nothing was approved.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                None
+            }
+            Err(error) => {
+                return Err(Failure::trouble(format!("can't read `{}`: {error}", file.display())));
+            }
+        };
+        let kept = kept.filter(|kept: &Kept| kept.project == project);
+        let kept = kept.unwrap_or_else(|| Kept { project, approved: Approvals::new() });
+        Ok(Self { file, kept })
+    }
+
+    /// What was approved.
+    pub fn approvals(&self) -> &Approvals {
+        &self.kept.approved
+    }
+
+    /// Approves these as they are now.
+    pub fn approve<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a Item>,
+    ) -> Result<(), Failure> {
+        let new = items.into_iter().map(|item| (item.place.clone(), Approval::of(item)));
+        self.kept.approved.extend(new);
+        self.write()
+    }
+
+    /// Takes every approval back. Says how many there were.
+    pub fn revoke(&mut self) -> Result<usize, Failure> {
+        let count = std::mem::take(&mut self.kept.approved).len();
+        self.write()?;
+        Ok(count)
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let text = serde_json::to_vec_pretty(&self.kept)
+            .map_err(|error| Failure::trouble(format!("can't write approvals: {error}")))?;
+        files::replace_private(&self.file, &text).map_err(|error| Failure::because(&error))
+    }
+}

@@ -1,0 +1,158 @@
+//! What `list` and `show` say.
+
+use std::fs;
+
+use jiff::Timestamp;
+use legwork::journal::{Lock, Owner};
+use legwork_core::outcome::{Outcome, Proof};
+use serde_json::Value;
+
+use super::{Hermit, recorded, steady, with_task};
+
+#[test]
+fn a_list_of_tasks_shows_how_each_stands() {
+    let hermit = Hermit::new();
+    hermit.run(&["list"]).exits(0).says(&["there are no tasks", "legwork new NAME"]);
+    assert_eq!(hermit.run(&["list", "--json"]).exits(0).out, "[]\n");
+
+    hermit.run(&["new", "docs"]).exits(0);
+    hermit.run(&["new", "migrate-api", "--mode", "loop"]).exits(0);
+    hermit.run(&["new", "stuck", "--mode", "iterative"]).exits(0);
+    hermit.run(&["new", "torn"]).exits(0);
+    hermit.file(".legwork/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
+    fs::create_dir(hermit.project().join(".legwork/tasks/no name")).unwrap();
+    recorded(&hermit, "migrate-api", 12, Some(Outcome::Completed { proof: Proof::Verified }));
+    let needs = "a password\u{1b}[31m for the\nstaging database".to_owned();
+    recorded(&hermit, "stuck", 2, Some(Outcome::Blocked { needs }));
+    let did = hermit.run(&["list"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[], &did.out), @r"
+    NAME         MODE       STATE      ITERATIONS  LAST RUN
+    docs         loop       new        0
+    migrate-api  loop       completed  12          2026-11-16T07:13:00Z Task completed successfully after 12 iterations
+    no name      -          broken     0           no task can be called `no name`: ` ` can't be part of a name
+    stuck        iterative  blocked    2           2026-11-16T07:03:00Z Blocked: a password for the staging database
+    torn         -          broken     0           `.legwork/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
+    ");
+    let rows: Vec<Value> =
+        serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["new", "completed", "broken", "blocked", "broken"]);
+}
+
+#[test]
+fn the_mode_is_the_one_that_a_run_would_have() {
+    let hermit = with_task();
+    let mode = |hermit: &Hermit| -> Value {
+        let all: Value =
+            serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+        all[0]["mode"].clone()
+    };
+    assert_eq!(mode(&hermit), "loop");
+    hermit.file(".legwork/config.toml", "mode = \"iterative\"\n");
+    assert_eq!(mode(&hermit), "iterative");
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("mode          iterative\n"), "{}", did.out);
+    // A configuration that can't be read costs no more than this.
+    hermit.file(".legwork/config.toml", "mode = [\n");
+    assert_eq!(mode(&hermit), Value::Null);
+    let did = hermit.run(&["list"]).exits(0);
+    assert!(did.out.contains("a     -     ready"), "{}", did.out);
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("state         ready\n"), "{}", did.out);
+    hermit.file(".legwork/tasks/a/task.toml", "mode = \"plan\"\n");
+    assert_eq!(mode(&hermit), "plan");
+}
+
+#[test]
+fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
+    let hermit = with_task();
+    let list = |text: &str| {
+        hermit.file(".legwork/tasks/a/TODO.md", text);
+        let out = hermit.run(&["show", "a"]).exits(0).out;
+        out.lines().find(|line| line.starts_with("list ")).map(str::to_owned)
+    };
+    let text = "- [x] one\n- [ ] two\u{1b}[31m\n- [ ] three\n";
+    let line = list(text).unwrap();
+    assert!(line.starts_with("list          1 of 3 boxes ticked; next: two"), "{line:?}");
+    assert!(!line.contains('\u{1b}'), "{line:?}");
+    assert_eq!(list("- [x] one\n").unwrap(), "list          1 of 1 box ticked");
+    assert_eq!(list("only words\n"), None);
+}
+
+#[test]
+fn a_new_task_is_shown_with_what_it_lacks() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    let did = hermit.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[], &did.out), @r"
+    task          a
+    state         new
+    mode          loop
+    iterations    0 (setup 0, execution 0)
+    folder        [hermit]/project/.legwork/tasks/a
+    instructions  none yet
+
+    next: `legwork setup a` writes the instructions together with the agent; or write `.legwork/tasks/a/INSTRUCTIONS.md` yourself
+    ");
+    hermit.file(super::INSTRUCTIONS, " \n");
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("state         new"), "empty instructions are none: {}", did.out);
+}
+
+#[test]
+fn a_task_that_ran_is_shown_with_its_last_run() {
+    let hermit = with_task();
+    hermit.file(".legwork/tasks/a/TODO.md", "- [ ] one\n");
+    let run = recorded(&hermit, "a", 3, Some(Outcome::MaxIterations { limit: 3 }));
+    let did = hermit.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[run.id()], &did.out), @r"
+    task          a
+    state         limit
+    mode          loop
+    iterations    3 (setup 0, execution 3)
+    folder        [hermit]/project/.legwork/tasks/a
+    files         INSTRUCTIONS.md (20 bytes)
+                  TODO.md (10 bytes)
+    list          0 of 1 box ticked; next: one
+    last run      [run]: Reached maximum iterations (3)
+                  3 iterations, $0.00, began 2026-11-16T07:00:00Z, ended 2026-11-16T07:04:00Z
+    run folder    [hermit]/state/[project]/runs/[run]
+
+    next: `legwork resume [run] --max-iterations 6` goes on with more room
+    ");
+}
+
+#[test]
+fn the_last_line_says_what_to_do_next() {
+    let hermit = with_task();
+    let next = |hermit: &Hermit| {
+        let out = hermit.run(&["show", "a"]).exits(0).out;
+        out.lines().last().unwrap().to_owned()
+    };
+    let mut lines = vec![next(&hermit)];
+    let live = recorded(&hermit, "a", 1, None);
+    let owner = Owner::current(live.id().clone(), Timestamp::now());
+    let lock = Lock::take(&live.lock(), &owner).unwrap();
+    lines.push(next(&hermit));
+    drop(lock);
+    lines.push(steady(&hermit, &[live.id()], &next(&hermit)));
+    for outcome in [
+        Outcome::Completed { proof: Proof::Verified },
+        Outcome::Blocked { needs: "a password".to_owned() },
+        Outcome::Stopped,
+        Outcome::Failed { why: "no such library".to_owned() },
+    ] {
+        let hermit = with_task();
+        let run = recorded(&hermit, "a", 1, Some(outcome));
+        lines.push(steady(&hermit, &[run.id()], &next(&hermit)));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    next: `legwork validate a` lets the agent judge the instructions, `legwork run a` begins
+    next: `legwork tell a "..."` says something to the agent, `legwork stop a` stops after this iteration
+    next: `legwork resume [run]` goes on with it if its process is gone
+    next: look at the work, and commit it if it is not; `legwork archive a` puts the task away
+    next: give it what it needs, then `legwork resume [run] --again` (Blocked: a password)
+    next: `legwork resume [run] --again` goes on where it stopped
+    next: clear what made it fail, then `legwork resume [run] --again`
+    "#);
+}
