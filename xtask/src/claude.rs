@@ -82,12 +82,12 @@ fn make(root: &Path, folder: &Path) -> Result<usize, String> {
 
 fn suite(root: &Path) -> Command {
     if program::works(&mut cargo(root, &["nextest", "--version"])) {
-        let run = ["nextest", "run", "--package", "legwork", "--test", "it", "--no-fail-fast"];
+        let run = ["nextest", "run", "--workspace", "--test", "it", "--no-fail-fast"];
         let mut command = cargo(root, &run);
         command.args(["--filterset", FILTER]);
         command
     } else {
-        cargo(root, &["test", "--package", "legwork", "--test", "it", PREFIX])
+        cargo(root, &["test", "--workspace", "--test", "it", PREFIX])
     }
 }
 

@@ -4,6 +4,7 @@
 //! events and endings. Here they are only put in their place, or compared with what is there.
 
 use std::path::Path;
+use std::process::Command;
 use std::{fs, io};
 
 use crate::program::{self, cargo};
@@ -26,8 +27,9 @@ pub(crate) enum Mode {
 }
 
 pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), String> {
-    // First, with its output shown: printing the pages below is silent and takes no time then.
-    program::run(&mut cargo(root, &["build", "--quiet", "--package", "legwork"]))?;
+    // As the tests are built, because they have most likely been: built alone, the product and its
+    // dependencies are compiled once more.
+    program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
 
     let mut stale = Vec::new();
     for (page, file) in PAGES {
@@ -57,8 +59,8 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), String> {
 /// One page, by the binary that was just built. Whoever generates it gets the same text: the
 /// environment that could show in it is taken away.
 fn generate(root: &Path, page: &str) -> Result<String, String> {
-    let arguments = ["run", "--quiet", "--package", "legwork", "--", "reference", page];
-    let mut command = cargo(root, &arguments);
+    let mut command = Command::new(program::built(root, "debug"));
+    command.args(["reference", page]).current_dir(root);
     command.env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8").env_remove("COLUMNS");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("LEGWORK_") {

@@ -1,12 +1,13 @@
 //! Running other programs and saying plainly how they failed.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The cargo that runs us, in the root of the repository.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     // `CARGO` is the very program of the toolchain in use; another one on `PATH` may differ.
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
     command
@@ -44,6 +45,12 @@ pub(crate) fn shown(command: &Command) -> String {
         .map(|word| word.to_string_lossy())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// The product as cargo has built it in this profile.
+pub(crate) fn built(root: &Path, profile: &str) -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    target.join(profile).join("legwork")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! `tee` into a file, which keeps everything and reads nothing, and through `jq`, which reads
 //! everything and keeps nothing. Legwork does both.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::hermit::Hermit;
@@ -24,7 +24,7 @@ const AROUND: u64 = 50;
 
 pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     program::run(&mut cargo(root, &["build", "--release", "--package", "legwork"]))?;
-    let legwork = built(root);
+    let legwork = program::built(root, "release");
     let hermit = Hermit::new("bench-stream")?;
     let stream = hermit.path("stream.ndjson");
     let bytes = material(&stream, megabytes, Extra::None)?;
@@ -134,9 +134,4 @@ fn speed(bytes: u64, time: Duration) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
-}
-
-fn built(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    target.join("release/legwork")
 }

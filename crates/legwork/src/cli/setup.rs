@@ -78,8 +78,12 @@ struct Conversation {
 
 impl Conversation {
     fn hold(&self) -> Result<ExitCode, Failure> {
+        if let Some(command) = &self.task.settings.agent.command {
+            let message = format!("`{command}` (`agent.command`) is no agent to talk with");
+            return Err(self.by_hand(Failure::usage(message)));
+        }
         if !terminal::is_there() {
-            return Err(self.nobody_there());
+            return Err(self.by_hand(self.nobody_there()));
         }
         let before = Files::read(&self.task)?;
         block_on(async {
@@ -110,15 +114,23 @@ impl Conversation {
 
     /// What to do without a person at a terminal.
     fn nobody_there(&self) -> Failure {
-        let (name, file) = (self.task.name(), self.task.instructions_file());
-        let (command, verb) = match self.purpose {
-            Purpose::Setup | Purpose::Validate => ("setup", "write"),
-            Purpose::Edit => ("edit", "change"),
+        let command = match self.purpose {
+            Purpose::Setup | Purpose::Validate => "setup",
+            Purpose::Edit => "edit",
         };
         Failure::usage(format!(
             "`legwork {command}` is a conversation, and there is no terminal to hold it at"
         ))
-        .hint(format!(
+    }
+
+    /// What to do where the agent can't help.
+    fn by_hand(&self, failure: Failure) -> Failure {
+        let (name, file) = (self.task.name(), self.task.instructions_file());
+        let verb = match self.purpose {
+            Purpose::Setup | Purpose::Validate => "write",
+            Purpose::Edit => "change",
+        };
+        failure.hint(format!(
             "{verb} the instructions yourself, in `{}`; then: legwork validate {name}",
             file.display()
         ))

@@ -169,6 +169,7 @@ fn hook_sample(name: &str, about: &str) -> String {
         "#!/bin/sh\n\
          # {about}\n\
          #\n\
+         # This version of legwork does not run hooks yet; one that does will find it.\n\
          # To enable it: copy it to `.legwork/hooks/{name}`, make that executable (chmod +x),\n\
          # and approve it with `legwork trust`. It has 30 seconds.\n\
          #\n\

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
-//!   project.lock
+//!   project.lock  task-NAME.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
 //!     journal.jsonl  lock  tree.lock  prompts/  output/  tmp/
 //! ```

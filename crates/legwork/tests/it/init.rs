@@ -147,6 +147,7 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
     #!/bin/sh
     # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
     #
+    # This version of legwork does not run hooks yet; one that does will find it.
     # To enable it: copy it to `.legwork/hooks/next_iteration`, make that executable (chmod +x),
     # and approve it with `legwork trust`. It has 30 seconds.
     #

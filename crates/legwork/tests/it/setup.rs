@@ -217,3 +217,13 @@ fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
         .exits(2)
         .says(&["`.legwork/modes/loop/validate.md`, line 1: there is no `nope`"]);
 }
+
+#[test]
+fn another_agent_can_t_be_talked_with_and_that_is_said() {
+    let hermit = with_agent("exit 0");
+    hermit.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
+    hermit.run(&["setup", "t"]).exits(2).says(&[
+        "`my-agent` (`agent.command`) is no agent to talk with",
+        "write the instructions yourself",
+    ]);
+}
