@@ -1,5 +1,6 @@
-//! Templates of modes: strict about names, and with an end to every loop. Texts of users are
-//! inserted, never evaluated.
+//! Templates of modes: names are inserted, and parts are chosen with `if`. That is all: a template
+//! may come from anybody, and nothing in it can loop or grow. Texts of users are inserted, never
+//! evaluated.
 
 use std::collections::BTreeMap;
 
@@ -82,6 +83,9 @@ pub fn render(
     template: &str,
     values: &[(&'static str, String)],
 ) -> Result<String, TemplateError> {
+    if let Err((line, what)) = is_plain(template) {
+        return Err(TemplateError { file: file.to_owned(), line, what });
+    }
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
@@ -93,6 +97,53 @@ pub fn render(
         line: error.line().unwrap_or(1),
         what: said(&error, template, values),
     })
+}
+
+/// Fails with the line of the first thing that a template can't do.
+fn is_plain(template: &str) -> Result<(), (usize, String)> {
+    let mut rest = template;
+    while let Some(at) = rest.find('{') {
+        rest = &rest[at..];
+        let line = template[..template.len() - rest.len()].matches('\n').count() + 1;
+        let closed = |end: &str| {
+            let (inside, after) =
+                rest[2..].split_once(end).ok_or((line, "it has no end".to_owned()))?;
+            Ok((inside.trim_matches('-').trim(), after))
+        };
+        rest = match rest.as_bytes().get(1) {
+            Some(b'{') => {
+                let (inside, after) = closed("}}")?;
+                if !is_name(inside) {
+                    return Err((line, format!("`{inside}` is no name; only names are inserted")));
+                }
+                after
+            }
+            Some(b'%') => {
+                let (inside, after) = closed("%}")?;
+                can_choose(inside).map_err(|what| (line, what))?;
+                after
+            }
+            Some(b'#') => closed("#}")?.1,
+            Some(_) | None => &rest[1..],
+        };
+    }
+    Ok(())
+}
+
+/// Whether it is a tag that chooses, by names alone.
+fn can_choose(tag: &str) -> Result<(), String> {
+    let mut words = tag.split_whitespace();
+    let plain = match words.next() {
+        Some("if" | "elif") => words.all(is_name),
+        Some("else" | "endif") => words.next().is_none(),
+        Some(_) | None => false,
+    };
+    let allowed = "only `if`, `elif`, `else` and `endif`, with names, `and`, `or` and `not`";
+    if plain { Ok(()) } else { Err(format!("`{tag}` can't stand here: {allowed}")) }
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 fn said(error: &minijinja::Error, template: &str, values: &[(&'static str, String)]) -> String {
@@ -110,4 +161,42 @@ pub fn check(settings: &Settings) -> Result<(), TemplateError> {
     tokens.render(SYSTEM_FILE, &settings.texts.system)?;
     tokens.render(PROMPT_FILE, &settings.texts.prompt)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(template: &str) -> Result<String, String> {
+        let values = [("name", "{{ name }} * 9".to_owned()), ("none", String::new())];
+        render("prompt.md", template, &values).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_are_inserted_and_parts_are_chosen() {
+        assert_eq!(filled("a {{ name }} b").as_deref(), Ok("a {{ name }} * 9 b\n"));
+        let text = "{% if none %}x{% elif not none and name %}y{% else %}z{% endif %} { } {# no #}";
+        assert_eq!(filled(text).as_deref(), Ok("y { }\n"));
+    }
+
+    #[test]
+    fn nothing_else_can_be_done_and_the_line_is_named() {
+        for template in [
+            "{{ name * 999999999 }}",
+            "{{ name ~ name }}",
+            "{{ name|upper }}",
+            "{{ 'x' }}",
+            "{{ name",
+            "{% set a = name %}",
+            "{% for c in name %}x{% endfor %}",
+            "{% if name == 'x' %}a{% endif %}",
+            "{% include 'x' %}",
+            "{% raw %}{{{% endraw %}",
+        ] {
+            let error = filled(&format!("one\ntwo\n{template}")).unwrap_err();
+            assert!(error.contains("`prompt.md`") && error.contains("line 3"), "{error}");
+        }
+        let error = filled("{{ nope }}").unwrap_err();
+        assert!(error.contains("there is no `nope`; there are name, none"), "{error}");
+    }
 }

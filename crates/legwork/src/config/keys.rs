@@ -119,7 +119,7 @@ const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1) };
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     open("mode", Kind::Name, "`loop` for tasks, `prompt` for goals", "LEGWORK_MODE",
-        "What one iteration is for, and what says that the work is complete.").flag("--mode"),
+        "The mode of tasks: what one iteration is for, and what says that the work is complete. A goal has the mode `prompt` unless `--mode` says otherwise.").flag("--mode"),
 
     open("limits.max_iterations", Kind::Count { least: 0, most: MANY }, "no limit", "LEGWORK_MAX_ITERATIONS",
         "At most so many iterations; 0 = no limit of iterations.").flag("--max-iterations"),

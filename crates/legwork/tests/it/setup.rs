@@ -150,8 +150,13 @@ fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
 
 #[test]
 fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
-    let hermit =
-        with_agent("stty -echo; kill -STOP $$; stty -a >again; echo done >$task/INSTRUCTIONS.md");
+    // `fg` lets it go on at the same moment as us, so it may look before we have given it back the
+    // terminal as it had it.
+    let hermit = with_agent(
+        "stty -echo; kill -STOP $$
+         n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
+         stty -a >again; echo done >$task/INSTRUCTIONS.md",
+    );
     let bin = hermit.path("bin");
     let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
     let terminal = Terminal::run(&hermit, &shell);

@@ -1,5 +1,8 @@
 //! What a conversation left in the folder of the task.
 
+use legwork_core::evidence::boxes;
+use legwork_core::input::Boxes;
+
 use super::Subject;
 use crate::error::Failure;
 use crate::process::Exit;
@@ -65,14 +68,10 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Lines with a box.
-fn items(list: &str) -> usize {
-    let is_item = |line: &&str| {
-        let line = line.trim_start();
-        let line = line.strip_prefix(['-', '*', '+']).map(str::trim_start);
-        line.is_some_and(|line| ["[ ]", "[x]", "[X]"].iter().any(|r#box| line.starts_with(r#box)))
-    };
-    list.lines().filter(is_item).count()
+/// Boxes, open and ticked.
+fn items(list: &str) -> u32 {
+    let Boxes { open, done } = boxes::count(list);
+    open + done
 }
 
 #[cfg(test)]
