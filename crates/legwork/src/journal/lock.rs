@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use legwork_core::units::RunId;
@@ -27,6 +27,9 @@ const LONGEST: u64 = 4096;
 /// not written its name yet.
 const LOOKS: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// How long a lock may be held by nobody who is alive.
+const TAKE_OVER: Duration = Duration::from_secs(2);
 
 /// A lock that is held. Dropping it lets it go.
 #[must_use = "a lock is held only as long as this lives"]
@@ -74,7 +77,8 @@ pub struct Held {
 }
 
 impl Lock {
-    /// Takes a lock for `owner`, or says who has it. Never waits for it.
+    /// Takes a lock for `owner`, or says who has it. Never waits for somebody who is alive: only
+    /// for a child that a dead owner was just starting, which has the lock until it has begun.
     pub fn take(path: &Path, owner: &Owner) -> Result<Self, LockError> {
         let file = private::options()
             .read(true)
@@ -84,13 +88,19 @@ impl Lock {
             .truncate(false)
             .open(path)
             .map_err(FileError::on("open the lock", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Held { path: path.to_owned(), owner: wait_for_name(path) }.into());
-            }
-            Err(TryLockError::Error(error)) => {
-                return Err(FileError::on("lock", path)(error).into());
+        let begin = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let owner = wait_for_name(path);
+                    if owner.is_some() || begin.elapsed() > TAKE_OVER {
+                        return Err(Held { path: path.to_owned(), owner }.into());
+                    }
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::on("lock", path)(error).into());
+                }
             }
         }
         let lock = Self { file };

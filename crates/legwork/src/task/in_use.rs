@@ -8,11 +8,18 @@ use std::env;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::name::Name;
 use crate::error::Failure;
 use crate::files::FileError;
 use crate::journal::run_dir;
+
+/// How long it may be somebody's who is about to let it go.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A task that is ours alone as long as this lives. It need not be there.
 #[must_use = "a task is ours only as long as this lives"]
@@ -22,7 +29,7 @@ pub struct InUse {
 }
 
 impl InUse {
-    /// Takes a task for this process, unless another one has it. Never waits for it.
+    /// Takes a task for this process, unless another one has it and keeps it.
     pub fn take(project: &Path, name: &Name) -> Result<Self, Failure> {
         let path = place(project, name)?;
         let fail = |source| Failure::because(&FileError::Write { path: path.clone(), source });
@@ -32,13 +39,20 @@ impl InUse {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(fail)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file }),
-            Err(TryLockError::WouldBlock) => Err(Failure::trouble(format!(
-                "the task `{name}` is in use by another legwork command"
-            ))
-            .hint("wait for it to end")),
-            Err(TryLockError::Error(error)) => Err(fail(error)),
+        let begin = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { file }),
+                // A child that a dead process was just starting has it until it has begun.
+                Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Failure::trouble(format!(
+                        "the task `{name}` is in use by another legwork command"
+                    ))
+                    .hint("wait for it to end"));
+                }
+                Err(TryLockError::Error(error)) => return Err(fail(error)),
+            }
         }
     }
 }
