@@ -29,7 +29,7 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                     everything a change must pass: format, lints, docs, tests, tidy, pages
+  test                     everything a change must pass: format, lints, docs, tests, judgement, tidy, pages
   tidy                     the rules of the source tree that no compiler checks
   docs                     writes the generated pages in docs/reference/
   docs --check             fails if those pages are not what would be written
@@ -37,6 +37,9 @@ Commands:
   simulate --seed N        plays one of them and tells what happens in it
   bench stream             a long stream beside `tee` and `jq`; `--megabytes N` (default 1,000)
   bench decode             lines to messages beside a plain decode; `--megabytes N` (default 500)
+  bench judgement          scripted agents that lie, loop and hang, beside two plain loops;
+                           `--file F` (a file or a folder), `--only NAME`
+  bench fingerprint        a look at a repository beside `git status`; `--files N` (default 100,000)
   proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
   fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
@@ -103,7 +106,7 @@ impl Command {
             Self::Tidy => tidy::run(root),
             Self::Docs(mode) => docs::run(root, *mode),
             Self::Simulate(play) => simulate::run(root, *play),
-            Self::Bench(bench) => bench::run(root, *bench),
+            Self::Bench(bench) => bench::run(root, bench),
             Self::Proof(proof) => proof::run(root, *proof),
             Self::Fuzz(hunt) => fuzz::run(root, hunt),
             Self::Mutants { only } => mutants::run(root, only.as_deref()),
@@ -174,6 +177,8 @@ mod tests {
             "simulate",
             "bench stream",
             "bench decode",
+            "bench judgement",
+            "bench fingerprint",
             "proof kill",
             "fuzz",
             "mutants-must-die",

@@ -7,18 +7,20 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::bench::judgement;
 use crate::program::{self, cargo};
 use crate::{claude, docs, tidy, tools};
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("tools", |_| tools::ensure_tools()),
     ("format", format),
     ("clippy", clippy),
     ("docs", documentation),
     ("build", build),
     ("tests", tests),
+    ("judgement", judgement::check),
     ("real agent", claude::run),
     ("tidy", tidy::run),
     ("pages", |root| docs::run(root, docs::Mode::Check)),
@@ -87,7 +89,18 @@ mod tests {
         let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
         assert_eq!(
             names,
-            ["tools", "format", "clippy", "docs", "build", "tests", "real agent", "tidy", "pages"]
+            [
+                "tools",
+                "format",
+                "clippy",
+                "docs",
+                "build",
+                "tests",
+                "judgement",
+                "real agent",
+                "tidy",
+                "pages"
+            ]
         );
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::dialect::Tools;
 use crate::agent::outcome::CutReason;
 use crate::event::{Event, Purpose, Record};
 use crate::input::TimerKey;
@@ -225,4 +226,19 @@ pub struct CallRequest {
     pub cap: Option<Usd>,
     /// The question.
     pub question: String,
+    /// The model to ask for; `None` = the agent's own choice.
+    pub model: Option<String>,
+    /// What it may use.
+    pub tools: Tools,
+    /// The shape of the answer.
+    pub shape: Shape,
+}
+
+/// The shape that the answer to a call is asked for in, where the agent program can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Words.
+    Words,
+    /// A verdict: yes or no, the reason, what is missing.
+    Verdict,
 }

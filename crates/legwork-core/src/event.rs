@@ -21,7 +21,7 @@ pub use self::facts::{
 pub use self::samples::samples;
 use crate::agent::outcome::CutReason;
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
-use crate::input::{CheckResult, Finding, Mark, TaskProgress};
+use crate::input::{Boxes, Changes, CheckResult, Finding, Mark, TaskProgress};
 use crate::outcome::Outcome;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
@@ -60,6 +60,9 @@ pub enum Event {
         before: Option<Outcome>,
         /// The project as it was.
         start: Mark,
+        /// The boxes of the list as they were, where the mode has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boxes: Option<Boxes>,
     },
     /// A hook said to leave this iteration out; its number is not used up.
     IterationSkipped {
@@ -201,6 +204,9 @@ pub enum Event {
     ChangesInspected {
         /// What was found.
         findings: Vec<Finding>,
+        /// What changed, in figures.
+        #[serde(default)]
+        changes: Changes,
     },
     /// Another use of the agent was about to be started.
     CallStarted {

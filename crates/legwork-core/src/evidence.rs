@@ -8,7 +8,7 @@ use crate::agent::dialect::Speech;
 use crate::agent::report::Words;
 use crate::settings::Completion;
 
-mod blockers;
+pub(crate) mod blockers;
 pub mod boxes;
 mod done;
 pub mod identity;

@@ -35,7 +35,7 @@ pub enum Input {
     /// The checks are done.
     Checked(Ticket, CheckReport),
     /// The changes were looked through.
-    Inspected(Ticket, Vec<Finding>),
+    Inspected(Ticket, Box<Inspection>),
     /// A snapshot was made.
     Checkpointed {
         /// Where.
@@ -181,12 +181,16 @@ pub struct Survey {
     pub mark: Mark,
     /// Files that differ from the start of the iteration.
     pub files_changed: u32,
+    /// The same without the list; `None` if nobody knows how they were then.
+    pub beside_list: Option<u32>,
     /// Commits since then.
     pub commits: u32,
     /// The status file, if there is a valid one.
     pub status: Option<StatusReport>,
     /// The boxes of the to-do list or plan.
     pub boxes: Option<Boxes>,
+    /// That list, as much of it as a verifier is shown. Not recorded.
+    pub list: String,
     /// What is odd about any of it.
     pub warnings: Vec<String>,
 }
@@ -246,6 +250,8 @@ pub struct CheckReport {
     pub results: Vec<CheckResult>,
     /// The project after them.
     pub fingerprint: Fingerprint,
+    /// What was odd when it was looked at.
+    pub warnings: Vec<String>,
 }
 
 /// What one check came to.
@@ -257,6 +263,9 @@ pub struct CheckResult {
     pub verdict: CheckVerdict,
     /// The last lines of its output.
     pub output: String,
+    /// Where in the run folder all of it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// How long it took.
     #[serde(with = "crate::units::millis", rename = "duration_ms")]
     pub duration: Duration,
@@ -296,6 +305,39 @@ impl CheckVerdict {
             }
         }
     }
+}
+
+/// What was found in the changes since the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// What makes passing checks worth less.
+    pub findings: Vec<Finding>,
+    /// What changed, in figures.
+    pub changes: Changes,
+    /// What changed, line by line, as much of it as a verifier is shown. Not recorded.
+    pub diff: String,
+    /// What was odd when it was looked at.
+    pub warnings: Vec<String>,
+}
+
+/// What changed, in figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Files that were added, changed or removed.
+    pub files: u32,
+    /// The first of them.
+    pub listed: Vec<ChangedFile>,
+}
+
+/// One file that was added, changed or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    /// Where.
+    pub path: String,
+    /// Lines that came.
+    pub added: u32,
+    /// Lines that went.
+    pub removed: u32,
 }
 
 /// Something in the changes that makes passing checks worth less.

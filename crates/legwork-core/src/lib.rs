@@ -26,6 +26,7 @@ pub mod outcome;
 pub mod policy;
 pub mod prompt;
 pub mod settings;
+pub mod tamper;
 pub mod units;
 pub mod validation;
 pub mod view;

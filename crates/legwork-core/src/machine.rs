@@ -44,7 +44,7 @@ use self::calls::LiveCall;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, Record, RunStarted};
-use crate::input::{Input, Prepared, Survey, TimerKey};
+use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
 
@@ -86,6 +86,8 @@ struct Live {
     work: Option<bool>,
     /// The project that the gate is judging.
     judged: Option<Fingerprint>,
+    /// What the gate found in the changes.
+    inspection: Option<Inspection>,
     /// Whether the hook `started` has been asked.
     started: bool,
     /// Whether the delay after the last iteration is over.
@@ -187,7 +189,7 @@ impl Machine {
             Input::Prepared(ticket, prepared) => self.prepared(ticket, prepared),
             Input::Surveyed(ticket, survey) => self.surveyed(ticket, survey),
             Input::Checked(ticket, report) => self.checked(ticket, report),
-            Input::Inspected(ticket, findings) => self.inspected(ticket, findings),
+            Input::Inspected(ticket, inspection) => self.inspected(ticket, *inspection),
             Input::Checkpointed { reference } => {
                 let iteration = crate::units::Iteration(self.ledger.totals.iterations);
                 self.record(Event::CheckpointMade { iteration, reference });

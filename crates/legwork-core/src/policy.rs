@@ -5,6 +5,7 @@ pub mod escalation;
 pub mod limits;
 pub mod progress;
 pub mod retry;
+pub mod ticks;
 pub mod waiting;
 
 /// A number between 0 and `below` that looks like chance and is the same in every replay.

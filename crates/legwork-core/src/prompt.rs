@@ -16,7 +16,9 @@ mod question;
 mod template;
 
 pub use contract::EXAMPLE as STATUS_EXAMPLE;
-pub use question::{advice_question, council_question, review_question, verify_question};
+pub use question::{
+    AnswerForm, Case, advice_question, council_question, review_question, verify_question,
+};
 pub use template::{TOKENS, TemplateError, check, render};
 
 /// Notes longer than this are cut in the middle.

@@ -1,10 +1,13 @@
 //! What a run was told, resolved: layers are full of `Option`s, settings have none that mean
 //! "not decided yet". They are recorded at the start of the run and hold until its end.
 
+mod verify;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 use crate::agent::dialect::Permissions;
 use crate::mode;
 use crate::units::{Usd, millis};
@@ -17,6 +20,9 @@ pub struct Settings {
     pub mode: String,
     /// The task's name; `None` for a run with only a goal.
     pub task: Option<String>,
+    /// How much of a run it is.
+    #[serde(skip_serializing_if = "Scope::is_whole")]
+    pub scope: Scope,
     /// What to do, in the user's words.
     pub goal: String,
     /// The file in which iterations hand over to each other; `None` for none.
@@ -59,6 +65,7 @@ impl Default for Settings {
         Self {
             mode: "prompt".to_owned(),
             task: None,
+            scope: Scope::Whole,
             goal: String::new(),
             notes_file: None,
             files: Files::default(),
@@ -77,6 +84,24 @@ impl Default for Settings {
             agent: Agent::default(),
             delay: Duration::from_secs(1),
         }
+    }
+}
+
+/// How much of a run it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Iterations until the work is complete.
+    #[default]
+    Whole,
+    /// The gate alone: somebody wants to know whether the work is complete.
+    Gate,
+}
+
+impl Scope {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
     }
 }
 
@@ -306,87 +331,18 @@ pub enum EvidenceKind {
     EndPhrase,
     /// The last words say that all is done, and the run would otherwise end for lack of progress.
     LastWords,
+    /// Nobody claims anything: a person wants to know.
+    Asked,
 }
 
 impl EvidenceKind {
     /// Whether it is nothing but something the agent said.
     pub fn is_only_words(self) -> bool {
         match self {
-            Self::Promise | Self::Signal | Self::EndPhrase | Self::LastWords => true,
+            Self::Promise | Self::Signal | Self::EndPhrase | Self::LastWords | Self::Asked => true,
             Self::Status | Self::Todo | Self::Plan | Self::Planned => false,
         }
     }
-}
-
-/// The gate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Verify {
-    /// Commands that must exit 0. Pinned here: a change made by the agent takes no effect.
-    pub commands: Vec<String>,
-    /// How long each may take.
-    #[serde(with = "millis")]
-    pub timeout: Duration,
-    /// Whether a failed command gets a second chance.
-    pub rerun: Rerun,
-    /// What findings of the tamper guard lead to.
-    pub tamper: Tamper,
-    /// Whether a model is asked for a verdict.
-    pub model: Judge,
-    /// What one verdict may cost.
-    pub max_cost: Usd,
-    /// How long one verdict may take.
-    #[serde(with = "millis")]
-    pub model_timeout: Duration,
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Self {
-            commands: Vec::new(),
-            timeout: Duration::from_mins(10),
-            rerun: Rerun::Once,
-            tamper: Tamper::Off,
-            model: Judge::Auto,
-            max_cost: Usd::from_cents(25),
-            model_timeout: Duration::from_mins(2),
-        }
-    }
-}
-
-/// Whether a failed check gets a second chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rerun {
-    /// A check that fails and then passes is a pass, with a warning that it is flaky.
-    Once,
-    /// The first failure counts.
-    Never,
-}
-
-/// What findings of the tamper guard lead to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tamper {
-    /// The changes are not looked at.
-    Off,
-    /// Findings are warnings, and a model has the last word.
-    Warn,
-    /// Findings reject the claim.
-    Reject,
-}
-
-/// Whether a model is asked for a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Judge {
-    /// When no command is configured, when the evidence is only words, or when the tamper guard
-    /// found anything.
-    Auto,
-    /// At every claim.
-    Always,
-    /// Never; then a finding of the tamper guard rejects.
-    Off,
 }
 
 /// Further calls around an iteration.

@@ -18,9 +18,9 @@ use crate::event::{
     AgentFacts, Continuation, Event, Figure, GateResult, IterationFinished, IterationKind,
     Movement, Purpose, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
 };
-use crate::input::{CheckResult, Finding, TaskProgress};
+use crate::input::{Changes, CheckResult, Finding, TaskProgress};
 use crate::outcome::Outcome;
-use crate::settings::{EvidenceKind, Limits};
+use crate::settings::{EvidenceKind, Limits, Scope};
 use crate::units::{AttemptId, Iteration, Usd};
 
 pub use summary::{PurposeSpend, Summary, Verification};
@@ -80,6 +80,8 @@ pub struct RunView {
 pub struct Facts {
     /// The task's name, if it has one.
     pub task: Option<String>,
+    /// How much of a run it is.
+    pub scope: Scope,
     /// The mode's name.
     pub mode: String,
     /// The first line of what is to be done.
@@ -160,10 +162,16 @@ pub struct GateView {
     pub commands: Vec<String>,
     /// What they came to, once they are done.
     pub checks: Vec<CheckResult>,
+    /// Whether the changes were looked at.
+    pub inspected: bool,
     /// What looks like tampering.
     pub findings: Vec<Finding>,
+    /// What changed since the run began.
+    pub changes: Changes,
     /// What a model said, if one was asked.
     pub verdict: Option<VerdictKind>,
+    /// What it decided by, in its words.
+    pub reason: String,
     /// What is missing, in the model's words.
     pub missing: Vec<String>,
     /// What it came to, once it has.
@@ -177,8 +185,11 @@ impl GateView {
             claim: claim.to_vec(),
             commands: Vec::new(),
             checks: Vec::new(),
+            inspected: false,
             findings: Vec::new(),
+            changes: Changes::default(),
             verdict: None,
+            reason: String::new(),
             missing: Vec::new(),
             result: None,
         }
@@ -213,6 +224,11 @@ impl RunView {
             view.record(record);
         }
         view
+    }
+
+    /// Whether it is no work on a task but only the gate, by hand.
+    pub fn is_only_the_gate(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.scope == Scope::Gate)
     }
 
     /// What the run is doing. A pause shows once what was going on has come to its end.
@@ -261,11 +277,14 @@ impl RunView {
             Event::ChecksFinished { results, .. } => {
                 self.at_gate(|gate| gate.checks.clone_from(results));
             }
-            Event::ChangesInspected { findings } => {
-                self.at_gate(|gate| gate.findings.clone_from(findings));
-            }
-            Event::VerdictGiven { verdict, missing, .. } => self.at_gate(|gate| {
+            Event::ChangesInspected { findings, changes } => self.at_gate(|gate| {
+                gate.inspected = true;
+                gate.findings.clone_from(findings);
+                gate.changes.clone_from(changes);
+            }),
+            Event::VerdictGiven { verdict, reason, missing } => self.at_gate(|gate| {
                 gate.verdict = Some(*verdict);
+                gate.reason.clone_from(reason);
                 gate.missing.clone_from(missing);
             }),
             Event::GateFinished { result } => {
@@ -378,6 +397,7 @@ impl RunView {
         self.limits = settings.limits.clone();
         self.facts = Some(Facts {
             task: settings.task.clone(),
+            scope: settings.scope,
             mode: settings.mode.clone(),
             goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
             agent: agent.clone(),

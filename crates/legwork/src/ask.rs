@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use legwork_core::agent::dialect::{Ask, Dialect, InputShape, Permissions};
+use legwork_core::agent::dialect::{Ask, Dialect, InputShape, Permissions, Tools};
 use legwork_core::agent::message::{AgentMessage, Part, ResultFacts, Said};
 use legwork_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::display::one_line;
-use legwork_core::effect::Grace;
+use legwork_core::effect::{Grace, Shape};
 use legwork_core::input::Input;
 use legwork_core::prompt::Prompt;
 use legwork_core::settings::Completion;
@@ -95,15 +95,6 @@ pub enum System<'a> {
     Also(&'a str),
     /// This and nothing else.
     Only(&'a str),
-}
-
-/// What may be used for an answer. Nothing can be changed in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tools {
-    /// Nothing: the answer is one turn.
-    None,
-    /// Whatever reads.
-    ReadOnly,
 }
 
 /// What came back.
@@ -221,14 +212,17 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
     });
     let clock = Clock::system(Motion::Real);
     let dialect = respondent.dialect;
-    let extra = extra(dialect, question);
+    let only = match question.system {
+        System::Only(text) => Some(text.to_owned()),
+        System::Also(_) => None,
+    };
     let sources = ["user".to_owned()];
     let schema = question.schema.map(str::to_owned);
     let max_turns = match question.tools {
         Tools::None => Some(1),
-        Tools::ReadOnly => None,
+        Tools::Usual | Tools::ReadOnly => None,
     };
-    let before = respondent.before.clone();
+    let (before, tools) = (respondent.before.clone(), question.tools);
     Setup {
         program: respondent.program.clone(),
         arguments: Box::new(move |order, system| {
@@ -237,11 +231,12 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
                 model: order.model.as_deref(),
                 max_turns,
                 cap: order.cap,
+                system_prompt: only.as_deref(),
                 system_prompt_file: system.as_deref(),
                 permissions: Permissions::AskNothing,
+                tools,
                 setting_sources: &sources,
                 json_schema: schema.as_deref(),
-                extra: &extra,
                 ..Ask::default()
             };
             let arguments = dialect.arguments(&ask).into_iter().map(OsString::from);
@@ -261,25 +256,6 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
     }
 }
 
-/// Options that only a question needs. Without tools and without the long prompt that explains
-/// them a question is tiny.
-fn extra(dialect: Dialect, question: &Question<'_>) -> Vec<String> {
-    match dialect {
-        Dialect::Claude => {}
-        Dialect::Command => return Vec::new(),
-    }
-    let tools = match question.tools {
-        Tools::None => "",
-        Tools::ReadOnly => "Read,Grep,Glob",
-    };
-    let mut extra = vec!["--tools".to_owned(), tools.to_owned()];
-    match question.system {
-        System::Only(text) => extra.extend(["--system-prompt".to_owned(), text.to_owned()]),
-        System::Also(_) => {}
-    }
-    extra
-}
-
 fn order(question: &Question<'_>) -> Order {
     let system = match question.system {
         System::Also(text) => text,
@@ -293,6 +269,8 @@ fn order(question: &Question<'_>) -> Order {
         prompt: Prompt { system: system.to_owned(), user: question.prompt.to_owned() },
         cap: Some(question.cap),
         model: question.model.map(str::to_owned),
+        tools: question.tools,
+        shape: Shape::Words,
     }
 }
 

@@ -2,16 +2,22 @@
 //! start of the run.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 use legwork_core::input::{CheckResult, CheckVerdict};
 use legwork_core::settings::{Rerun, Verify};
 use legwork_core::units::whole_millis;
 
-use crate::process::{Containment, Ended, Finished, Stop, run_to_end, shell};
+use crate::process::{Containment, Ended, Finished, Log, Stop, run_and_log, shell};
 
 /// How much of a check's output goes into the journal and the next prompt.
 const KEPT: usize = 4 << 10;
+
+/// The folder of the logs in the folder of the run.
+const LOGS: &str = "checks";
 
 /// What the checks need to run.
 #[derive(Clone, Debug)]
@@ -24,6 +30,10 @@ pub struct Checks {
     pub environment: Vec<(OsString, OsString)>,
     /// What keeps their processes.
     pub containment: Containment,
+    /// The folder of the run, where all that they print is kept.
+    pub folder: PathBuf,
+    /// The iteration whose claim they check.
+    pub iteration: u32,
 }
 
 impl Checks {
@@ -31,8 +41,9 @@ impl Checks {
     /// chance. After a stop no further one is begun.
     pub async fn run(&self, stop: &Stop) -> Vec<CheckResult> {
         let mut results = Vec::new();
-        for command in &self.verify.commands {
-            let mut result = self.once(command, stop).await;
+        for (index, command) in self.verify.commands.iter().enumerate() {
+            let name = format!("{:03}-{}", self.iteration, index + 1);
+            let mut result = self.once(command, &name, stop).await;
             let again = match &result.verdict {
                 CheckVerdict::Failed { .. } => self.verify.rerun == Rerun::Once,
                 CheckVerdict::Passed
@@ -42,7 +53,7 @@ impl Checks {
                 | CheckVerdict::Interrupted => false,
             };
             if again {
-                let second = self.once(command, stop).await;
+                let second = self.once(command, &format!("{name}-again"), stop).await;
                 let verdict = match second.verdict {
                     CheckVerdict::Passed => CheckVerdict::Flaky,
                     verdict => verdict,
@@ -58,11 +69,20 @@ impl Checks {
         results
     }
 
-    async fn once(&self, command: &str, stop: &Stop) -> CheckResult {
+    async fn once(&self, command: &str, name: &str, stop: &Stop) -> CheckResult {
+        let place = format!("{LOGS}/{name}.log");
+        let file = self.folder.join(&place);
+        // A log that can't be kept is missed by nobody as much as the check would be.
+        let mut log = open(&file).ok().map(Log::new);
         let environment = self.environment.clone();
         let launch = shell(command, environment, &self.project, &self.containment);
         let Finished { ended, output, duration } =
-            run_to_end(&launch, self.verify.timeout, KEPT, stop).await;
+            run_and_log(&launch, self.verify.timeout, KEPT, stop, log.as_mut()).await;
+        let kept = log.is_some_and(|log| log.close().is_ok());
+        if !kept {
+            // Half a log would be taken for a whole one; there may be none to remove.
+            let _ = fs::remove_file(&file);
+        }
         let verdict = match ended {
             Ended::Exited(exit) if exit.is_success() => CheckVerdict::Passed,
             Ended::Exited(exit) => CheckVerdict::Failed { how: exit.0 },
@@ -74,7 +94,16 @@ impl Checks {
             command: command.to_owned(),
             verdict,
             output,
+            log: kept.then_some(place),
             duration: whole_millis(duration),
         }
     }
+}
+
+/// The file of a log, for its owner only. A gate that is begun anew writes its logs anew.
+fn open(file: &Path) -> io::Result<File> {
+    if let Some(folder) = file.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)
 }

@@ -22,6 +22,7 @@ mod told;
 mod trust;
 mod validate;
 mod values;
+mod verify;
 mod which;
 
 use std::ffi::OsString;
@@ -77,6 +78,8 @@ enum Command {
     Pause(steer::PauseOptions),
     /// Tell the agent of a run something, or try now what the run is waiting for
     Tell(steer::TellOptions),
+    /// Judge the work on a task as a run would: checks, changes, a model's verdict
+    Verify(verify::Options),
     /// List the tasks of the project
     List(list::Options),
     /// Show a task, and what to do next
@@ -124,6 +127,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Setup(options) => setup::setup(&options),
             Command::Edit(options) => setup::edit(&options),
             Command::Validate(options) => validate::validate(&options),
+            Command::Verify(options) => verify::verify(&options),
             Command::List(options) => list::list(&options),
             Command::Show(options) => show::show(&options),
             Command::Prompt(options) => prompt::prompt(&options),

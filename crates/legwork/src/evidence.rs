@@ -58,6 +58,9 @@ pub enum Left {
     Copied,
 }
 
+/// So much of a list is shown to whoever judges.
+const SHOWN: usize = 64 << 10;
+
 /// What the evidence files say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
@@ -67,6 +70,8 @@ pub struct Look {
     pub identity: Option<String>,
     /// The boxes of the list.
     pub boxes: Option<Boxes>,
+    /// The list itself, as much of it as anybody is shown.
+    pub list: String,
     /// What is odd and was not when they were looked at before.
     pub warnings: Vec<String>,
 }
@@ -102,10 +107,10 @@ impl Files {
     pub fn look(&mut self) -> Look {
         let mut warnings = Vec::new();
         let (status, identity) = self.status(&mut warnings);
-        let boxes = self.boxes(&mut warnings);
+        let (boxes, list) = self.list(&mut warnings);
         let told = std::mem::replace(&mut self.told, warnings.clone());
         warnings.retain(|warning| !told.contains(warning));
-        Look { status, identity, boxes, warnings }
+        Look { status, identity, boxes, list, warnings }
     }
 
     fn status(&self, warnings: &mut Vec<String>) -> (Option<StatusReport>, Option<String>) {
@@ -135,23 +140,40 @@ impl Files {
         (report, Some(identity))
     }
 
-    fn boxes(&self, warnings: &mut Vec<String>) -> Option<Boxes> {
-        let list = self.list.as_ref()?;
+    fn list(&self, warnings: &mut Vec<String>) -> (Option<Boxes>, String) {
+        let Some(list) = self.list.as_ref() else { return (None, String::new()) };
         let files = match read_text(&self.project, list) {
             Ok(Some(_)) if list == Path::new(plan::README) => read_folder(&self.project),
             Ok(Some(text)) => Ok(vec![(plan::FILE.to_owned(), text)]),
             Ok(None) if self.may_be_folder => read_folder(&self.project),
-            Ok(None) => return None,
+            Ok(None) => return (None, String::new()),
             Err(error) => Err(chain(&error)),
         };
         match files {
-            Ok(files) => plan::combine(&files),
+            Ok(files) => (plan::combine(&files), shown(&files)),
             Err(why) => {
                 warnings.push(format!("the boxes can't be counted: {why}"));
-                None
+                (None, String::new())
             }
         }
     }
+}
+
+/// The text of a list, up to what anybody is shown of it.
+fn shown(files: &[(String, String)]) -> String {
+    let mut all = String::new();
+    for (name, text) in files {
+        if files.len() > 1 {
+            all.push_str(name);
+            all.push('\n');
+        }
+        all.push_str(text);
+        if all.len() > SHOWN {
+            all.truncate(all.floor_char_boundary(SHOWN));
+            break;
+        }
+    }
+    all
 }
 
 /// Keeps a status file that says complete or failed in the run folder: what an earlier run said is

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
-use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed};
+use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
 use legwork_core::event::Purpose;
 use legwork_core::input::{CheckReport, HookAnswer, Input, Mark, Prepared, Survey};
 use legwork_core::machine::ledger::State;
@@ -32,7 +33,7 @@ use crate::journal::{RunDir, create_file};
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
 use crate::task;
-use crate::workspace::{self, Snapshot, Workspace};
+use crate::workspace::{self, Baseline, Snapshot, Workspace};
 
 /// Our own folder in a project.
 const LEGWORK: &str = ".legwork";
@@ -71,6 +72,8 @@ impl fmt::Debug for Hands {
 struct Looker {
     workspace: Workspace,
     evidence: evidence::Files,
+    /// Where it is kept how the project was when the run began.
+    folder: PathBuf,
     /// What was odd when nobody could be told.
     warnings: Vec<String>,
     /// `None` when this process was not there at the start.
@@ -89,9 +92,14 @@ impl Hands {
         containment: Containment,
         settings: &Settings,
     ) -> Self {
+        let mut workspace = workspace(project, settings).in_run(folder.path());
+        if let Some(baseline) = Baseline::of(folder.path()) {
+            workspace.compare_with(baseline);
+        }
         let looker = Looker {
-            workspace: workspace(project, settings),
+            workspace,
             evidence: evidence(project, settings).in_run(folder.path()),
+            folder: folder.path().to_owned(),
             warnings: Vec::new(),
             start: None,
             now: None,
@@ -109,6 +117,15 @@ impl Hands {
         }
     }
 
+    /// The same, with changes counted from the start of an earlier run.
+    #[must_use]
+    pub fn since(self, baseline: Baseline) -> Self {
+        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        looker.workspace.compare_with(baseline);
+        drop(looker);
+        self
+    }
+
     /// Looks at the project beside the loop and sends what `answer` makes of it.
     fn look(
         &self,
@@ -124,13 +141,16 @@ impl Hands {
         });
     }
 
-    fn prepare(&self, ticket: Ticket, mark: Needed, news: &mpsc::Sender<Input>) {
+    fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
+        let origin = state.origin.clone();
         self.look(news, move |looker| {
             let (mark, boxes) = match mark {
                 Needed::Yes => {
-                    let (_, mark, evidence) = looker.look();
+                    looker.go_on_from(origin.as_ref());
+                    let (now, mark, evidence) = looker.look();
                     looker.warnings.extend(evidence.warnings);
+                    looker.keep_baseline(&now);
                     (Some(mark), evidence.boxes)
                 }
                 Needed::Known => (None, None),
@@ -141,8 +161,12 @@ impl Hands {
         });
     }
 
-    fn survey(&self, ticket: Ticket, news: &mpsc::Sender<Input>) {
+    fn survey(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let origin = state.origin.clone();
+        let head = state.current().and_then(|current| current.start.head.clone());
+        let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
         self.look(news, move |looker| {
+            looker.go_on_from(origin.as_ref());
             let (now, mark, evidence) = looker.look();
             let unreadable = now.unreadable.iter().take(3);
             let mut warnings: Vec<_> = unreadable
@@ -150,15 +174,32 @@ impl Hands {
                 .collect();
             warnings.append(&mut looker.warnings);
             warnings.extend(evidence.warnings);
+            let before = looker.start.as_ref();
             let survey = Survey {
                 mark,
-                files_changed: looker.start.as_ref().map_or(0, |start| now.changed_since(start)),
-                commits: 0,
+                files_changed: before.and_then(|start| now.changed_since(start)).unwrap_or(0),
+                beside_list: before.and_then(|start| now.changed_beside(start, &list)),
+                commits: looker.workspace.commits_since(head.as_deref()),
                 status: evidence.status,
                 boxes: evidence.boxes,
+                list: evidence.list,
                 warnings,
             };
             Input::Surveyed(ticket, Box::new(survey))
+        });
+    }
+
+    fn inspect(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let (origin, commands) = (state.origin.clone(), state.settings.verify.commands.clone());
+        self.look(news, move |looker| {
+            looker.go_on_from(origin.as_ref());
+            let now = looker.now.clone().unwrap_or_else(|| looker.look().0);
+            let changes = looker.workspace.changes(&now);
+            let mut inspection = workspace::inspection(&changes, &commands);
+            inspection.warnings = looker.workspace.take_warnings();
+            inspection.warnings.append(&mut looker.warnings);
+            inspection.findings.extend_from_slice(looker.workspace.gaps());
+            Input::Inspected(ticket, Box::new(inspection))
         });
     }
 
@@ -186,7 +227,12 @@ impl Hands {
             Ok(prompt) => prompt,
             Err(error) => return refuse(post, chain(&error)),
         };
-        if let Err(error) = self.keep(iteration, number, &prompt) {
+        // `003.md`, and `003-2.md` for a second attempt.
+        let name = match number {
+            0 | 1 => format!("{iteration:03}"),
+            _ => format!("{iteration:03}-{number}"),
+        };
+        if let Err(error) = self.keep(&name, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
         }
         let order = Order {
@@ -197,6 +243,8 @@ impl Hands {
             prompt,
             cap,
             model,
+            tools: Tools::Usual,
+            shape: Shape::Words,
         };
         self.attempt = Some((attempt, self.agent.start(order, post)));
     }
@@ -217,29 +265,32 @@ impl Hands {
         let _ = written;
     }
 
-    /// Keeps the prompt in the run folder: `003.md`, and `003-2.md` for a second attempt.
-    fn keep(&self, iteration: u32, number: u32, prompt: &Prompt) -> io::Result<()> {
-        let name = match number {
-            0 | 1 => format!("{iteration:03}.md"),
-            _ => format!("{iteration:03}-{number}.md"),
-        };
-        let path = self.folder.prompts().join(name);
+    /// Keeps a prompt in the run folder.
+    fn keep(&self, name: &str, prompt: &Prompt) -> io::Result<()> {
+        let path = self.folder.prompts().join(format!("{name}.md"));
         let mut file = create_file(&path)?;
         io::Write::write_all(&mut file, prompt.user.as_bytes())
     }
 
     fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
-        let CallRequest { call, purpose, cap, question } = request;
+        let CallRequest { call, purpose, cap, question, model, tools, shape } = request;
         let post = Post::new(Source::Call(call), news.clone());
         let iteration = state.current().map_or(0, |current| current.iteration.0);
+        let label = call_label(iteration, purpose, call);
+        let prompt = Prompt { system: String::new(), user: question };
+        if let Err(error) = self.keep(&label, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
         let order = Order {
             source: Source::Call(call),
             purpose: Some(purpose),
             iteration,
-            label: call_label(iteration, purpose, call),
-            prompt: Prompt { system: String::new(), user: question },
+            label,
+            prompt,
             cap,
-            model: None,
+            model,
+            tools,
+            shape,
         };
         self.call = Some((call, self.agent.start(order, post)));
     }
@@ -250,6 +301,8 @@ impl Hands {
             project: self.project.clone(),
             environment: self.environment_of_checks(state),
             containment: self.containment.clone(),
+            folder: self.folder.path().to_owned(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
         };
         let stop = Stop::default();
         let looker = Arc::clone(&self.workspace);
@@ -259,11 +312,12 @@ impl Hands {
             let look = tokio::task::spawn_blocking(move || {
                 let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
                 let (_, mark, evidence) = looker.look();
-                looker.warnings.extend(evidence.warnings);
-                mark.fingerprint
+                let mut warnings = std::mem::take(&mut looker.warnings);
+                warnings.extend(evidence.warnings);
+                (mark.fingerprint, warnings)
             });
-            if let Ok(fingerprint) = look.await {
-                let report = CheckReport { results, fingerprint };
+            if let Ok((fingerprint, warnings)) = look.await {
+                let report = CheckReport { results, fingerprint, warnings };
                 // A closed queue means that the run is over.
                 let _ = news.send(Input::Checked(ticket, report)).await;
             }
@@ -314,10 +368,10 @@ impl Hands {
 impl World for Hands {
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
         match effect {
-            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, news),
+            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
             Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
             Effect::StartCall(request) => self.start_call(*request, state, news),
-            Effect::Survey { ticket, .. } => self.survey(ticket, news),
+            Effect::Survey { ticket, .. } => self.survey(ticket, state, news),
             Effect::RunChecks { ticket } => self.run_checks(ticket, state, news),
             Effect::Nudge { attempt, text } => {
                 if let Some(attempt) = self.attempt(attempt) {
@@ -336,10 +390,8 @@ impl World for Hands {
             }
             Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
             Effect::CutChecks { ticket, grace } => self.cut_checks(ticket, grace),
-            // No setting asks for these two yet; an answer is owed all the same.
-            Effect::InspectChanges { ticket } => {
-                self.look(news, move |_| Input::Inspected(ticket, Vec::new()));
-            }
+            Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
+            // No setting asks for it yet; an answer is owed all the same.
             Effect::RunHook { ticket, .. } => {
                 self.look(news, move |_| Input::Hook(ticket, HookAnswer::GoOn));
             }
@@ -374,10 +426,33 @@ impl Looker {
     fn look(&mut self) -> (Snapshot, Mark, Look) {
         let now = self.workspace.snapshot();
         self.now = Some(now.clone());
+        self.warnings.extend(self.workspace.take_warnings());
         let evidence = self.evidence.look();
-        let fingerprint = now.fingerprint();
-        let status = evidence.identity.clone();
-        (now, Mark { fingerprint, head: None, head_tree: None, status }, evidence)
+        let mark = Mark {
+            fingerprint: now.fingerprint(),
+            head: now.head().map(str::to_owned),
+            head_tree: now.head_tree().map(str::to_owned),
+            status: evidence.identity.clone(),
+        };
+        (now, mark, evidence)
+    }
+
+    /// Takes the journal's word for how the run began, where nothing else was kept of that.
+    fn go_on_from(&mut self, origin: Option<&Mark>) {
+        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
+            self.workspace.compare_with(Baseline::of_mark(origin));
+        }
+    }
+
+    /// Keeps how the project is at the start of the run, once.
+    fn keep_baseline(&mut self, now: &Snapshot) {
+        if self.workspace.has_baseline() {
+            return;
+        }
+        if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
+            let text = "what was not committed when the run began could not be kept";
+            self.warnings.push(format!("{text}, and can't be compared: {error}"));
+        }
     }
 }
 

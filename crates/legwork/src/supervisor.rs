@@ -318,13 +318,16 @@ fn never_happened(effect: &Effect) -> Option<Input> {
         Effect::StartCall(request) => Some(Input::Call(request.call, report())),
         Effect::RunChecks { ticket } => {
             let fingerprint = Fingerprint(String::new());
-            Some(Input::Checked(*ticket, CheckReport { results: Vec::new(), fingerprint }))
+            Some(Input::Checked(
+                *ticket,
+                CheckReport { results: Vec::new(), fingerprint, warnings: Vec::new() },
+            ))
         }
         Effect::Prepare { ticket, .. } => {
             let prepared = legwork_core::input::Prepared { mark: None, boxes: None, disk: None };
             Some(Input::Prepared(*ticket, prepared))
         }
-        Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Vec::new())),
+        Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Box::default())),
         Effect::RunHook { ticket, .. } => {
             Some(Input::Hook(*ticket, legwork_core::input::HookAnswer::GoOn))
         }
@@ -338,6 +341,8 @@ fn never_happened(effect: &Effect) -> Option<Input> {
             let survey = legwork_core::input::Survey {
                 mark,
                 files_changed: 0,
+                beside_list: None,
+                list: String::new(),
                 commits: 0,
                 status: None,
                 boxes: None,

@@ -1,200 +1,312 @@
-//! The project as legwork sees it: one hash over everything that counts as work.
+//! The project as legwork sees it: one hash over everything that counts as work, and what changed
+//! since a run began.
 //!
-//! Without git's help this is a walk that honours ignore files. Paths, modes and contents count;
-//! what iterations leave for each other (the notes) and legwork's own folder don't.
+//! In a repository git says which files differ from the commit at which the run began, asked in a
+//! folder of our own so that nobody else has a say in what it does; without git this is a walk that
+//! honours ignore files. Paths, modes and contents count; what iterations leave
+//! for each other (the notes) and legwork's own folder don't.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
-use ignore::WalkBuilder;
+use legwork_core::input::Finding;
 use legwork_core::units::Fingerprint;
-use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
+use tempfile::TempDir;
 
 use crate::hex::hex;
 
+mod baseline;
 mod branch;
+mod changes;
+mod difference;
 mod disk;
+mod git;
+mod identity;
 mod notes;
+mod private;
+mod repository;
+mod rules;
+mod sha1;
+mod status;
+mod view;
 
-pub use branch::{Branches, branches};
+pub use baseline::Baseline;
+pub use branch::{Branches, branches, head_commit};
+pub use difference::inspection;
 pub use disk::space;
 pub use notes::{NotesError, read_notes};
 
-/// A file whose last change is younger than this when it is read may change again without its
-/// times showing it: its hash is not kept.
-const SETTLED: Duration = Duration::from_millis(100);
-/// One read.
-const CHUNK: usize = 64 << 10;
-
-type Hash = [u8; 32];
+use baseline::Ground;
+use git::Trouble;
+use identity::{Identities, Identity};
+use private::{Base, Private};
+use repository::Repository;
+use rules::Rules;
+use view::View;
 
 /// A project folder.
 #[derive(Debug)]
 pub struct Workspace {
-    root: PathBuf,
-    left_out: Vec<PathBuf>,
-    /// What counts although it lies in our own folder.
-    counted: Vec<PathBuf>,
-    /// Hashes of files that have not changed since they were read.
-    known: HashMap<PathBuf, (Stamp, Hash)>,
+    rules: Rules,
+    identities: Identities,
+    sight: Sight,
+    /// What was there when the run began, as far as it was kept.
+    baseline: Option<Baseline>,
+    /// The folder of the run, in which our own git folder is.
+    run: Option<PathBuf>,
+    /// A place for that folder where there is no run.
+    temporary: Option<TempDir>,
+    /// The last look.
+    last: Option<Snapshot>,
+    /// What the last comparison could not compare.
+    gaps: Vec<Finding>,
+    /// Whether people know that git does not answer.
+    told: bool,
+    /// What people should know.
+    warnings: Vec<String>,
+}
+
+/// How the project is looked at.
+#[derive(Debug)]
+enum Sight {
+    /// Nobody has looked yet.
+    None,
+    /// File by file.
+    Walk,
+    /// Through git.
+    Git(Box<View>),
 }
 
 /// A state of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    files: BTreeMap<PathBuf, Hash>,
+    /// With git: what differs from the commit at which the run began. Without: all there is.
+    files: Arc<BTreeMap<PathBuf, Item>>,
     /// What could not be read.
     pub unreadable: Vec<String>,
+    kind: Kind,
 }
 
-/// What tells a file apart from its earlier self without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    mode: u32,
-    modified: (i64, i64),
-    changed: (i64, i64),
+/// How a state was looked at. Only states of one kind can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// File by file.
+    #[default]
+    Walk,
+    /// Through git.
+    Git(Committed),
+    /// File by file, because git gave no answer this time.
+    Stray {
+        /// What git said last.
+        committed: Option<Committed>,
+        /// That of all the files.
+        walked: Fingerprint,
+        /// That of the last look, as long as nobody can tell that there was a change.
+        fingerprint: Fingerprint,
+    },
 }
 
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            inode: metadata.ino(),
-            size: metadata.size(),
-            mode: metadata.mode(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
+/// One file of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    origin: Origin,
+    /// As it is; `None` if it is not there.
+    now: Option<Identity>,
+}
 
-    fn is_settled(&self, now: SystemTime) -> bool {
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (seconds, nanos) = self.changed.max(self.modified);
-        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
-            return false;
-        };
-        Duration::new(seconds, nanos) + SETTLED < now
-    }
+/// Where it can be found out how a file was at the start of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// In the commit, which has this in its place.
+    Commit(Option<Identity>),
+    /// Only where it was kept.
+    Start,
+}
+
+/// What git says of commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Committed {
+    base: Option<String>,
+    head: Option<String>,
+    /// The identity of what is committed and counts.
+    tree: String,
 }
 
 impl Workspace {
     /// The project below `root`. Paths in `left_out` are relative to it.
     pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
-        Self { root: root.to_owned(), left_out, counted: Vec::new(), known: HashMap::new() }
+        Self {
+            rules: Rules { root: root.to_owned(), left_out, counted: Vec::new() },
+            identities: Identities::default(),
+            sight: Sight::None,
+            baseline: None,
+            run: None,
+            temporary: None,
+            last: None,
+            gaps: Vec::new(),
+            told: false,
+            warnings: Vec::new(),
+        }
     }
 
     /// The same with files and folders, relative to the root, that count although they lie in our
     /// own folder: what the agent leaves there is work too.
     #[must_use]
-    pub fn counting(self, counted: Vec<PathBuf>) -> Self {
-        Self { counted, ..self }
+    pub fn counting(mut self, counted: Vec<PathBuf>) -> Self {
+        self.rules.counted = counted;
+        self
+    }
+
+    /// The same for a run with this folder: our own git folder is kept there.
+    #[must_use]
+    pub fn in_run(mut self, folder: &Path) -> Self {
+        self.run = Some(folder.to_owned());
+        self
+    }
+
+    /// The same, compared with what was there when a run began.
+    #[must_use]
+    pub fn since(mut self, baseline: Baseline) -> Self {
+        self.compare_with(baseline);
+        self
+    }
+
+    /// Compares with what was there when a run began. To be said before the first look.
+    pub fn compare_with(&mut self, baseline: Baseline) {
+        self.baseline = Some(baseline);
+    }
+
+    /// Whether it is known how the project was when the run began.
+    pub fn has_baseline(&self) -> bool {
+        self.baseline.is_some()
+    }
+
+    /// What people should know since they were last told.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Commits made since HEAD was at `commit`; 0 without git.
+    pub fn commits_since(&self, commit: Option<&str>) -> u32 {
+        match &self.sight {
+            Sight::Git(view) => view.commits_since(commit),
+            Sight::None | Sight::Walk => 0,
+        }
     }
 
     /// The project as it is now.
     pub fn snapshot(&mut self) -> Snapshot {
-        let mut snapshot = Snapshot::default();
-        let mut known = HashMap::with_capacity(self.known.len());
-        let now = SystemTime::now();
-        for entry in self.walk().chain(self.counted()) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    snapshot.unreadable.push(error.to_string());
-                    continue;
-                }
-            };
-            let Ok(path) = entry.path().strip_prefix(&self.root) else {
-                continue;
-            };
-            let Some(kind) = entry.file_type() else {
-                continue;
-            };
-            if kind.is_dir() || self.left_out.iter().any(|out| path.starts_with(out)) {
-                continue;
+        let seen = self.open().and_then(|()| match &mut self.sight {
+            Sight::Git(view) => {
+                self.identities.format = view.format();
+                view.look(&self.rules, &mut self.identities).map(Some)
             }
-            match self.hash(entry.path(), path, now) {
-                Ok(Some((stamp, hash))) => {
-                    if stamp.is_settled(now) {
-                        known.insert(path.to_owned(), (stamp, hash));
-                    }
-                    snapshot.files.insert(path.to_owned(), hash);
+            Sight::None | Sight::Walk => Ok(None),
+        });
+        let snapshot = match seen {
+            Ok(Some(snapshot)) => snapshot,
+            Ok(None) => self.walked(),
+            Err(trouble) => {
+                if !std::mem::replace(&mut self.told, true) {
+                    let text = "the project is looked at without git";
+                    self.warnings.push(format!("{text}: {trouble}"));
                 }
-                Ok(None) => {}
-                // Gone between the listing and the reading: then it is not there.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    snapshot.unreadable.push(format!("{}: {error}", path.display()));
+                match self.sight {
+                    Sight::Walk => self.walked(),
+                    Sight::None | Sight::Git(_) => self.strayed(),
                 }
             }
-        }
-        self.known = known;
+        };
+        self.identities.settle();
+        self.last = Some(snapshot.clone());
         snapshot
     }
 
-    fn walk(&self) -> ignore::Walk {
-        WalkBuilder::new(&self.root)
-            .hidden(false)
-            .require_git(false)
-            // What lies above the project, and what the user ignores everywhere, says nothing
-            // about it: work must never be invisible.
-            .parents(false)
-            .git_global(false)
-            .filter_entry(|entry| entry.file_name() != ".git" && entry.file_name() != ".legwork")
-            .build()
-    }
-
-    /// What is in our own folder and counts, whatever ignore files say of it.
-    fn counted(&self) -> impl Iterator<Item = Result<ignore::DirEntry, ignore::Error>> {
-        let there = |path: &PathBuf| {
-            let path = self.root.join(path);
-            fs::symlink_metadata(&path).is_ok().then_some(path)
-        };
-        let places: Vec<_> = self.counted.iter().filter_map(there).collect();
-        places.into_iter().flat_map(|place| {
-            let mut walk = WalkBuilder::new(place);
-            walk.standard_filters(false).build()
-        })
-    }
-
-    /// The hash of one file: kind, mode and content. `None` for what has no content: sockets,
-    /// pipes, devices.
-    fn hash(&self, full: &Path, path: &Path, now: SystemTime) -> io::Result<Option<(Stamp, Hash)>> {
-        let metadata = fs::symlink_metadata(full)?;
-        let stamp = Stamp::of(&metadata);
-        if let Some((before, hash)) = self.known.get(path)
-            && *before == stamp
-            && before.is_settled(now)
-        {
-            return Ok(Some((stamp, *hash)));
-        }
-        let mut hasher = Sha256::new();
-        if metadata.is_symlink() {
-            hasher.update(b"link\0");
-            hasher.update(fs::read_link(full)?.as_os_str().as_bytes());
-        } else if metadata.is_file() {
-            let executable = metadata.mode() & 0o111 != 0;
-            hasher.update(if executable { b"exec\0".as_slice() } else { b"file\0" });
-            // It may have become a pipe since we asked what it is.
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(rustix::fs::open(full, flags, Mode::empty())?);
-            let mut buffer = vec![0; CHUNK];
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => break,
-                    read => hasher.update(&buffer[..read]),
-                }
+    /// A walk in place of git's answer. Whether the first of them differs from what git said before
+    /// nobody can tell, so it does not; from then on the walks are compared.
+    fn strayed(&mut self) -> Snapshot {
+        let mut snapshot = self.walked();
+        let walked = snapshot.fingerprint();
+        let fingerprint = match self.last.as_ref().map(|last| (last, &last.kind)) {
+            Some((last, Kind::Git(_))) => last.fingerprint(),
+            Some((last, Kind::Stray { walked: before, .. })) if *before == walked => {
+                last.fingerprint()
             }
-        } else {
-            return Ok(None);
+            Some((_, Kind::Stray { .. } | Kind::Walk)) | None => walked.clone(),
+        };
+        let committed = self.last.as_ref().and_then(Snapshot::committed).cloned();
+        snapshot.kind = Kind::Stray { committed, walked, fingerprint };
+        snapshot
+    }
+
+    /// Everything there is, file by file.
+    fn walked(&mut self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        let Self { rules, identities, .. } = self;
+        snapshot.add(rules.walk(Path::new("")), rules, identities, &Origin::Start);
+        snapshot.add(rules.counted(), rules, identities, &Origin::Start);
+        snapshot
+    }
+
+    /// Finds out how the project is to be looked at, if that is not known. A run that began without
+    /// git goes on without it; one that began with it asks again at every look.
+    fn open(&mut self) -> Result<(), Trouble> {
+        if !matches!(self.sight, Sight::None) {
+            return Ok(());
         }
-        Ok(Some((stamp, hasher.finalize().into())))
+        let ground = self.baseline.as_ref().map(Baseline::ground);
+        let (base, otherwise) = match ground {
+            Some(Ground::Walk) => (None, Sight::Walk),
+            Some(Ground::Git { base }) => (Some(Base::At(base.clone())), Sight::None),
+            None => (Some(Base::First), Sight::Walk),
+        };
+        let opened = match base {
+            Some(base) => {
+                self.private(&base).and_then(|private| private.map(View::open).transpose())
+            }
+            None => Ok(None),
+        };
+        let (sight, result) = match opened {
+            Ok(Some(view)) => (Sight::Git(Box::new(view)), Ok(())),
+            Ok(None) | Err(Trouble::Ignored) => (Sight::Walk, Ok(())),
+            Err(trouble) => (otherwise, Err(trouble)),
+        };
+        self.sight = sight;
+        result
+    }
+
+    /// Our own git folder: that of the run, or a new one. `None` without a repository.
+    fn private(&mut self, base: &Base) -> Result<Option<Private>, Trouble> {
+        let project = &self.rules.root;
+        let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
+        if let Base::At(commit) = base {
+            let kept = self.baseline.as_ref().and_then(Baseline::git_folder);
+            let mut there = kept.iter().chain(&ours);
+            let is_it = |private: &Private| private.base == *commit;
+            let open = |folder: &PathBuf| Private::open(folder, project).filter(is_it);
+            if let Some(private) = there.find_map(open) {
+                return Ok(Some(private));
+            }
+        }
+        let repository = match (Repository::around(project), base) {
+            (Some(repository), _) => repository,
+            (None, Base::First) => return Ok(None),
+            (None, Base::At(_)) => {
+                return Err(Trouble::Failed("the repository is not there any more".to_owned()));
+            }
+        };
+        let folder = match (ours, &self.temporary) {
+            (Some(folder), _) => folder,
+            (None, Some(folder)) => folder.path().join(private::FOLDER),
+            (None, None) => {
+                let folder = TempDir::new().map_err(|error| Trouble::Folder(error.to_string()))?;
+                self.temporary.insert(folder).path().join(private::FOLDER)
+            }
+        };
+        Private::make(&folder, &repository, base).map(Some)
     }
 }
 
@@ -202,22 +314,75 @@ impl Snapshot {
     /// One hash over all of it.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hasher = Sha256::new();
-        for (path, hash) in &self.files {
-            hasher.update(path.as_os_str().as_bytes());
-            hasher.update([0]);
-            hasher.update(hash);
+        match &self.kind {
+            Kind::Walk => {}
+            Kind::Git(Committed { base, .. }) => {
+                hasher.update(base.as_deref().unwrap_or("no commit"));
+            }
+            Kind::Stray { fingerprint, .. } => return fingerprint.clone(),
         }
-        let hash: Hash = hasher.finalize().into();
+        for (path, item) in &*self.files {
+            hash_item(&mut hasher, path, item.now.as_ref());
+        }
+        let hash: [u8; 32] = hasher.finalize().into();
         Fingerprint(hex(&hash[..16]))
     }
 
-    /// How many files were added, changed or removed since `before`.
-    pub fn changed_since(&self, before: &Self) -> u32 {
-        let changed =
-            self.files.iter().filter(|(path, hash)| before.files.get(*path) != Some(hash));
-        let removed = before.files.keys().filter(|path| !self.files.contains_key(*path));
-        u32::try_from(changed.count() + removed.count()).unwrap_or(u32::MAX)
+    /// How many files were added, changed or removed since `before`. `None` for states that were
+    /// looked at in different ways: they can't be compared.
+    pub fn changed_since(&self, before: &Self) -> Option<u32> {
+        self.changed(before, |_| true)
     }
+
+    /// The same without one file, which is relative to the project.
+    pub fn changed_beside(&self, before: &Self, beside: &Path) -> Option<u32> {
+        self.changed(before, |path| path != beside)
+    }
+
+    fn changed(&self, before: &Self, counts: impl Fn(&Path) -> bool) -> Option<u32> {
+        let can_be_compared = match (&self.kind, &before.kind) {
+            (Kind::Git(now), Kind::Git(then)) => now.base == then.base,
+            (Kind::Walk, Kind::Walk) | (Kind::Stray { .. }, Kind::Stray { .. }) => true,
+            (Kind::Walk | Kind::Git(_) | Kind::Stray { .. }, _) => false,
+        };
+        let changed = self.files.iter().filter(|(path, item)| {
+            counts(path) && before.files.get(*path).is_none_or(|before| before.now != item.now)
+        });
+        let is_back = |path: &&PathBuf| counts(path) && !self.files.contains_key(*path);
+        let back = before.files.keys().filter(is_back);
+        let count = || u32::try_from(changed.count() + back.count()).unwrap_or(u32::MAX);
+        can_be_compared.then(count)
+    }
+
+    /// The commit that is checked out, with git.
+    pub fn head(&self) -> Option<&str> {
+        self.committed()?.head.as_deref()
+    }
+
+    /// The identity of what is committed and counts, with git.
+    pub fn head_tree(&self) -> Option<&str> {
+        Some(&self.committed()?.tree)
+    }
+
+    fn committed(&self) -> Option<&Committed> {
+        match &self.kind {
+            Kind::Walk => None,
+            Kind::Git(committed) => Some(committed),
+            Kind::Stray { committed, .. } => committed.as_ref(),
+        }
+    }
+}
+
+fn hash_item(hasher: &mut Sha256, path: &Path, item: Option<&Identity>) {
+    hasher.update(path.as_os_str().as_bytes());
+    hasher.update([0]);
+    if let Some(Identity { mode, id }) = item {
+        hasher.update(mode.to_be_bytes());
+        hasher.update(id);
+    } else {
+        hasher.update([0xff; 4]);
+    }
+    hasher.update([0]);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::hermit::Hermit;
 use super::material::{self, Extra};
 use crate::program::{self, cargo};
 
-/// Both decoders are in an example of core: this crate has no dependencies.
+/// Both decoders are in an example of core: this crate does not depend on it.
 pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     let hermit = Hermit::new("bench-decode")?;
     let stream = hermit.path("stream.ndjson");

@@ -1,7 +1,7 @@
 //! An attempt as it is heard: line by line while it goes on, and as a report when it is over.
 //!
-//! However long an attempt talks, only its last words, its last result and the tool calls that are
-//! going on are kept.
+//! However long an attempt talks, only its last words, its last result, its first few blockers and
+//! the tool calls that are going on are kept.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::message::{
 };
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
 use super::report::{
-    AgentNews, Answer, AttemptReport, Pulse, QuotaNews, StreamFacts, TurnEnd, Words,
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StreamFacts, TurnEnd, Words,
 };
 use super::verdict::verdict;
 use crate::event::Purpose;
-use crate::evidence;
+use crate::evidence::{self, blockers};
 use crate::settings::Completion;
 use said::{LastWords, TEXT_MAX, end_of};
 use spend::{Sighting, Spend};
@@ -109,6 +109,9 @@ pub struct Transcript {
     quotas: Vec<QuotaNews>,
     denied: Vec<String>,
     last_words: LastWords,
+    /// What it said it can't go on without, in any of its messages: an attempt that is cut off has
+    /// no last one.
+    blockers: Vec<Blocker>,
 }
 
 impl Transcript {
@@ -137,6 +140,7 @@ impl Transcript {
             quotas: Vec::new(),
             denied: Vec::new(),
             last_words: LastWords::default(),
+            blockers: Vec::new(),
         }
     }
 
@@ -210,7 +214,7 @@ impl Transcript {
             now: wall,
         });
         let text = self.final_message();
-        let words = self.words(&outcome, text);
+        let words = self.words(&outcome, closing.cut, text);
         let answer = self.answer(&outcome, text);
         let final_text = text.to_owned();
         let worked = self.was_ready
@@ -262,7 +266,10 @@ impl Transcript {
             }
             Said::Text { text, part: Part::Whole } if owner.is_main() => {
                 match self.dialect.speech() {
-                    Speech::Messages => self.last_words.replace(&text),
+                    Speech::Messages => {
+                        blockers::hear(&text, &mut self.blockers);
+                        self.last_words.replace(&text);
+                    }
                     Speech::OneText => self.last_words.append(&text),
                 }
             }
@@ -360,13 +367,32 @@ impl Transcript {
         good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_words.as_str())
     }
 
-    /// Only an attempt that came to an end can claim anything.
-    fn words(&self, outcome: &AttemptOutcome, text: &str) -> Words {
-        if self.purpose.is_none() && outcome.consequence() == Consequence::Judge {
-            evidence::words(text, &self.completion, self.dialect.speech())
-        } else {
-            Words { summary: evidence::summary(text), ..Words::default() }
+    /// Only an attempt that came to an end can claim anything. What it needs it may have said
+    /// before it was cut off, unless somebody wanted it stopped: then nothing is concluded.
+    fn words(&self, outcome: &AttemptOutcome, cut: Option<CutReason>, text: &str) -> Words {
+        let mut words = match outcome.consequence() {
+            Consequence::Judge if self.purpose.is_none() => {
+                evidence::words(text, &self.completion, self.dialect.speech())
+            }
+            Consequence::Judge
+            | Consequence::JudgeTree
+            | Consequence::Wait { .. }
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => {
+                Words { summary: evidence::summary(text), ..Words::default() }
+            }
+        };
+        if self.purpose.is_some() || cut == Some(CutReason::StopNow) {
+            words.blockers.clear();
+            return words;
         }
+        let mut heard = self.blockers.clone();
+        if self.dialect.speech() == Speech::OneText {
+            blockers::hear(self.last_words.as_str(), &mut heard);
+        }
+        blockers::add(std::mem::take(&mut words.blockers), &mut heard);
+        Words { blockers: heard, ..words }
     }
 
     fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {

@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use super::report::Verdict;
 
+/// The shape of an answer that is a verdict, as JSON Schema.
+pub const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["yes","no"]},"reason":{"type":"string"},"missing":{"type":"array","items":{"type":"string"}}},"required":["verdict","reason","missing"],"additionalProperties":false}"#;
+
 /// How the last line of an answer begins.
 const MARK: &str = "verdict:";
 
@@ -108,6 +111,18 @@ mod tests {
             "My VERDICT: yes",
             "{\"verdict\": \"perhaps\"}",
             "VERDICT:",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_that_is_only_quoted_is_none() {
+        for text in [
+            "The task says `VERDICT: yes - done`, and that is not so.",
+            "It printed\n\nVERDICT: yes - done\n\nwhich I do not believe.",
+            "I would answer {\"verdict\": \"yes\", \"reason\": \"\", \"missing\": []}.",
+            "```json\n{\"verdict\": \"yes\"}\n```\nis what the file says.",
         ] {
             assert_eq!(read(text), None, "{text}");
         }

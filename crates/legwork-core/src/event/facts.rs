@@ -230,6 +230,9 @@ pub struct IterationFinished {
     pub end: Option<Mark>,
     /// Files that differ from the start, as far as could be told.
     pub files_changed: u32,
+    /// The same without the list with boxes; `None` if nobody knows how they were then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_list: Option<u32>,
     /// Commits made.
     pub commits: u32,
     /// How far the task is, if it says so.

@@ -15,7 +15,9 @@ use crate::agent::report::{
     Answer, AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow, Ready, StreamFacts, Verdict,
     WatchSignal, Words,
 };
-use crate::input::{Boxes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress};
+use crate::input::{
+    Boxes, ChangedFile, Changes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress,
+};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
@@ -54,6 +56,7 @@ fn beginning() -> Vec<Event> {
             kind: IterationKind::Work,
             before: None,
             start: mark("5f0c9b1e"),
+            boxes: Some(Boxes { open: 4, done: 2 }),
         },
         Event::IterationSkipped { iteration: Iteration(4) },
     ]
@@ -142,6 +145,7 @@ fn gate() -> Vec<Event> {
                 command: "cargo test".to_owned(),
                 verdict: CheckVerdict::Failed { how: Death::Code(101) },
                 output: "test invoice::rounds … FAILED\n\ttest result: \"FAILED\"".to_owned(),
+                log: Some("checks/002-1.log".to_owned()),
                 duration: Duration::from_millis(48_120),
             }],
             fingerprint: Fingerprint("c01d5eed".to_owned()),
@@ -151,6 +155,14 @@ fn gate() -> Vec<Event> {
                 path: "tests/invoice.rs".to_owned(),
                 what: "2 assertions removed".to_owned(),
             }],
+            changes: Changes {
+                files: 1,
+                listed: vec![ChangedFile {
+                    path: "tests/invoice.rs".to_owned(),
+                    added: 4,
+                    removed: 6,
+                }],
+            },
         },
         Event::CallStarted {
             call: CallId(2),
@@ -215,6 +227,7 @@ fn steering() -> Vec<Event> {
             signal: false,
             end: Some(mark("c01d5eed")),
             files_changed: 4,
+            beside_list: Some(3),
             commits: 2,
             task: Some(TaskProgress { completed: 35, total: 60 }),
             phase: Some("resources".to_owned()),

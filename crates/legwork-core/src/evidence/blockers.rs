@@ -7,11 +7,28 @@ use crate::agent::report::Blocker;
 const OPEN: &str = "<blocker>";
 const CLOSE: &str = "</blocker>";
 
-/// So many of one message are heard: beyond that it is no list of needs.
+/// So many of one attempt are heard: beyond that it is no list of needs.
 const MOST: usize = 20;
 
 /// What is kept of one, in characters.
 const LONGEST: usize = 2000;
+
+/// The blockers of a message, added to those that were heard before it, each once.
+pub(crate) fn hear(message: &str, heard: &mut Vec<Blocker>) {
+    // Most messages have none, and this is asked of every one of them.
+    if heard.len() < MOST && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some() {
+        add(blockers(&prose::own_lines(message)), heard);
+    }
+}
+
+/// Adds blockers to those that were heard before, each once.
+pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
+    for blocker in blockers {
+        if !heard.contains(&blocker) && heard.len() < MOST {
+            heard.push(blocker);
+        }
+    }
+}
 
 /// The blockers in lines of the agent's own words. One that is never closed is none.
 pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {

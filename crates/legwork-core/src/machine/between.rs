@@ -14,7 +14,7 @@ use crate::input::{Boxes, HookAnswer, Prepared, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Room, Used};
 use crate::policy::{progress, retry};
-use crate::settings::{EvidenceKind, Stagnation};
+use crate::settings::{EvidenceKind, Scope, Stagnation};
 use crate::units::{Iteration, Ticket};
 
 /// A hook that skips can't spin.
@@ -184,15 +184,22 @@ impl Machine {
         let next = Iteration(self.ledger.totals.iterations).next();
         let (iteration, kind) = match before {
             Some(_) => (next, IterationKind::WrapUp),
-            None if self.nothing_is_open(prepared.boxes) => (Iteration(0), IterationKind::Proof),
+            None if self.is_proof(prepared.boxes) => (Iteration(0), IterationKind::Proof),
             None => (next, IterationKind::Work),
         };
-        self.record(Event::IterationStarted { iteration, kind, before, start });
+        let known = self.ledger.last.as_ref().and_then(|last| last.finished.boxes);
+        let boxes = prepared.boxes.or(known);
+        self.record(Event::IterationStarted { iteration, kind, before, start, boxes });
         self.advance();
     }
 
-    /// Whether a run that builds from a plan finds every box of it ticked when it begins.
-    fn nothing_is_open(&self, boxes: Option<Boxes>) -> bool {
+    /// Whether there is nothing to do but to judge: that is all that was asked for, or a run that
+    /// builds from a plan finds every box of it ticked when it begins.
+    fn is_proof(&self, boxes: Option<Boxes>) -> bool {
+        match self.ledger.settings.scope {
+            Scope::Gate => return true,
+            Scope::Whole => {}
+        }
         // A proof that was broken off is begun anew.
         let first = self.ledger.last.as_ref().is_none_or(|last| {
             last.finished.iteration.0 == 0 && last.finished.result == IterationResult::Interrupted
@@ -237,6 +244,7 @@ impl Machine {
             blockers,
             signal: words.is_some_and(|words| words.signal),
             files_changed: survey.as_ref().map_or(0, |survey| survey.files_changed),
+            beside_list: survey.as_ref().and_then(|survey| survey.beside_list),
             commits: survey.as_ref().map_or(0, |survey| survey.commits),
             task: status.and_then(|status| status.progress),
             phase: status.and_then(|status| status.phase.clone()),
@@ -321,11 +329,16 @@ impl Machine {
             let last = "the review failed".to_owned();
             return Some(Outcome::ConsecutiveErrors { errors: rows.review_errors, last });
         }
+        let once = settings.scope == Scope::Gate;
         let doubt = match gate {
-            Some(GateResult::Rejected { why, .. }) if rows.rejections >= MOST_REJECTIONS => {
+            Some(GateResult::Rejected { why, .. })
+                if once || rows.rejections >= MOST_REJECTIONS =>
+            {
                 Some(why)
             }
-            Some(GateResult::Inconclusive { why }) if rows.inconclusive >= MOST_INCONCLUSIVE => {
+            Some(GateResult::Inconclusive { why })
+                if once || rows.inconclusive >= MOST_INCONCLUSIVE =>
+            {
                 Some(why)
             }
             Some(_) | None => None,

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use super::Machine;
 use super::running::{LONGEST_END, Running};
+use crate::agent::dialect::Tools;
 use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::agent::report::{AgentNews, Answer, AttemptReport};
-use crate::effect::{CallRequest, Effect, Grace};
+use crate::effect::{CallRequest, Effect, Grace, Shape};
 use crate::event::{Event, FeedbackSource, Purpose, StopWhen};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
 use crate::policy::escalation;
 use crate::policy::limits::{self, Share};
-use crate::settings::Deadlines;
+use crate::settings::{Deadlines, Depth};
 use crate::units::{CallId, Usd};
 
 /// The running call.
@@ -77,15 +78,41 @@ impl Machine {
         let running = Running::new(self.now.mono, share, deadlines, self.ledger.dialect);
         let armed = running.armed;
         self.live.call = Some(LiveCall { id: call, purpose, running });
-        let request = CallRequest { call, purpose, cap, question };
+        let (tools, shape) = self.call_terms(purpose);
+        let model = self.call_model(purpose);
+        let request = CallRequest { call, purpose, cap, question, model, tools, shape };
         self.effect(Effect::StartCall(Box::new(request)));
         self.arm(TimerKey::Call(call), armed);
+    }
+
+    /// What a call may use, and the shape of its answer.
+    fn call_terms(&self, purpose: Purpose) -> (Tools, Shape) {
+        match purpose {
+            Purpose::Verify => match self.ledger.settings.verdict_depth() {
+                Depth::Quick | Depth::Standard => (Tools::None, Shape::Verdict),
+                Depth::Deep => (Tools::ReadOnly, Shape::Verdict),
+            },
+            Purpose::Advise | Purpose::Council => (Tools::ReadOnly, Shape::Words),
+            Purpose::Review => (Tools::Usual, Shape::Words),
+        }
+    }
+
+    /// Which model is asked. A verifier's that the account has not is asked for once a run.
+    fn call_model(&self, purpose: Purpose) -> Option<String> {
+        let settings = &self.ledger.settings;
+        match purpose {
+            Purpose::Verify if self.ledger.missing_verifiers == 0 => {
+                settings.verify.model_name.clone()
+            }
+            Purpose::Verify | Purpose::Advise | Purpose::Council => None,
+            Purpose::Review => settings.model.name.clone(),
+        }
     }
 
     fn call_time(&self, purpose: Purpose) -> Duration {
         let settings = &self.ledger.settings;
         match purpose {
-            Purpose::Verify => settings.verify.model_timeout,
+            Purpose::Verify => settings.verify.verdict_time(self.ledger.settings.verdict_depth()),
             Purpose::Advise | Purpose::Council => ADVICE_TIME,
             Purpose::Review => settings.deadlines.attempt.unwrap_or(REVIEW_TIME),
         }
@@ -182,6 +209,13 @@ impl Machine {
         }
         match report.outcome.consequence() {
             Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
+            Consequence::EndRun { .. } if self.has_another_verifier(purpose, report) => {
+                self.warn(format!(
+                    "{}; the agent's own model is asked instead (`verify.model_name`)",
+                    report.outcome.sentence()
+                ));
+                self.advance();
+            }
             Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),
             Consequence::Judge
             | Consequence::JudgeTree
@@ -191,6 +225,14 @@ impl Machine {
                 self.advance();
             }
         }
+    }
+
+    /// Whether the model of the verifier is missing and the agent's own has not been asked yet.
+    fn has_another_verifier(&self, purpose: Purpose, report: &AttemptReport) -> bool {
+        purpose == Purpose::Verify
+            && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
+            && self.ledger.settings.verify.model_name.is_some()
+            && self.ledger.missing_verifiers == 1
     }
 
     /// Writes a call down, with what it is charged.

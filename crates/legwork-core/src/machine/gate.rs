@@ -8,10 +8,10 @@ use crate::effect::Effect;
 use crate::event::{
     Event, FeedbackSource, GateResult, IterationResult, Purpose, StopWhen, VerdictKind,
 };
-use crate::input::{CheckReport, CheckResult, CheckVerdict, Finding, Survey};
+use crate::input::{CheckReport, CheckResult, CheckVerdict, Finding, Inspection, Survey};
 use crate::outcome::Proof;
 use crate::policy::limits;
-use crate::prompt;
+use crate::prompt::{self, Case};
 use crate::settings::{EvidenceKind, Judge, Tamper};
 use crate::units::Ticket;
 
@@ -24,6 +24,7 @@ impl Machine {
     pub(super) fn gate(&mut self, survey: &Survey, claim: Vec<EvidenceKind>) {
         if self.current().gate.is_none() {
             self.live.judged = Some(survey.mark.fingerprint.clone());
+            self.live.inspection = None;
             let iteration = self.current().iteration;
             self.record(Event::GateStarted { iteration, claim });
         }
@@ -40,7 +41,9 @@ impl Machine {
             let ticket = self.ask(Asked::Checks);
             return self.effect(Effect::RunChecks { ticket });
         }
-        if verify.tamper != Tamper::Off && gate.findings.is_none() {
+        // Whoever gives a verdict is shown the changes, also where nobody looks for tampering.
+        let looks = verify.tamper != Tamper::Off || self.wants_verdict(&gate);
+        if looks && gate.findings.is_none() {
             let ticket = self.ask(Asked::Changes);
             return self.effect(Effect::InspectChanges { ticket });
         }
@@ -77,14 +80,22 @@ impl Machine {
             Err(ending) => return self.decide(GateResult::Unaffordable { ending }),
         };
         let current = self.current();
-        let summary = current.report.as_ref().map_or("", |report| report.words.summary.as_str());
-        let blockers = self.blockers(current, self.live.survey.as_deref());
-        let checks = gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice());
+        let survey = self.live.survey.as_deref();
         let mut findings = gate.findings.clone().unwrap_or_default();
         findings.extend(self.contradictions());
-        let settings = &self.ledger.settings;
-        let question =
-            prompt::verify_question(settings, &gate.claim, checks, &findings, &blockers, summary);
+        let question = prompt::verify_question(&Case {
+            settings: &self.ledger.settings,
+            claim: &gate.claim,
+            checks: gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice()),
+            findings: &findings,
+            inspection: self.live.inspection.as_ref(),
+            blockers: &self.blockers(current, survey),
+            summary: current.report.as_ref().map_or("", |report| report.words.summary.as_str()),
+            status: survey.and_then(|survey| survey.status.as_ref()),
+            boxes: survey.and_then(|survey| survey.boxes),
+            list: survey.map_or("", |survey| survey.list.as_str()),
+            form: self.ledger.dialect.answer_form(),
+        });
         self.start_call(Purpose::Verify, question, share);
     }
 
@@ -100,7 +111,7 @@ impl Machine {
         if self.answered(ticket).is_none() {
             return;
         }
-        let CheckReport { results, fingerprint } = report;
+        let CheckReport { results, fingerprint, warnings } = report;
         if self.ledger.current().is_none_or(|current| current.gate.is_none()) {
             return self.advance();
         }
@@ -125,6 +136,9 @@ impl Machine {
         if changed {
             self.warn("the checks changed files of the project");
         }
+        for warning in warnings {
+            self.warn_once(warning);
+        }
         if let Some(failed) = failed {
             let text = format!("{}. Its last lines:\n{}", failure(&failed), failed.output.trim());
             let key = digest(&[&fingerprint.0, &failed.command, &failed.output]);
@@ -133,24 +147,65 @@ impl Machine {
         self.advance();
     }
 
-    pub(super) fn inspected(&mut self, ticket: Ticket, findings: Vec<Finding>) {
+    /// Boxes that were ticked in iterations that changed nothing else.
+    fn unearned(&self) -> Vec<Finding> {
+        let current = self.current();
+        let survey = self.live.survey.as_deref();
+        let ticks = &self.ledger.ticks;
+        let now = current.boxes.zip(survey).and_then(|(before, survey)| {
+            let ticked = ticks.unearned(before, survey.boxes?, survey.beside_list)?;
+            Some((current.iteration, ticked))
+        });
+        let path = self.ledger.settings.files.list.as_deref().unwrap_or("the list");
+        let earlier = ticks.unearned.iter().map(|(iteration, ticked)| (*iteration, *ticked));
+        earlier
+            .chain(now)
+            .map(|(iteration, ticked)| {
+                let boxes = if ticked == 1 { "a box was" } else { &format!("{ticked} boxes were") };
+                Finding {
+                    path: path.to_owned(),
+                    what: format!(
+                        "{boxes} ticked in iteration {iteration}, which changed nothing else"
+                    ),
+                }
+            })
+            .collect()
+    }
+
+    pub(super) fn inspected(&mut self, ticket: Ticket, inspection: Inspection) {
         if self.answered(ticket).is_none() {
             return;
         }
         if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
             return self.advance();
         }
+        for warning in &inspection.warnings {
+            self.warn_once(warning.clone());
+        }
+        let findings = match self.ledger.settings.verify.tamper {
+            Tamper::Off => Vec::new(),
+            Tamper::Warn | Tamper::Reject => {
+                let unearned = self.unearned();
+                inspection.findings.iter().cloned().chain(unearned).collect()
+            }
+        };
         for finding in &findings {
-            self.warn(format!("{}: {}", finding.path, finding.what));
+            self.warn_once(format!("{}: {}", finding.path, finding.what));
         }
         let verify = &self.ledger.settings.verify;
         let rejects = verify.tamper == Tamper::Reject || verify.model == Judge::Off;
         let listed: Vec<_> =
             findings.iter().map(|finding| format!("{}: {}", finding.path, finding.what)).collect();
-        self.record(Event::ChangesInspected { findings });
+        let changes = inspection.changes.clone();
+        self.live.inspection = Some(inspection);
+        self.record(Event::ChangesInspected { findings, changes });
         if rejects && !listed.is_empty() {
-            let why = format!("the checks were tampered with: {}", listed.join("; "));
-            self.reject(FeedbackSource::Checks, &why.clone(), why, None);
+            let why = format!("what proves it was weakened: {}", listed.join("; "));
+            let text = format!(
+                "{why}. Put back what was there when the run began, and untick boxes whose work \
+                 is not done."
+            );
+            self.reject(FeedbackSource::Checks, &text, why, None);
         }
         self.advance();
     }

@@ -1,6 +1,6 @@
 //! After the attempts: what was done, what was claimed, and who else is to be asked.
 
-use super::ledger::{Answered, Current, distinct};
+use super::ledger::{Answered, Current, Entry, distinct};
 use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
 use crate::agent::report::{Blocker, Notice, Words};
@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::policy::escalation::{self, Response};
 use crate::policy::progress;
 use crate::prompt;
-use crate::settings::{Council, EvidenceKind, Respond};
+use crate::settings::{Council, EvidenceKind, Respond, Scope};
 use crate::units::Ticket;
 
 impl Machine {
@@ -117,6 +117,10 @@ impl Machine {
 
     /// Everything that claims completion.
     fn claim(&self, current: &Current, survey: &Survey) -> Vec<EvidenceKind> {
+        match self.ledger.settings.scope {
+            Scope::Gate => return vec![EvidenceKind::Asked],
+            Scope::Whole => {}
+        }
         let completion = &self.ledger.settings.completion;
         let claims = |kind: &EvidenceKind| self.claims(*kind, current, survey);
         let claim: Vec<_> = completion.evidence.iter().copied().filter(|k| claims(k)).collect();
@@ -149,7 +153,7 @@ impl Machine {
                         >= self.ledger.settings.completion.signal_threshold
             }
             EvidenceKind::EndPhrase => words.is_some_and(|words| words.end_phrase),
-            EvidenceKind::LastWords => false,
+            EvidenceKind::LastWords | EvidenceKind::Asked => false,
         }
     }
 
@@ -180,7 +184,6 @@ impl Machine {
     /// Everything that only a person can give, from words, status and denied permissions. Also of
     /// attempts that failed: a blocker may be why.
     pub(super) fn blockers(&self, current: &Current, survey: Option<&Survey>) -> Vec<Blocker> {
-        let words = current.report.iter().flat_map(|report| report.words.blockers.clone());
         let status = survey
             .filter(|survey| Self::is_fresh(current, survey))
             .and_then(|survey| survey.status.as_ref())
@@ -206,7 +209,7 @@ impl Machine {
                 ),
             }
         });
-        distinct(words.chain(status).chain(stuck).chain(denied))
+        distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
     }
 
     /// Something was noticed and not answered in the session: the next iteration is told. True
@@ -246,7 +249,8 @@ impl Machine {
 
     /// Puts a word into the inbox unless it is there already: this place is passed several times.
     pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
-        let known = self.ledger.inbox.iter().any(|entry| entry.text == text);
+        let waits = |entry: &Entry| entry.given_to.is_none() && entry.text == text;
+        let known = self.ledger.inbox.iter().any(waits);
         if !known {
             self.record(Event::FeedbackAdded { source, text });
         }

@@ -18,7 +18,7 @@ use crate::event::{
     Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
     IterationResult, Movement, Purpose, Record, RunStarted, WaitEnd, WaitKind,
 };
-use crate::input::Mark;
+use crate::input::{Boxes, Mark};
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::settings::EvidenceKind;
@@ -72,9 +72,9 @@ impl State {
         match &record.event {
             Event::RunStarted(started) => self.run_started(started),
             Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, before, start } => {
+            Event::IterationStarted { iteration, kind, before, start, boxes } => {
                 self.wrap_up.clone_from(before);
-                self.iteration_started(*iteration, *kind, start);
+                self.iteration_started(*iteration, *kind, start, *boxes);
             }
             Event::IterationSkipped { .. } => {
                 self.rows.skips += 1;
@@ -193,18 +193,24 @@ impl State {
         }
     }
 
-    fn iteration_started(&mut self, iteration: Iteration, kind: IterationKind, start: &Mark) {
+    fn iteration_started(
+        &mut self,
+        iteration: Iteration,
+        kind: IterationKind,
+        start: &Mark,
+        boxes: Option<Boxes>,
+    ) {
         if self.origin.is_none() {
             self.origin = Some(start.clone());
         }
         // The end of the previous iteration is usually the start of this one; anything else is
         // somebody else's work, and must not count as the agent's.
-        self.seen.add(start, None);
+        self.seen.add(start, boxes);
         self.rows.skips = 0;
         for entry in &mut self.inbox {
             entry.given_to = Some(iteration);
         }
-        let current = Current::new(iteration, kind, start.clone(), self);
+        let current = Current::new(iteration, kind, start.clone(), boxes, self);
         self.phase = Phase::Iterating(Box::new(current));
     }
 
@@ -231,6 +237,8 @@ impl State {
         if let Some(current) = self.current_mut() {
             current.stage = Stage::Attempted;
             current.denied.extend(report.denied.iter().cloned());
+            let told = std::mem::take(&mut current.blockers);
+            current.blockers = distinct(told.into_iter().chain(report.words.blockers.clone()));
             match report.outcome.consequence() {
                 Consequence::Retry => {
                     current.retries += 1;
@@ -257,6 +265,11 @@ impl State {
         let consequence = report.outcome.consequence();
         let waits = matches!(consequence, Consequence::Wait { .. });
         let answered = consequence == Consequence::Judge;
+        if purpose == Purpose::Verify
+            && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
+        {
+            self.missing_verifiers += 1;
+        }
         if purpose == Purpose::Review && !waits {
             self.rows.review_errors = if answered { 0 } else { self.rows.review_errors + 1 };
         }
@@ -269,7 +282,9 @@ impl State {
             }
             if purpose == Purpose::Verify {
                 current.verifier = Some(report.clone());
-                if let Some(gate) = &mut current.gate {
+                // Nobody was there to be asked.
+                let missing = matches!(report.outcome, AttemptOutcome::ModelNotFound { .. });
+                if let Some(gate) = &mut current.gate.as_mut().filter(|_| !missing) {
                     gate.asked += 1;
                 }
             } else {
@@ -399,7 +414,7 @@ impl State {
                     gate.checks = Some((results.clone(), fingerprint.clone()));
                 }
             }
-            Event::ChangesInspected { findings } => {
+            Event::ChangesInspected { findings, .. } => {
                 if let Some(gate) = self.gate_mut() {
                     gate.findings = Some(findings.clone());
                 }
@@ -431,6 +446,8 @@ impl State {
         if let Some(end) = &finished.end {
             self.seen.add(end, finished.boxes);
         }
+        let before = self.current().and_then(|current| current.boxes);
+        self.ticks.note(before, finished);
         self.shorten = false;
         match &finished.result {
             IterationResult::Done => {
@@ -463,11 +480,13 @@ impl State {
                 GateResult::Rejected { .. }
                 | GateResult::Passed { .. }
                 | GateResult::Unaffordable { .. },
-            )
-            | None => {
+            ) => {
                 rows.rejections = 0;
                 rows.inconclusive = 0;
             }
+            // An iteration without a claim ends a row of rejections: the agent took them to heart.
+            // It says nothing of a verifier that can't be reached.
+            None => rows.rejections = 0,
         }
         // A claim without work is not idle, but neither does it wipe out the idle ones before it:
         // claims and idleness in turn must not keep a run alive.

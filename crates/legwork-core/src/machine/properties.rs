@@ -15,8 +15,8 @@ use crate::agent::report::{
 use crate::effect::{Effect, Step};
 use crate::event::{Event, Origin, StopWhen};
 use crate::input::{
-    Boxes, CheckReport, CheckResult, CheckVerdict, Control, Finding, HookAnswer, Input, Mark,
-    Prepared, Salvage, StatusReport, Survey, TimerKey,
+    Boxes, CheckReport, CheckResult, CheckVerdict, Control, Finding, HookAnswer, Input, Inspection,
+    Mark, Prepared, Salvage, StatusReport, Survey, TimerKey,
 };
 use crate::policy::dice;
 use crate::settings::{EvidenceKind, Judge, Respond, Settings, Tamper};
@@ -355,8 +355,16 @@ impl Run {
                 });
                 let boxes = self.boxes();
                 let mark = self.mark();
-                let survey =
-                    Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings: vec![] };
+                let survey = Survey {
+                    mark,
+                    files_changed: 1,
+                    beside_list: self.dice.of(&[None, Some(0), Some(1)]),
+                    commits: 0,
+                    status,
+                    boxes,
+                    list: String::new(),
+                    warnings: vec![],
+                };
                 Input::Surveyed(*ticket, Box::new(survey))
             }
             Effect::RunChecks { ticket } => {
@@ -369,15 +377,20 @@ impl Run {
                     command: "make test".to_owned(),
                     verdict,
                     output: String::new(),
+                    log: None,
                     duration: Duration::ZERO,
                 };
                 let fingerprint = self.mark().fingerprint;
-                Input::Checked(*ticket, CheckReport { results: vec![result], fingerprint })
+                Input::Checked(
+                    *ticket,
+                    CheckReport { results: vec![result], fingerprint, warnings: vec![] },
+                )
             }
             Effect::InspectChanges { ticket } => {
                 let finding = Finding { path: "t".to_owned(), what: "gone".to_owned() };
                 let findings = self.dice.of(&[vec![], vec![], vec![finding]]);
-                Input::Inspected(*ticket, findings)
+                let inspection = Inspection { findings, ..Inspection::default() };
+                Input::Inspected(*ticket, Box::new(inspection))
             }
             other => unreachable!("nobody owes an answer to {other:?}"),
         }

@@ -7,15 +7,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::dialect::{Dialect, InputShape};
-use crate::agent::report::{AttemptReport, Notice, QuotaNews, QuotaWindow};
+use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow};
 use crate::event::{
     FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StopWhen, Totals,
     VerdictKind, WaitKind,
 };
-use crate::input::{CheckResult, Finding, Mark};
+use crate::input::{Boxes, CheckResult, Finding, Mark};
 use crate::outcome::Outcome;
 use crate::policy::limits::Used;
 use crate::policy::progress::Seen;
+use crate::policy::ticks::Ticks;
 use crate::policy::waiting::Row;
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
@@ -57,6 +58,10 @@ pub struct State {
     pub origin: Option<Mark>,
     /// How often the same checks failed in the same way on the same tree.
     pub failures: BTreeMap<String, u32>,
+    /// Boxes that were ticked without anything to show for it.
+    pub ticks: Ticks,
+    /// How often the account had not the model that a verifier was to be.
+    pub missing_verifiers: u32,
     /// Blockers told already.
     pub told: BTreeSet<String>,
     /// In how many iterations each problem was noticed since the last progress.
@@ -96,6 +101,8 @@ pub struct Current {
     pub kind: IterationKind,
     /// The project as it was.
     pub start: Mark,
+    /// The boxes of the list as they were.
+    pub boxes: Option<Boxes>,
     /// What the run had cost when it began.
     pub cost_before: Usd,
     /// Time at work when it began.
@@ -112,6 +119,8 @@ pub struct Current {
     pub report: Option<AttemptReport>,
     /// Tools denied in any of its attempts.
     pub denied: BTreeSet<String>,
+    /// What any of its attempts said it can't go on without, each once.
+    pub blockers: Vec<Blocker>,
     /// What the watchdog noticed, and whether it was answered in the session.
     pub notices: Vec<(Notice, Answered)>,
     /// What was said into the session of its last attempt.
@@ -133,12 +142,14 @@ impl Current {
         iteration: Iteration,
         kind: IterationKind,
         start: Mark,
+        boxes: Option<Boxes>,
         state: &State,
     ) -> Self {
         Self {
             iteration,
             kind,
             start,
+            boxes,
             cost_before: state.totals.cost,
             active_before: state.active,
             stage: Stage::Begun,
@@ -147,6 +158,7 @@ impl Current {
             suspects: 0,
             report: None,
             denied: BTreeSet::new(),
+            blockers: Vec::new(),
             notices: Vec::new(),
             said: Vec::new(),
             call: None,

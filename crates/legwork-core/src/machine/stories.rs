@@ -1,11 +1,13 @@
 //! Every rule of a run as a story. The name states the rule.
 
+mod claims;
 mod corners;
 mod edges;
 mod endings;
 mod evidence;
 mod failures;
 mod gate;
+mod injections;
 mod iteration;
 mod limits;
 mod order;
@@ -14,5 +16,6 @@ mod progress;
 mod recovery;
 mod session;
 mod steering;
+mod verifier;
 mod waiting;
 mod watchdog;

@@ -20,7 +20,7 @@ use crate::event::{AgentFacts, Record, RunStarted};
 use crate::input::Input;
 use crate::journal;
 use crate::outcome::Outcome;
-use crate::settings::Settings;
+use crate::settings::{Settings, Tamper};
 use crate::units::{Now, RunId};
 
 /// A run being told.
@@ -36,6 +36,7 @@ pub(super) fn story(text: &str) -> Story {
     let mut settings = Settings::default();
     let mut agent = AgentFacts::default();
     settings.verify.model = crate::settings::Judge::Off;
+    settings.verify.tamper = Tamper::Off;
     settings.delay = Duration::ZERO;
     let (given, told): (Vec<_>, Vec<_>) = text
         .lines()
@@ -163,7 +164,14 @@ impl Story {
         }
         let events = step.events().map(event_line);
         let effects = step.effects.iter().filter_map(effect_line);
-        events.chain(effects).collect()
+        let mut decisions: Vec<_> = events.chain(effects).collect();
+        // Where nobody looks for tampering, what the verifier is shown is not worth a word.
+        if self.machine.state().settings.verify.tamper == Tamper::Off
+            && let Some(ticket) = self.world.take_inspection()
+        {
+            decisions.extend(self.feed(Input::Inspected(ticket, Box::default())));
+        }
+        decisions
     }
 
     /// The ending, which must be there.

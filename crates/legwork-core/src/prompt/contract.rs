@@ -108,7 +108,7 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
                  put this alone on a line of your last message, at the very beginning of that \
                  line:\n\n    {PROMISE}"
             ),
-            EvidenceKind::LastWords => continue,
+            EvidenceKind::LastWords | EvidenceKind::Asked => continue,
         };
         if !ways.contains(&way) {
             ways.push(way);

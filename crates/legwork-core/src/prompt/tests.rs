@@ -169,7 +169,20 @@ fn a_run_without_notes_says_nothing_of_them() {
 
 #[test]
 fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
-    let question = verify_question(&settings(), &[EvidenceKind::Promise], &[], &[], &[], "Done.");
+    let settings = settings();
+    let question = verify_question(&Case {
+        settings: &settings,
+        claim: &[EvidenceKind::Promise],
+        checks: &[],
+        findings: &[],
+        inspection: None,
+        blockers: &[],
+        summary: "Done.",
+        status: None,
+        boxes: None,
+        list: "",
+        form: AnswerForm::LastLine,
+    });
     assert!(question.ends_with("VERDICT: yes|no - the reason in one sentence\n"), "{question}");
     assert!(question.contains("Port the parser") && question.contains("Done."));
     // The words of the question are no answer to it.

@@ -51,6 +51,7 @@ impl Story {
             kind: IterationKind::Work,
             before: None,
             start: mark(),
+            boxes: None,
         })
     }
 
@@ -88,7 +89,7 @@ impl Story {
     fn check(self, verdict: CheckVerdict) -> Self {
         let command = "make test".to_owned();
         let (output, duration) = ("ok".to_owned(), Duration::from_secs(1));
-        let result = CheckResult { command: command.clone(), verdict, output, duration };
+        let result = CheckResult { command: command.clone(), verdict, output, log: None, duration };
         self.then(Event::ChecksStarted { commands: vec![command] }).then(Event::ChecksFinished {
             results: vec![result],
             fingerprint: Fingerprint("f".to_owned()),
@@ -139,6 +140,7 @@ fn finished(
         signal: false,
         end: None,
         files_changed: 2,
+        beside_list: None,
         commits: 1,
         task: None,
         phase: None,

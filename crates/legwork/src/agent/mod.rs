@@ -10,9 +10,10 @@ pub mod process;
 pub mod program;
 pub mod scripted;
 
+use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::outcome::CutReason;
 use legwork_core::agent::report::AgentNews;
-use legwork_core::effect::Grace;
+use legwork_core::effect::{Grace, Shape};
 use legwork_core::event::Purpose;
 use legwork_core::input::Input;
 use legwork_core::prompt::Prompt;
@@ -52,6 +53,10 @@ pub struct Order {
     pub cap: Option<Usd>,
     /// The model to ask for.
     pub model: Option<String>,
+    /// What it may use.
+    pub tools: Tools,
+    /// The shape of its answer.
+    pub shape: Shape,
 }
 
 /// Whose news it is.

@@ -61,6 +61,7 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
         task: None,
         agent_files: Vec::new(),
         variables: BTreeMap::new(),
+        since: None,
         program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
         level: if options.verbose { Level::Verbose } else { Level::Progress },
         color: ColorChoice::Auto,

@@ -18,7 +18,7 @@ use legwork_core::input::{Again, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::{Stage, State};
 use legwork_core::outcome::Strictness;
-use legwork_core::settings::{Limits, Settings};
+use legwork_core::settings::{Limits, Scope, Settings};
 use legwork_core::units::Now;
 
 use super::approval::{self, Flags, Untrusted};
@@ -81,6 +81,12 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let opening = opening(&journal.records, &place.folder)?;
     let machine = Machine::resume(&journal.records);
     let state = machine.state();
+    if state.settings.scope == Scope::Gate {
+        let task = state.settings.task.as_deref().unwrap_or("NAME");
+        let run = place.folder.id();
+        return Err(Failure::usage(format!("run {run} only judged `{task}`: it can't go on"))
+            .hint(format!("judge it again: legwork verify {task}")));
+    }
     let limits = options.limits.changed(&state.settings.limits);
     if limits.as_ref().is_some_and(Limits::is_unlimited) {
         return Err(Failure::usage("a run needs a limit").hint(
@@ -108,6 +114,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         settings: state.settings.clone(),
         task,
         agent_files,
+        since: None,
         program,
         level: options.output.level().unwrap_or_else(|| resolved.level()),
         color: options.output.color.unwrap_or_else(|| resolved.color()),

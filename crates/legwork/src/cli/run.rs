@@ -259,6 +259,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         settings,
         task,
         agent_files,
+        since: None,
         program,
         level,
         color: resolved.color(),

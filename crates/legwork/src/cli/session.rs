@@ -19,7 +19,7 @@ use legwork_core::event::{AgentFacts, RunStarted};
 use legwork_core::input::{Control, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::outcome::{Outcome, Strictness};
-use legwork_core::settings::Settings;
+use legwork_core::settings::{Judge, Scope, Settings};
 use legwork_core::view::{self, RunView};
 
 pub(super) use self::place::{Place, home};
@@ -41,6 +41,7 @@ use crate::stop_file;
 use crate::supervisor::{Ending, Notes, Supervisor, Watcher};
 use crate::task::{self, InUse, Runs, State, Task};
 use crate::trust::Item;
+use crate::workspace::{self, Baseline};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -61,6 +62,8 @@ pub(super) struct Session {
     pub(super) agent_files: Vec<Item>,
     /// Variables of the user's for the agent. They may be secret, and are not recorded.
     pub(super) variables: BTreeMap<String, String>,
+    /// Changes are counted from here instead of from the start of this run.
+    pub(super) since: Option<Baseline>,
     pub(super) program: Program,
     pub(super) level: Level,
     pub(super) color: ColorChoice,
@@ -80,6 +83,15 @@ pub(super) struct Opened {
     pub(super) note: Option<String>,
 }
 
+/// A run that is over. Nobody else has its task and its project until this is gone.
+pub(super) struct Over {
+    pub(super) ending: Ending,
+    pub(super) view: RunView,
+    pub(super) place: Place,
+    style: Style,
+    _in_use: Option<InUse>,
+}
+
 /// A run about to be conducted.
 struct Score {
     place: Place,
@@ -89,57 +101,78 @@ struct Score {
     writer: Writer<DiskFile>,
     first: Input,
     note: Option<String>,
+    in_use: Option<InUse>,
 }
 
 impl Session {
     /// Makes a new run and says how it ended.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        Ok(self.perform()?.map_or_else(interrupted, |over| self.close(&over)))
+    }
+
+    /// Makes a new run; `None` if it was interrupted before it had begun.
+    pub(super) fn perform(&self) -> Result<Option<Over>, Failure> {
         block_on(async {
             let mut signals = catch_signals()?;
             let agent = tokio::select! {
-                agent = self.program.find(&self.settings, &self.variables) => agent?,
-                () = signals.next() => return Ok(interrupted()),
+                agent = self.find_agent() => agent?,
+                () = signals.next() => return Ok(None),
             };
             let project = self.project.clone();
             // Waiting for what an earlier run left is not for the loop's thread: Ctrl-C is heard.
             let taking = tokio::task::spawn_blocking(move || Place::take(&project));
             let place = tokio::select! {
                 place = taking => place.map_err(|error| Failure::trouble(error.to_string()))??,
-                () = signals.next() => return Ok(interrupted()),
+                () = signals.next() => return Ok(None),
             };
-            let _in_use = self.hold_task()?;
+            let in_use = self.hold_task()?;
             let (first, note) = (Input::Start, self.set_aside(&place)?);
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
             let containment = contain(&place);
             let machine = Machine::new(self.opening(agent.clone(), &containment)?);
-            let score = Score { place, agent, containment, machine, writer, first, note };
-            self.conduct(score, signals).await
+            let score = Score { place, agent, containment, machine, writer, first, note, in_use };
+            Box::pin(self.conduct(score, signals)).await.map(Some)
         })
+    }
+
+    /// Finds the agent program. Where nobody is asked nobody is needed.
+    async fn find_agent(&self) -> Result<AgentFacts, Failure> {
+        match (self.settings.scope, self.settings.verify.model) {
+            (Scope::Gate, Judge::Off) => Ok(AgentFacts::default()),
+            (Scope::Gate, Judge::Auto | Judge::Always) | (Scope::Whole, _) => {
+                self.program.find(&self.settings, &self.variables).await
+            }
+        }
     }
 
     /// Goes on with a run and says how it ended.
     pub(super) fn go_on(self, opened: Opened) -> Result<ExitCode, Failure> {
         let Opened { place, agent, machine, writer, salvage, note } = opened;
-        block_on(async {
+        let over = block_on(async {
             let mut signals = catch_signals()?;
             // The program is looked for again: it may have been updated, or removed.
             let now = tokio::select! {
                 now = self.program.find(&self.settings, &self.variables) => now?,
-                () = signals.next() => return Ok(interrupted()),
+                () = signals.next() => return Ok(None),
             };
-            let _in_use = self.hold_task()?;
+            let in_use = self.hold_task()?;
             let agent = AgentFacts { name: agent.name, ..now };
             let containment = contain(&place);
             let first = Input::Resume(salvage);
-            let score = Score { place, agent, containment, machine, writer, first, note };
-            self.conduct(score, signals).await
-        })
+            let score = Score { place, agent, containment, machine, writer, first, note, in_use };
+            Box::pin(self.conduct(score, signals)).await.map(Some)
+        })?;
+        Ok(over.map_or_else(interrupted, |over| self.close(&over)))
     }
 
-    async fn conduct(&self, score: Score, signals: Signals) -> Result<ExitCode, Failure> {
-        let Score { place, agent, containment, machine, writer, first, note } = score;
-        self.program.introduce(&agent, &self.settings, self.level);
+    async fn conduct(&self, score: Score, signals: Signals) -> Result<Over, Failure> {
+        let Score { place, agent, containment, machine, writer, first, note, in_use } = score;
+        match self.settings.scope {
+            Scope::Whole => self.program.introduce(&agent, &self.settings, self.level),
+            // What it says is about agents that work.
+            Scope::Gate => {}
+        }
         let style = style(self.color);
         let clock = Clock::system(self.motion);
         let display = self.display(&place, &style, writer.last_seq());
@@ -155,6 +188,10 @@ impl Session {
             containment,
             &self.settings,
         );
+        let hands = match self.since.clone() {
+            Some(baseline) => hands.since(baseline),
+            None => hands,
+        };
 
         let past = journal::read(&place.folder.journal()).map_err(|e| Failure::because(&e))?;
         let view = Rc::new(RefCell::new(RunView::of(&past.records)));
@@ -178,9 +215,21 @@ impl Session {
         if let Some(display) = display {
             display.finish(PATIENCE);
         }
-        self.conclude(&ending, &mut view.borrow_mut(), &place, &style);
-        self.remember(&place, &view.borrow());
-        Ok(ExitCode::from(ending.outcome.exit_code(self.strictness)))
+        let mut view = view.take();
+        // An ending that could not be recorded is one all the same.
+        let (outcome, note) = (ending.outcome.clone(), ending.note.clone());
+        view.ending = Some(view::Ending { outcome, note });
+        if let Some(why) = &ending.unrecorded {
+            say(&format!("error: the end of the run could not be recorded: {why}"));
+        }
+        Ok(Over { ending, view, place, style, _in_use: in_use })
+    }
+
+    /// Says how a run ended, and notes it with its task.
+    fn close(&self, over: &Over) -> ExitCode {
+        self.conclude(over);
+        self.remember(&over.place, &over.view);
+        ExitCode::from(over.ending.outcome.exit_code(self.strictness))
     }
 
     /// Everything through which the operator speaks: signals, the control socket, the stop file.
@@ -223,6 +272,10 @@ impl Session {
 
     /// What an earlier run left as the state of the task says nothing about this one.
     fn set_aside(&self, place: &Place) -> Result<Option<String>, Failure> {
+        // Whoever only judges judges that, too.
+        if self.settings.scope == Scope::Gate {
+            return Ok(None);
+        }
         let Some(file) = &self.settings.files.status else { return Ok(None) };
         let (left, done) = match self.program {
             // A rehearsal leaves the task as it is.
@@ -256,7 +309,7 @@ impl Session {
             settings: self.settings.clone(),
             agent,
             project: self.project.display().to_string(),
-            git_head: None,
+            git_head: workspace::head_commit(&self.project),
             containment: containment.level().name().to_owned(),
             sandbox: "off".to_owned(),
             seed: seed()?,
@@ -307,13 +360,8 @@ impl Session {
     }
 
     /// Says how the run ended.
-    fn conclude(&self, ending: &Ending, view: &mut RunView, place: &Place, style: &Style) {
-        // An ending that could not be recorded is one all the same.
-        let (outcome, note) = (ending.outcome.clone(), ending.note.clone());
-        view.ending = Some(view::Ending { outcome, note });
-        if let Some(why) = &ending.unrecorded {
-            say(&format!("error: the end of the run could not be recorded: {why}"));
-        }
+    fn conclude(&self, over: &Over) {
+        let Over { ending, view, place, style, .. } = over;
         if self.level.speaks() {
             if let Program::Rehearsal(_) = self.program {
                 say("This was a rehearsal: the agent was a script, and nothing was spent.");
@@ -348,9 +396,7 @@ fn watcher(view: Rc<RefCell<RunView>>, display: Option<&Display>) -> Watcher {
     })
 }
 
-pub(super) fn block_on(
-    work: impl Future<Output = Result<ExitCode, Failure>>,
-) -> Result<ExitCode, Failure> {
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

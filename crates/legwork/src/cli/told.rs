@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use legwork_core::mode::{Place, WorksOn};
 use legwork_core::prompt;
-use legwork_core::settings::{EvidenceKind, Files, Limits, Settings, Surroundings, Texts};
+use legwork_core::settings::{EvidenceKind, Files, Limits, Scope, Settings, Surroundings, Texts};
 
 use super::approval::{self, Flags, Untrusted};
 use crate::config::{self, Layer, Origin, Resolved};
@@ -48,6 +48,8 @@ pub(super) enum Purpose {
     Run,
     /// To look at it.
     Look,
+    /// To judge what was made of it.
+    Verify,
 }
 
 /// What a run is told.
@@ -100,9 +102,13 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     if mode.definition.evidence.contains(&EvidenceKind::Planned) && !asked_for {
         settings.verify.commands.clear();
     }
-    if asked.purpose == Purpose::Run {
-        must_have_plan(project, &mode, &settings)?;
-        limit(&mut settings, asked.unlimited, &resolved)?;
+    match asked.purpose {
+        Purpose::Run => {
+            must_have_plan(project, &mode, &settings)?;
+            limit(&mut settings, asked.unlimited, &resolved)?;
+        }
+        Purpose::Verify => only_the_gate(&mut settings, &resolved),
+        Purpose::Look => {}
     }
     settings.texts = texts(asked, &mode, task.as_ref(), &resolved)?;
     prompt::check(&settings).map_err(|error| {
@@ -127,6 +133,9 @@ pub(super) fn wishes(project: &Path, task: &Task) -> Result<(Settings, Resolved)
     Ok((settings, resolved))
 }
 
+/// The agent program's settings that are the user's own.
+pub(super) const USER_SETTINGS: &str = "user";
+
 /// The sources of the agent program's settings, without those in the project if its files are not
 /// exactly the ones that may be used.
 pub(super) fn allowed_sources(
@@ -135,8 +144,10 @@ pub(super) fn allowed_sources(
     agent_files: &[Item],
 ) -> Vec<String> {
     let as_approved = trust::agent_files(project) == agent_files;
-    let is_allowed = |source: &&String| as_approved || source.as_str() == "user";
-    sources.iter().filter(is_allowed).cloned().collect()
+    let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
+    let allowed: Vec<_> = sources.iter().filter(is_allowed).cloned().collect();
+    // Told nothing, the program would read all of them.
+    if allowed.is_empty() { vec![USER_SETTINGS.to_owned()] } else { allowed }
 }
 
 /// The command says it, or a flag, or a layer; a goal without a task has a mode of its own.
@@ -265,6 +276,25 @@ fn limit(settings: &mut Settings, unlimited: bool, resolved: &Resolved) -> Resul
         settings.verify.max_cost = settings.verify.max_cost.min(max.per(4));
     }
     Ok(())
+}
+
+/// Judging has an end of its own. What it may cost is what was said for it, not for the work.
+fn only_the_gate(settings: &mut Settings, resolved: &Resolved) {
+    settings.scope = Scope::Gate;
+    let said = matches!(resolved.origin("limits.max_cost"), Origin::Flag(_));
+    let max_cost = settings.limits.max_cost.filter(|_| said);
+    settings.limits = Limits {
+        max_iterations: None,
+        max_cost,
+        max_duration: None,
+        max_tokens: None,
+        reserve: 0,
+        ..settings.limits.clone()
+    };
+    // A model that gives no verdict is asked once more.
+    if let Some(max) = max_cost {
+        settings.verify.max_cost = settings.verify.max_cost.min(max.per(2));
+    }
 }
 
 /// A program that reports no tokens never reaches a limit of tokens.

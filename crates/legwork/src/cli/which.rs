@@ -85,10 +85,12 @@ fn no_run(message: &str) -> Failure {
         .hint("give the project with -C, or begin a run: legwork run -p \"...\" -m 10")
 }
 
-/// The one that is going on, else the last.
+/// The one that is going on, else the last that worked on something.
 fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
     let live = |run: &&RunId| lock::peek(&lock_of(home, run)).is_some();
-    runs.iter().rfind(live).or(runs.last()).cloned()
+    let worked = |run: &&RunId| !begin(home, run).is_some_and(|view| view.is_only_the_gate());
+    let last = || runs.iter().rfind(worked).or(runs.last());
+    runs.iter().rfind(live).or_else(last).cloned()
 }
 
 fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<RunId, Failure> {
@@ -106,9 +108,15 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<RunId, Failure>
                 .hint("give more of it"));
         }
     }
-    if let Some(run) =
-        runs.iter().rev().find(|run| task_of(home, run).as_deref() == Some(reference))
-    {
+    let is_for_task = |run: &&RunId| {
+        begin(home, run).is_some_and(|view| {
+            let task = view.facts.as_ref().and_then(|facts| facts.task.as_deref());
+            // One that judges the work of a task is meant only while it does.
+            let judges = view.is_only_the_gate() && lock::peek(&lock_of(home, run)).is_none();
+            task == Some(reference) && !judges
+        })
+    };
+    if let Some(run) = runs.iter().rfind(is_for_task) {
         return Ok(run.clone());
     }
     if let Some(project) = elsewhere(reference, home) {
@@ -122,10 +130,11 @@ fn lock_of(home: &Path, run: &RunId) -> PathBuf {
     home.join("runs").join(&run.0).join("lock")
 }
 
-fn task_of(home: &Path, run: &RunId) -> Option<String> {
+/// What a run was told.
+fn begin(home: &Path, run: &RunId) -> Option<RunView> {
     let folder = RunDir::open(home, run).ok()?;
     let journal = journal::read(&folder.journal()).ok()?;
-    RunView::of(journal.records.first()).facts?.task
+    Some(RunView::of(journal.records.first()))
 }
 
 /// The project of a run that is not in this one.

@@ -63,7 +63,10 @@ impl Resolved {
         put(&mut verify.rerun, self.word("verify.rerun"));
         put(&mut verify.model, self.word("verify.model"));
         put(&mut verify.max_cost, self.get_money("verify.max_cost"));
-        put(&mut verify.model_timeout, self.get_duration("verify.model_timeout"));
+        put(&mut verify.tamper, self.word("verify.tamper"));
+        put(&mut verify.depth, self.word("verify.depth"));
+        put(&mut verify.model_name, self.get_optional("verify.model_name"));
+        verify.model_timeout = self.get_duration("verify.model_timeout").or(verify.model_timeout);
     }
 
     fn agent(&self, agent: &mut Agent) {

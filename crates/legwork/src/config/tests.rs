@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use legwork_core::agent::dialect::Permissions;
 use legwork_core::settings::{
-    Agent, Commands, Completion, Deadlines, EvidenceKind, Extras, Judge, Limits, Model, Progress,
-    Quota, Rerun, Respond, Retry, Settings, Verify,
+    Agent, Commands, Completion, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits, Model,
+    Progress, Quota, Rerun, Respond, Retry, Settings, Tamper, Verify,
 };
 use legwork_core::units::Usd;
 
@@ -187,10 +187,12 @@ fn a_file_with_every_key_gives_these_settings() {
             commands: vec!["cargo test".to_owned(), "[ -f README.md ]".to_owned()],
             timeout: Duration::from_mins(20),
             rerun: Rerun::Never,
+            tamper: Tamper::Reject,
             model: Judge::Always,
+            model_name: text("opus"),
+            depth: Depth::Deep,
             max_cost: Usd::from_cents(100),
-            model_timeout: Duration::from_mins(1),
-            ..Verify::default()
+            model_timeout: Some(Duration::from_mins(1)),
         },
         extras: Extras { watchdog: Respond::Off, ..Extras::default() },
         deadlines: Deadlines {

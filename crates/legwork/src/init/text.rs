@@ -207,8 +207,13 @@ const VERIFY_MORE: &str = "\
 #timeout = \"10m\"
 # Whether a check that failed is run once more.
 #rerun = \"once\"
+# What changes that make passing checks worth less lead to: warn, reject or off.
+#tamper = \"warn\"
 # Whether a model is asked as well: auto, always or off.
 #model = \"auto\"
+# Which model, and how closely it looks: quick, standard, or deep (it reads the project).
+#model_name = \"haiku\"
+#depth = \"standard\"
 # What one answer of it may cost, in dollars.
 #max_cost = 0.25
 ";

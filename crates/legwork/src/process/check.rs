@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::child::{Child, Exit, Launch, spawn};
 use super::containment::Containment;
+use super::log::Log;
 use super::tail::Tail;
 
 /// How much of a command's output is kept, from its end.
@@ -81,9 +82,21 @@ pub fn shell(
 
 /// Runs a command until it ends, its time is up, or it is stopped; nothing that it started is left.
 pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &Stop) -> Finished {
+    run_and_log(launch, limit, keep, stop, None).await
+}
+
+/// The same, with everything that it prints in a log.
+pub async fn run_and_log(
+    launch: &Launch,
+    limit: Duration,
+    keep: usize,
+    stop: &Stop,
+    log: Option<&mut Log>,
+) -> Finished {
     let begin = Instant::now();
+    let heard = Heard { tail: Tail::new(keep), log };
     let (ended, output) = match spawn(launch).await {
-        Ok(child) => run(child, limit, keep, stop).await,
+        Ok(child) => run(child, limit, heard, stop).await,
         Err(error) => {
             let why = format!("can't start `{}`: {error}", launch.program.display());
             (Ended::NotStarted { why }, String::new())
@@ -92,7 +105,27 @@ pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &St
     Finished { ended, output, duration: begin.elapsed() }
 }
 
-async fn run(mut child: Child, limit: Duration, keep: usize, stop: &Stop) -> (Ended, String) {
+/// What becomes of what a command prints.
+struct Heard<'a> {
+    tail: Tail,
+    log: Option<&'a mut Log>,
+}
+
+impl Heard<'_> {
+    fn push(&mut self, more: &[u8]) {
+        self.tail.push(more);
+        if let Some(log) = &mut self.log {
+            log.push(more);
+        }
+    }
+}
+
+async fn run(
+    mut child: Child,
+    limit: Duration,
+    mut heard: Heard<'_>,
+    stop: &Stop,
+) -> (Ended, String) {
     drop(child.take_stdin());
     let (stdout, stderr) = (child.take_stdout(), child.take_stderr());
     let (over, is_over) = oneshot::channel();
@@ -110,10 +143,9 @@ async fn run(mut child: Child, limit: Duration, keep: usize, stop: &Stop) -> (En
         let _ = over.send(());
         cut
     };
-    let mut tail = Tail::new(keep);
-    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, &mut tail, is_over));
+    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, &mut heard, is_over));
     let (exit, _) = child.gone().await;
-    (cut.unwrap_or(Ended::Exited(exit)), tail.into_text())
+    (cut.unwrap_or(Ended::Exited(exit)), heard.tail.into_text())
 }
 
 /// Lets so much time pass, not counting time in which we were stopped: of each step only its own
@@ -131,15 +163,15 @@ async fn pass(limit: Duration) {
 async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
-    tail: &mut Tail,
+    heard: &mut Heard<'_>,
     over: oneshot::Receiver<()>,
 ) {
     let read = async {
         let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
         while stdout.is_some() || stderr.is_some() {
             tokio::select! {
-                n = read_some(&mut stdout, &mut out) => tail.push(&out[..n]),
-                n = read_some(&mut stderr, &mut err) => tail.push(&err[..n]),
+                n = read_some(&mut stdout, &mut out) => heard.push(&out[..n]),
+                n = read_some(&mut stderr, &mut err) => heard.push(&err[..n]),
             }
         }
     };

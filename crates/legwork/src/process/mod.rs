@@ -2,7 +2,8 @@
 //!
 //! Every program we start stands below a [guard] of its own, which knows everything that
 //! the program starts, however that hides, and ends it with the program, at our request, or when
-//! we are gone. The one exception talks to a person, on the user's own [terminal].
+//! we are gone. Two kinds have none: one talks to a person, on the user's own [terminal]; the other
+//! only reads, and is [asked](answer()) for what it prints.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -13,6 +14,7 @@
 //! We signal only what we started: a guard signals only its own descendants, each through a handle
 //! that was checked against the time of its start.
 
+mod answer;
 pub mod blocking;
 mod check;
 mod child;
@@ -20,17 +22,20 @@ mod containment;
 mod descriptors;
 pub mod guard;
 mod left_over;
+mod log;
 mod orphans;
 pub(crate) mod table;
 mod tail;
 pub mod terminal;
 pub mod tree_lock;
 
-pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_to_end, shell};
+pub use answer::{Answer, AnswerEnd, Question, answer};
+pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_and_log, run_to_end, shell};
 pub use child::{Child, Exit, GRACE, Launch, spawn};
 pub use containment::{Containment, Level, groups_folder};
 pub use descriptors::keep_to_ourselves;
 pub use left_over::end_left_over;
+pub use log::Log;
 pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
 pub use tail::Tail;
 

@@ -2,8 +2,9 @@
 //! whose process is gone.
 //!
 //! They are known by two signs. Whoever loses its guard becomes our child, because we are a
-//! subreaper too; and every program that we start carries a mark in its environment, which its
-//! children inherit.
+//! subreaper too; and every program that a guard starts carries a mark in its environment, which
+//! its children inherit. Programs that only read have neither guard nor mark: they are children of
+//! ours that are known.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,14 +30,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// No environment has more than this before its mark is looked for.
 const ENVIRONMENT_MAX: usize = 4 << 20;
 
-/// Children that are ours on purpose: guards.
+/// Children that are ours on purpose: guards, and programs that only read.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Whether orphans come to us, so that a child that is not known is one.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
-/// Lets the children of whoever of ours dies come to us. From then on every child that is not a
-/// guard is taken for an orphan.
+/// Lets the children of whoever of ours dies come to us. From then on every child that is neither a
+/// guard nor a program that only reads is taken for an orphan.
 pub fn adopt() {
     #[cfg(target_os = "linux")]
     if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
@@ -44,12 +45,12 @@ pub fn adopt() {
     }
 }
 
-/// How many guards are at work.
+/// How many guards are at work, and programs that only read.
 pub fn guards() -> usize {
     known().len()
 }
 
-/// A guard that is known to be ours, until this is dropped.
+/// A child that is known to be ours, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Noted(i32);
 
@@ -71,8 +72,20 @@ pub(super) fn start(
     Ok((child, Noted(number)))
 }
 
-/// Kills all guards, and ends what was below them: for those who can't wait for a guard that does
-/// nothing.
+/// Starts a program that only reads. It needs no guard, and nobody takes it for an orphan as long as
+/// it is noted.
+pub(super) fn start_reader(
+    reader: &mut std::process::Command,
+) -> io::Result<(std::process::Child, Noted)> {
+    let mut known = known();
+    let child = reader.spawn()?;
+    let number = i32::try_from(child.id()).unwrap_or_default();
+    known.insert(number);
+    Ok((child, Noted(number)))
+}
+
+/// Kills all guards and all programs that only read, and ends what was below them: for those who
+/// can't wait for a guard that does nothing.
 pub fn end_guards() {
     for process in table::all().iter().filter(|process| known().contains(&number(process))) {
         process.signal(Signal::KILL);
@@ -129,7 +142,7 @@ fn number(process: &Process) -> i32 {
 
 fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     let us = getpid().as_raw_nonzero().get();
-    // Asked after the look: a guard that was started since then is not in the list.
+    // Asked after the look: a child that was started since then is not in the list.
     let known = known().clone();
     let adopted: BTreeSet<i32> = all
         .iter()

@@ -39,6 +39,12 @@ impl Tail {
         }
     }
 
+    /// What is kept, byte by byte, and how much was left out before it.
+    pub fn into_bytes(mut self) -> (u64, Vec<u8>) {
+        self.shorten();
+        (self.total - self.bytes.len() as u64, self.bytes)
+    }
+
     fn shorten(&mut self) {
         let over = self.bytes.len().saturating_sub(self.max);
         self.bytes.drain(..over);

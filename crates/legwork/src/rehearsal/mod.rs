@@ -100,6 +100,7 @@ fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
         folder: env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
         partial: arguments.has("--include-partial-messages"),
         replay: arguments.has("--replay-user-messages"),
+        shaped: arguments.has("--json-schema"),
         chance: chance(),
     };
     let input = if live { Input::Open(stdin) } else { Input::Closed };

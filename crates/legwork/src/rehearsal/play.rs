@@ -183,7 +183,9 @@ fn end<W: Write>(
     }
     let cost = if stream.has_spoken() { scene.cost.unwrap_or(COST) } else { Usd::ZERO };
     let verdict = match &scene.ending {
-        Ending::Verdict { verdict, reason, missing } => ruling(*verdict, reason, missing),
+        Ending::Verdict { verdict, reason, missing } => {
+            ruling(*verdict, reason, missing, stream.is_shaped())
+        }
         Ending::Answer(answer) => structured(answer),
         Ending::Result(text) | Ending::HangAfterResult(text, _) => success(text),
         Ending::LastWords => success(last_said(scene).unwrap_or(DONE)),
@@ -235,12 +237,18 @@ fn used_up(subtype: &'static str, terminal_reason: &'static str, error: &str) ->
     }
 }
 
-fn ruling(verdict: Ruling, reason: &str, missing: &[String]) -> Verdict<'static> {
+/// A verdict in the shape that was asked for; without one in words, with the line that was asked for
+/// instead.
+fn ruling(verdict: Ruling, reason: &str, missing: &[String], shaped: bool) -> Verdict<'static> {
     let word = match verdict {
         Ruling::Yes => "yes",
         Ruling::No => "no",
         Ruling::Unreadable => return success(reason),
     };
+    if !shaped {
+        let line = reason.replace('\n', " ");
+        return success(&format!("{reason}\n\nVERDICT: {word} - {line}"));
+    }
     let answer = json!({"verdict": word, "reason": reason, "missing": missing});
     let result = answer.to_string();
     Verdict {

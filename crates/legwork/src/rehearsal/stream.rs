@@ -25,6 +25,8 @@ pub(super) struct Cast {
     pub(super) partial: bool,
     /// Whether what it is told is repeated when it is taken up.
     pub(super) replay: bool,
+    /// Whether the answer has to have a shape.
+    pub(super) shaped: bool,
     /// Makes the ids of this process different from those of others.
     pub(super) chance: u64,
 }
@@ -247,6 +249,11 @@ impl<W: Write> Stream<W> {
         self.results += 1;
         self.since = Account::default();
         self.line(line)
+    }
+
+    /// Whether the answer has to have a shape.
+    pub(super) fn is_shaped(&self) -> bool {
+        self.cast.shaped
     }
 
     /// Whether the model said anything since the last result.

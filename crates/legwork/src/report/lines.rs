@@ -12,7 +12,7 @@ use legwork_core::event::{
 use legwork_core::input::{CheckResult, TaskProgress};
 use legwork_core::journal::Line;
 use legwork_core::outcome::{Proof, Tone, count};
-use legwork_core::settings::Limits;
+use legwork_core::settings::{Limits, Scope};
 use legwork_core::units::{Iteration, RunId, Usd, human};
 use legwork_core::view::{GateView, RunView};
 
@@ -24,9 +24,12 @@ const CHECK_LINES: usize = 10;
 /// Puts an event on the page, if people want to know of it. The view has it already.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
     let now = line.record.at;
+    let only_gate = view.is_only_the_gate();
     match &line.record.event {
         Event::RunStarted(started) => run_started(page, &line.run, started),
         Event::RunContinued { why } => page.line(continuation(*why)),
+        // Who only judges knows that nothing is worked on.
+        Event::IterationStarted { .. } | Event::IterationFinished(_) if only_gate => {}
         Event::IterationStarted { iteration, kind, .. } => {
             iteration_started(page, *iteration, *kind);
         }
@@ -59,7 +62,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         Event::PermissionDenied { tool, .. } => {
             page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
         }
-        Event::ChecksStarted { commands } => checks_started(page, commands),
+        Event::ChecksStarted { commands } => checks_started(page, commands, only_gate),
         Event::ChecksFinished { results, .. } => checks_finished(page, results),
         Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
         Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
@@ -97,6 +100,9 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     let settings = &started.settings;
     let what = settings.task.as_deref().or_else(|| settings.goal.trim().lines().next());
     let what = what.unwrap_or("no goal");
+    if settings.scope == Scope::Gate {
+        return page.line(&format!("Run {run}: verifying {what}"));
+    }
     page.line(&format!("Run {run}: {what} ({})", settings.mode));
     page.aside(&limits(&settings.limits));
 }
@@ -213,10 +219,11 @@ fn wait_ended(page: &mut Page<'_>, why: WaitEnd, waited: Duration) {
     });
 }
 
-fn checks_started(page: &mut Page<'_>, commands: &[String]) {
+fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
     let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
     let commands = commands.join(", ");
-    page.detail(&format!("claimed complete: running the checks ({commands})"));
+    let claimed = if only_gate { "" } else { "claimed complete: " };
+    page.detail(&format!("{claimed}running the checks ({commands})"));
 }
 
 fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
@@ -230,7 +237,9 @@ fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
 fn call_started(page: &mut Page<'_>, view: &RunView, purpose: Purpose) {
     let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
     page.detail(match purpose {
-        Purpose::Verify if checked => "asking a model whether it is complete",
+        Purpose::Verify if checked || view.is_only_the_gate() => {
+            "asking a model whether it is complete"
+        }
         Purpose::Verify => "claimed complete: asking a model",
         Purpose::Review => "reviewing",
         Purpose::Advise => "asking for advice",

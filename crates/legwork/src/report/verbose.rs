@@ -100,5 +100,6 @@ fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
         EvidenceKind::LastWords => "its last words",
+        EvidenceKind::Asked => "a person who wants to know",
     }
 }

@@ -241,7 +241,7 @@ impl State {
 
     /// Takes runs into account that nobody noted, and the rest of one whose process was killed. How
     /// the task stands is what its latest run says, which is not always the newest: an older one
-    /// may have been resumed. Rehearsals don't count.
+    /// may have been resumed. Rehearsals don't count, nor does who only judged the work.
     fn catch_up(&mut self, name: &Name, runs: &Runs) {
         let unfinished = match &self.last_run {
             Some(LastRun { id, ending: None, .. }) => Some(id.clone()),
@@ -252,7 +252,9 @@ impl State {
         let known = last_run.max(noted).max(self.since_run.as_ref());
         let later: Vec<_> = runs.after(known).cloned().collect();
         for run in unfinished.iter().chain(&later) {
-            let view = runs.view(run).filter(|view| runs.is_of(run, name) && !is_rehearsal(view));
+            let view = runs.view(run).filter(|view| {
+                runs.is_of(run, name) && !is_rehearsal(view) && !view.is_only_the_gate()
+            });
             let Some(view) = view else { continue };
             if self.is_older_than(run, view) {
                 self.note(run, view);

@@ -1,11 +1,9 @@
 //! Which branch is checked out, and which is the main one: read from git's own files, so that no
 //! process is needed for it.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use super::repository::{Head, Repository, git_folder, shared, text_of};
 
 /// The branches of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,24 +27,19 @@ pub fn branches(project: &Path) -> Branches {
     let Some(folder) = project.ancestors().find_map(git_folder) else {
         return Branches::default();
     };
-    // In a worktree, what all of them share is elsewhere.
-    let shared = match text_of(&folder.join("commondir"), NAME) {
-        Some(path) => folder.join(path.trim()),
-        None => folder.clone(),
-    };
+    let shared = shared(&folder);
     let current = named(&folder.join("HEAD"), "refs/heads/");
     let origin = named(&shared.join("refs/remotes/origin/HEAD"), "refs/remotes/origin/");
     let base = origin.or_else(|| usual(&shared, current.as_deref()));
     Branches { current, base }
 }
 
-fn git_folder(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    if git.is_dir() {
-        return Some(git);
+/// The commit that is checked out, as far as git's files say it without git.
+pub fn head_commit(project: &Path) -> Option<String> {
+    match Repository::around(project)?.head() {
+        Head::Commit(commit) => Some(commit),
+        Head::Unborn | Head::Unknown => None,
     }
-    let link = text_of(&git, NAME)?;
-    Some(folder.join(link.strip_prefix("gitdir:")?.trim()))
 }
 
 /// The branch that a file of git's names.
@@ -63,17 +56,4 @@ fn usual(shared: &Path, current: Option<&str>) -> Option<String> {
             || packed.lines().any(|line| line.ends_with(&format!(" refs/heads/{name}")))
     };
     USUAL.iter().find(|name| is_there(name)).map(|name| (*name).to_owned())
-}
-
-/// The beginning of a plain file. Whoever made the repository chose what is in its place.
-fn text_of(path: &Path, most: u64) -> Option<String> {
-    // Not blocking: a pipe in its place would be waited for.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -2,8 +2,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
+use rustix::fs::Mode;
 
-fn project() -> (tempfile::TempDir, Workspace) {
+fn project() -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "one").unwrap();
     fs::create_dir(folder.path().join("sub")).unwrap();
@@ -97,7 +98,11 @@ fn changed_files_are_counted() {
     fs::write(folder.path().join("a.txt"), "changed").unwrap();
     fs::write(folder.path().join("new.txt"), "new").unwrap();
     fs::remove_file(folder.path().join("sub/b.txt")).unwrap();
-    assert_eq!(workspace.snapshot().changed_since(&before), 3);
+    let now = workspace.snapshot();
+    assert_eq!(now.changed_since(&before), Some(3));
+    assert_eq!(now.changed_beside(&before, Path::new("a.txt")), Some(2));
+    assert_eq!(now.changed_beside(&before, Path::new("sub/b.txt")), Some(2));
+    assert_eq!(now.changed_beside(&before, Path::new("other")), Some(3));
 }
 
 #[test]

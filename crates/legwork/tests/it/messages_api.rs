@@ -132,6 +132,25 @@ impl Request {
         self.body["model"].as_str().unwrap_or_default()
     }
 
+    /// The tools that the model may use, sorted by name.
+    pub(crate) fn tools(&self) -> Vec<&str> {
+        let named = self.every_tool().filter_map(|tool| tool["name"].as_str());
+        // The program's own stand-in for tools to come can't be used for anything.
+        let mut names: Vec<_> = named.filter(|name| *name != "DeferredToolPlaceholder").collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The form in which the model has to answer, as JSON Schema.
+    pub(crate) fn form(&self) -> Option<&Value> {
+        let form = self.every_tool().find(|tool| tool["name"] == scenario::FORM);
+        form.map(|tool| &tool["input_schema"])
+    }
+
+    fn every_tool(&self) -> impl Iterator<Item = &Value> {
+        self.body["tools"].as_array().into_iter().flatten()
+    }
+
     /// The texts of the system prompt.
     pub(crate) fn system(&self) -> Vec<&str> {
         texts(&self.body["system"])

@@ -21,6 +21,8 @@
 mod answers;
 mod doctor;
 mod failures;
+mod gate;
+mod injections;
 mod limits;
 mod modes;
 mod prompts;
@@ -44,9 +46,10 @@ use legwork_core::agent::report::AttemptReport;
 use legwork_core::event::{Event, IterationFinished, Record, Totals};
 use legwork_core::outcome::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use super::harness::{Did, Hermit, finish};
-use super::messages_api::scenario::{Answer, Scenario, say};
+use super::messages_api::scenario::{Answer, Scenario, call, say};
 use super::messages_api::{Api, Request};
 use super::stage::is_alive;
 
@@ -59,6 +62,9 @@ static TURN: Mutex<()> = Mutex::new(());
 /// What a message of the usual size costs with the program's own choice of a model, in millionths
 /// of a dollar.
 const CALL: u64 = 800;
+
+/// What one costs with the model that gives verdicts.
+const VERDICT: u64 = 20;
 
 /// How long whatever the agent started may outlive the run.
 const BURIAL: Duration = Duration::from_secs(5);
@@ -258,6 +264,13 @@ impl Real {
         asked
     }
 
+    /// What was asked for the verdict.
+    fn asked_for_verdict(&self) -> Vec<Request> {
+        let mut asked = self.api().asked();
+        asked.retain(|request| request.says(VERIFIER));
+        asked
+    }
+
     /// A file of the project.
     fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.hermit.project().join(name)).ok()
@@ -299,7 +312,12 @@ fn claim() -> Answer {
 
 /// The model does this, and whoever is asked for a verdict believes it.
 fn believed(answers: Vec<Answer>) -> Scenario {
-    Scenario::of(answers).with(VERIFIER, vec![say("I looked.\n\nVERDICT: yes - it is there")])
+    Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
+}
+
+/// The model gives a verdict in the shape that it is asked for.
+fn verdict(word: &str, reason: &str) -> Answer {
+    call("StructuredOutput", json!({ "verdict": word, "reason": reason, "missing": [] }))
 }
 
 /// Why an attempt ended, if it was for one of the reasons that come with words.

@@ -11,8 +11,10 @@ use legwork::agent::process::{ArgumentsFor, ProcessAgent, Setup};
 use legwork::agent::{Agent, Attempt, Order, Post, Source};
 use legwork::process::Containment;
 use legwork::rehearsal;
-use legwork_core::agent::dialect::{Ask, Dialect, InputShape};
+use legwork_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
+use legwork_core::agent::verdict;
+use legwork_core::effect::Shape;
 use legwork_core::event::Purpose;
 use legwork_core::input::Input;
 use legwork_core::prompt::Prompt;
@@ -69,7 +71,10 @@ impl Stage {
     /// The rehearsal agent.
     pub(crate) fn rehearsal(&self) -> ProcessAgent {
         let mut arguments = vec!["rehearse".to_owned()];
-        arguments.extend(Dialect::Claude.arguments(&Ask { input: self.input, ..Ask::default() }));
+        // A verdict comes in the shape that it is asked for in.
+        let json_schema = Some(verdict::SCHEMA);
+        let ask = Ask { input: self.input, json_schema, ..Ask::default() };
+        arguments.extend(Dialect::Claude.arguments(&ask));
         self.agent(LEGWORK, arguments.into_iter().map(OsString::from).collect())
     }
 
@@ -127,6 +132,8 @@ fn always(arguments: Vec<OsString>) -> ArgumentsFor {
 /// An order for the `number`th attempt.
 pub(crate) fn attempt(number: u32) -> Order {
     Order {
+        tools: Tools::Usual,
+        shape: Shape::Words,
         source: Source::Attempt(AttemptId(number)),
         purpose: None,
         iteration: number,
@@ -140,6 +147,8 @@ pub(crate) fn attempt(number: u32) -> Order {
 /// An order for the `number`th call.
 pub(crate) fn call(number: u32, purpose: Purpose) -> Order {
     Order {
+        tools: Tools::Usual,
+        shape: Shape::Words,
         source: Source::Call(CallId(number)),
         purpose: Some(purpose),
         label: format!("c{number}"),

@@ -12,8 +12,10 @@ use legwork::clock::Clock;
 use legwork::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use legwork::journal::{self, Writer};
 use legwork::supervisor::{Ending, Supervisor, World};
+use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::outcome::AttemptOutcome;
 use legwork_core::agent::report::{AgentNews, AttemptReport};
+use legwork_core::effect::Shape;
 use legwork_core::effect::{Effect, Needed};
 use legwork_core::event::{AgentFacts, Event, Origin, Record, RunStarted, StopWhen};
 use legwork_core::input::{Control, Input, Mark, Prepared, Survey};
@@ -69,6 +71,8 @@ impl World for Play {
                 let survey = Survey {
                     mark: self.mark(),
                     files_changed: 1,
+                    beside_list: None,
+                    list: String::new(),
                     commits: 0,
                     status: None,
                     boxes: None,
@@ -79,6 +83,8 @@ impl World for Play {
             Effect::StartAttempt(request) => {
                 let source = Source::Attempt(request.attempt);
                 let order = Order {
+                    tools: Tools::Usual,
+                    shape: Shape::Words,
                     source,
                     purpose: None,
                     iteration: request.briefing.iteration.0,
@@ -96,6 +102,7 @@ impl World for Play {
                 }
                 return;
             }
+            Effect::InspectChanges { ticket } => Input::Inspected(ticket, Box::default()),
             Effect::Finish => return,
             other => panic!("this play has no part for {other:?}"),
         };

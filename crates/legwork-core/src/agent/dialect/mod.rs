@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::decode::Lines;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
+use crate::prompt::AnswerForm;
 use crate::settings::Respond;
 use crate::units::{Tokens, Usd};
 
@@ -46,10 +47,15 @@ pub struct Ask<'a> {
     pub max_turns: Option<u32>,
     /// What it may cost.
     pub cap: Option<Usd>,
+    /// What it is told about itself instead of what its program tells it. Without the long text
+    /// that explains tools a question is a fraction of the size.
+    pub system_prompt: Option<&'a str>,
     /// A file with our part of the system prompt.
     pub system_prompt_file: Option<&'a str>,
     /// What it may do without asking.
     pub permissions: Permissions,
+    /// What it may use at all.
+    pub tools: Tools,
     /// Tools it may use without asking.
     pub allowed_tools: &'a [String],
     /// Tools it may not use at all.
@@ -81,6 +87,18 @@ pub enum Permissions {
     Listed,
     /// Everything.
     Skip,
+}
+
+/// What the agent may use at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tools {
+    /// Whatever the program has.
+    #[default]
+    Usual,
+    /// What only reads.
+    ReadOnly,
+    /// Nothing: it answers from what it is told.
+    None,
 }
 
 /// Whether messages can follow the prompt.
@@ -184,6 +202,14 @@ impl Dialect {
         match self {
             Self::Claude => true,
             Self::Command => false,
+        }
+    }
+
+    /// How the answer to a question comes.
+    pub fn answer_form(self) -> AnswerForm {
+        match self {
+            Self::Claude => AnswerForm::Shaped,
+            Self::Command => AnswerForm::LastLine,
         }
     }
 

@@ -1,3 +1,5 @@
+mod needs;
+
 use super::*;
 use crate::agent::report::QuotaWindow;
 use crate::units::{Tokens, Usd};

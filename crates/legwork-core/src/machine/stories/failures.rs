@@ -187,6 +187,56 @@ fn evidence_is_not_read_from_a_failed_iteration_but_blockers_are() {
 }
 
 #[test]
+fn a_blocker_of_a_crashed_attempt_is_told_whatever_the_next_attempt_says() {
+    story(
+        "
+        given retries 1
+        > start
+        > prepared A
+        > agent fails crashed blocker=password
+          retry_scheduled
+        > timer
+        > agent finishes
+        > surveyed B
+          blocker_reported password
+          iteration_finished 1 Work
+          not gate_started
+        ",
+    );
+}
+
+#[test]
+fn a_failed_iteration_that_reports_a_blocker_neither_counts_as_blocked_nor_resets_the_row() {
+    story(
+        "
+        given retries 0, max_errors 9
+        > start
+        > prepared A
+        > agent fails timed_out blocker=password
+          blocker_reported password
+          iteration_finished 1 failed
+          not run_finished
+        > timer
+        > prepared A
+        > agent finishes blocker=password
+        > surveyed A
+          not blocker_reported
+          not run_finished
+        > prepared same
+        > agent fails crashed blocker=password
+          not blocker_reported
+          iteration_finished 3 failed
+          not run_finished
+        > timer
+        > prepared A
+        > agent finishes blocker=password
+        > surveyed A
+          run_finished blocked
+        ",
+    );
+}
+
+#[test]
 fn turn_limit_and_budget_are_limits_and_not_failures() {
     for outcome in ["turn_limit", "attempt_budget"] {
         story(&format!(

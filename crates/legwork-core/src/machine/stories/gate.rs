@@ -148,7 +148,7 @@ fn tampering_rejects_where_it_is_told_to_or_where_no_model_may_be_asked() {
             > iteration A->B promise
             > checks pass
             > inspected tests/a.rs
-              gate_finished rejected: the checks were tampered with
+              gate_finished rejected: what proves it was weakened
             "
         ));
     }

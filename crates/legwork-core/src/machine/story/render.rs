@@ -1,5 +1,6 @@
 //! Decisions as short lines.
 
+use crate::agent::dialect::Tools;
 use crate::effect::{Alarm, Effect};
 use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult};
 use crate::input::TimerKey;
@@ -124,7 +125,13 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::StartCall(request) => {
             let found = request.question.contains("What was found");
             let found = if found { " with findings" } else { "" };
-            format!("-> start call {}{found}", request.call)
+            let model = request.model.as_deref().unwrap_or("its own model");
+            let tools = match request.tools {
+                Tools::Usual => "all tools",
+                Tools::ReadOnly => "tools that read",
+                Tools::None => "no tools",
+            };
+            format!("-> start call {}{found}, {model}, {tools}", request.call)
         }
         Effect::CutCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),
         Effect::SetTimer { key: TimerKey::Delay(_), alarm } => {

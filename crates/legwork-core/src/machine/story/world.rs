@@ -16,10 +16,10 @@ use crate::event::{Origin, StopWhen};
 use crate::evidence;
 use crate::input::{
     Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
-    Input, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
+    Input, Inspection, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
 };
 use crate::settings::{
-    Council, EvidenceKind, Excuse, Judge, Respond, Settings, Stagnation, Tamper,
+    Council, Depth, EvidenceKind, Excuse, Judge, Respond, Scope, Settings, Stagnation, Tamper,
 };
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket, Usd};
 
@@ -141,11 +141,12 @@ impl World {
             }
             ["checks", "fail", output] => self.checks(output, "fail")?,
             ["checks", how] => self.checks("", how)?,
-            ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Vec::new()),
+            ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Box::default()),
             ["inspected", path] => {
                 let finding =
                     Finding { path: (*path).to_owned(), what: "a test was deleted".to_owned() };
-                Input::Inspected(self.changes.take()?, vec![finding])
+                let inspection = Inspection { findings: vec![finding], ..Inspection::default() };
+                Input::Inspected(self.changes.take()?, Box::new(inspection))
             }
             ["call", "fails", outcome, rest @ ..] => self.call_over(report(outcome, rest, *now))?,
             ["call", answer, rest @ ..] => {
@@ -255,6 +256,11 @@ impl World {
         Some(Input::Call(self.call.take()?, AgentNews::Exited(Box::new(report))))
     }
 
+    /// The look at the changes that is asked for and not answered.
+    pub(super) fn take_inspection(&mut self) -> Option<Ticket> {
+        self.changes.take()
+    }
+
     fn checks(&mut self, output: &str, how: &str) -> Option<Input> {
         let verdict = match how {
             "pass" | "pass-and-change" => CheckVerdict::Passed,
@@ -271,12 +277,13 @@ impl World {
             command: "make test".to_owned(),
             verdict,
             output: output.to_owned(),
+            log: None,
             duration: Duration::from_secs(1),
         };
         let fingerprint = Fingerprint(self.tree.clone());
         Some(Input::Checked(
             self.checks.take()?,
-            CheckReport { results: vec![result], fingerprint },
+            CheckReport { results: vec![result], fingerprint, warnings: Vec::new() },
         ))
     }
 
@@ -303,12 +310,14 @@ impl World {
     }
 
     /// `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status {the:file}`,
-    /// `boxes OPEN/DONE`, `tree T`.
+    /// `boxes OPEN/DONE`, `tree T`, `files N`, `beside unknown`.
     fn survey_of(&mut self, words: &[&str]) -> Survey {
         let mut status = None;
         let mut boxes = None;
         let mut tree = None;
         let mut warnings = Vec::new();
+        let mut files_changed = 1;
+        let mut known = true;
         for pair in words.chunks(2) {
             let [key, value] = *pair else { panic!("survey words come in pairs: {words:?}") };
             match key {
@@ -320,12 +329,16 @@ impl World {
                 "old-status" => status = status_of(value, &mut warnings),
                 "boxes" => boxes = Some(boxes_of(value)),
                 "tree" => tree = Some(value.to_owned()),
+                "files" => files_changed = value.parse().expect("a number"),
+                "beside" => known = value != "unknown",
                 other => panic!("a survey does not know `{other}`"),
             }
         }
         let mut mark = self.mark();
         mark.head_tree = tree;
-        Survey { mark, files_changed: 1, commits: 0, status, boxes, warnings }
+        let beside_list = known.then_some(u32::saturating_sub(files_changed, 1));
+        let list = String::new();
+        Survey { mark, files_changed, beside_list, commits: 0, status, boxes, list, warnings }
     }
 }
 
@@ -456,6 +469,10 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
             settings.verify.max_cost =
                 Usd::from_dollars(usd.parse().expect("dollars")).expect("usd");
         }
+        ["verifier", "called", name] => settings.verify.model_name = Some((*name).to_owned()),
+        ["depth", "quick"] => settings.verify.depth = Depth::Quick,
+        ["depth", "deep"] => settings.verify.depth = Depth::Deep,
+        ["only", "the", "gate"] => settings.scope = Scope::Gate,
         ["tamper", "warn"] => settings.verify.tamper = Tamper::Warn,
         ["tamper", "reject"] => settings.verify.tamper = Tamper::Reject,
         ["evidence", kinds @ ..] => {

@@ -8,11 +8,12 @@ use std::io;
 use std::time::Duration;
 
 use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::dialect::Tools;
 use legwork_core::units::Usd;
 
 use super::finding::Finding;
 use crate::agent::program::Found;
-use crate::ask::{Question, Respondent, System, Tools, ask};
+use crate::ask::{Question, Respondent, System, ask};
 use crate::error::Failure;
 use crate::signals::Signals;
 

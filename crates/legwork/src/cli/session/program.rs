@@ -9,7 +9,9 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use legwork_core::agent::dialect::{Ask, Dialect, InputShape, Permissions};
+use legwork_core::agent::dialect::{Ask, Dialect, InputShape, Permissions, Tools};
+use legwork_core::agent::verdict;
+use legwork_core::effect::Shape;
 use legwork_core::event::{AgentFacts, Purpose};
 use legwork_core::settings::Settings;
 
@@ -25,6 +27,14 @@ use crate::error::Failure;
 use crate::journal::RunDir;
 use crate::report::Level;
 use crate::trust::Item;
+
+/// Turns of a call without tools. The answer in its shape is one; who answers in words instead is
+/// reminded once by the program, and who gets the shape wrong is told so.
+const ANSWERS: u32 = 3;
+
+/// What a call without tools is told about itself.
+const SYSTEM: &str = "You judge work that another agent has done, strictly and only by what you \
+    are shown. You have no tools, and nobody can answer a question.";
 
 /// Which program works.
 #[derive(Debug)]
@@ -125,7 +135,7 @@ impl Program {
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
             // Looked at each time: what the agent made of them takes no effect.
-            let sources = told::allowed_sources(&agent.sources, &project, &agent_files);
+            let mut sources = told::allowed_sources(&agent.sources, &project, &agent_files);
             // Who only judges or advises may change nothing and gets none of the user's wishes for
             // the work; a reviewer repairs, and works like the worker.
             let works = matches!(order.purpose, None | Some(Purpose::Review));
@@ -138,17 +148,22 @@ impl Program {
                 extra: &agent.arguments,
                 ..Ask::default()
             };
-            let ask = if works {
-                wishes
-            } else {
-                Ask { permissions: Permissions::AskNothing, ..Ask::default() }
+            if !works {
+                // The agent must not instruct its own judge: neither by files that the program
+                // takes for the user's word nor by settings of the project.
+                sources = vec![told::USER_SETTINGS.to_owned()];
+            }
+            let ask = if works { wishes } else { question(order) };
+            let json_schema = match order.shape {
+                Shape::Words => None,
+                Shape::Verdict => Some(verdict::SCHEMA),
             };
             // Only the work is a session into which more can be said.
             let input = match order.purpose {
                 None => dialect.input(extras.watchdog),
                 Some(_) => InputShape::Prompt,
             };
-            let ask = Ask { setting_sources: &sources, input, ..ask };
+            let ask = Ask { setting_sources: &sources, input, json_schema, ..ask };
             before.iter().cloned().chain(arguments(dialect, order, system, &ask)).collect()
         })
     }
@@ -200,6 +215,17 @@ fn fits(pattern: &str, name: &str) -> bool {
                 && name.starts_with(before)
                 && name.ends_with(after)
         }
+    }
+}
+
+/// What who only judges or advises is started with. Without tools it has nothing to go round in
+/// circles with but its own answer, and the words that explain tools are left out: what is asked is
+/// all in the question.
+fn question(order: &Order) -> Ask<'static> {
+    let ask = Ask { permissions: Permissions::AskNothing, tools: order.tools, ..Ask::default() };
+    match order.tools {
+        Tools::None => Ask { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask },
+        Tools::ReadOnly | Tools::Usual => ask,
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
+use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::guidance::Purpose;
 use legwork_core::settings::Settings;
@@ -12,7 +13,7 @@ use legwork_core::units::Usd;
 use legwork_core::validation::{self, Judgement};
 use tempfile::TempDir;
 
-use crate::ask::{Answer, Question, Respondent, System, Tools, ask};
+use crate::ask::{Answer, Question, Respondent, System, ask};
 use crate::cli::say;
 use crate::cli::session::{self, Program};
 use crate::cli::setup::Subject;

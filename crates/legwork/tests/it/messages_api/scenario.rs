@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+/// The tool with which the model answers in a form.
+pub(crate) const FORM: &str = "StructuredOutput";
+
 /// Everything that one server does. The first route that fits a request answers it.
 #[derive(Debug)]
 pub(crate) struct Scenario {

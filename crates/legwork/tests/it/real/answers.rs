@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::harness::{ending, names};
 use super::super::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
-use super::{CALL, Real, VERIFIER, believed, claim};
+use super::{CALL, Real, VERDICT, VERIFIER, believed, claim, verdict};
 
 #[test]
 fn a_plain_answer_is_heard_paid_for_and_verified() {
@@ -20,7 +20,7 @@ fn a_plain_answer_is_heard_paid_for_and_verified() {
     assert_eq!(real.api().asked().len(), 2, "one call each: for the work and for the verdict");
 
     let totals = real.totals();
-    assert_eq!(totals.cost.micros(), 2 * CALL);
+    assert_eq!(totals.cost.micros(), CALL + VERDICT);
     assert_eq!(totals.estimated.micros(), 0);
     assert_eq!((totals.tokens.input, totals.tokens.output), (200, 40));
     assert_eq!(totals.by_purpose["verify"].count, 1);
@@ -32,7 +32,8 @@ fn a_plain_answer_is_heard_paid_for_and_verified() {
 
 #[test]
 fn a_verdict_of_the_model_decides_about_the_claim() {
-    let refusal = say("Half of it is missing.\n\nVERDICT: no - there is no second half");
+    let refusal = verdict("no", "there is no second half");
+    // One that answers in words is reminded once, and its last line is read then.
     let belief = say("VERDICT: yes - both halves are there");
     let scenario = Scenario::of(vec![claim()]).with(VERIFIER, vec![refusal, belief]);
     let Some(real) = Real::begin(scenario) else { return };

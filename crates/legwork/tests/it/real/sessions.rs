@@ -6,7 +6,7 @@ use super::super::harness::ending;
 use super::super::messages_api::scenario::{
     Fault, Moment, Scenario, bash, blocks, call, say, tool,
 };
-use super::{CALL, Real, believed, claim, session};
+use super::{CALL, Real, VERDICT, believed, claim, session};
 
 #[test]
 fn a_structured_answer_is_a_finished_one() {
@@ -39,7 +39,7 @@ fn a_word_of_the_operator_reaches_the_session_that_is_open() {
     assert!(!told.tool_results().is_empty(), "it has the history of the same session");
     assert_eq!(real.outcomes(), ["finished"], "one session");
     let calls = u64::try_from(real.api().asked().len()).unwrap();
-    assert_eq!(real.totals().cost.micros(), calls * CALL);
+    assert_eq!(real.totals().cost.micros(), (calls - 1) * CALL + VERDICT);
     assert_eq!(ending(&real.journal()), "completed");
 }
 

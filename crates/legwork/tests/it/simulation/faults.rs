@@ -159,7 +159,10 @@ impl Sim {
             4 => Input::Call(call, AgentNews::LoginRefused),
             5 => Input::Timer(TimerKey::Attempt(attempt)),
             6 => Input::Timer(TimerKey::Call(call)),
-            7 => Input::Checked(ticket, CheckReport { results: vec![], fingerprint }),
+            7 => Input::Checked(
+                ticket,
+                CheckReport { results: vec![], fingerprint, warnings: vec![] },
+            ),
             8 => Input::Prepared(ticket, Prepared { mark: None, boxes: None, disk: None }),
             9 => Input::Hook(ticket, HookAnswer::Abort { why: "late".to_owned() }),
             10 => Input::Trouble { text: "x\u{1b}[2J\0\n".repeat(50) },

@@ -8,8 +8,8 @@ use legwork::supervisor::World;
 use legwork_core::agent::outcome::{CutReason, Death};
 use legwork_core::effect::{Effect, Grace, Needed};
 use legwork_core::input::{
-    Boxes, CheckReport, CheckResult, CheckVerdict, Disk, Finding, HookAnswer, Input, Mark,
-    Prepared, StatusReport, Survey,
+    Boxes, CheckReport, CheckResult, CheckVerdict, Disk, Finding, HookAnswer, Input, Inspection,
+    Mark, Prepared, StatusReport, Survey,
 };
 use legwork_core::machine::ledger::State;
 use legwork_core::units::{Fingerprint, Ticket, Usd};
@@ -208,9 +208,14 @@ impl Sim {
             command: "make test".to_owned(),
             verdict,
             output: String::new(),
+            log: None,
             duration: Duration::ZERO,
         };
-        CheckReport { results: vec![result], fingerprint: self.project.fingerprint() }
+        CheckReport {
+            results: vec![result],
+            fingerprint: self.project.fingerprint(),
+            warnings: vec![],
+        }
     }
 
     /// The answer to a question about the project, and how long it takes.
@@ -223,7 +228,9 @@ impl Sim {
             Effect::InspectChanges { ticket } => {
                 let found = !self.calm && self.dice.one_in(4);
                 let finding = || Finding { path: "t".to_owned(), what: "gone".to_owned() };
-                Input::Inspected(*ticket, found.then(finding).into_iter().collect())
+                let findings = found.then(finding).into_iter().collect();
+                let inspection = Inspection { findings, ..Inspection::default() };
+                Input::Inspected(*ticket, Box::new(inspection))
             }
             Effect::RunHook { ticket, .. } => Input::Hook(*ticket, self.hook()),
             Effect::StartAttempt(_)
@@ -260,7 +267,16 @@ impl Sim {
         let open = if calm { 0 } else { u32::from(!dice.one_in(self.rates.claims)) };
         let boxes = (calm || dice.one_in(2)).then_some(Boxes { open, done: 2 });
         let warnings = dice.one_in(9).then(|| "odd".to_owned()).into_iter().collect();
-        Survey { mark: self.project.mark(), files_changed: 1, commits: 0, status, boxes, warnings }
+        Survey {
+            mark: self.project.mark(),
+            files_changed: 1,
+            beside_list: None,
+            list: String::new(),
+            commits: 0,
+            status,
+            boxes,
+            warnings,
+        }
     }
 
     fn hook(&mut self) -> HookAnswer {

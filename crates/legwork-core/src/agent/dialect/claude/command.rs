@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::agent::dialect::{Ask, InputShape, Permissions};
+use crate::agent::dialect::{Ask, InputShape, Permissions, Tools};
 
 /// Set whatever the user's environment says: waiting and retrying have one owner, us, and a
 /// command in the background would hold the process for minutes after its result.
@@ -52,6 +52,19 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
         Permissions::Skip => arguments.option("--dangerously-skip-permissions"),
     }
     arguments.several("--disallowedTools", ask.disallowed_tools);
+    // The user's own servers for further tools come with their own tools, which would be there
+    // beside these.
+    match ask.tools {
+        Tools::Usual => {}
+        Tools::ReadOnly => {
+            arguments.with("--tools", Some("Read,Grep,Glob"));
+            arguments.option("--strict-mcp-config");
+        }
+        Tools::None => {
+            arguments.with("--tools", Some(""));
+            arguments.option("--strict-mcp-config");
+        }
+    }
     arguments.several("--mcp-config", ask.mcp_config);
     arguments.with("--output-format", Some("stream-json"));
     arguments.option("--verbose");
@@ -70,6 +83,7 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     arguments.with("--max-turns", ask.max_turns.map(|turns| turns.to_string()).as_deref());
     let cap = ask.cap.map(|cap| cap.dollars().to_string());
     arguments.with("--max-budget-usd", cap.as_deref());
+    arguments.with("--system-prompt", ask.system_prompt);
     arguments.with("--append-system-prompt-file", ask.system_prompt_file);
     if !ask.setting_sources.is_empty() {
         arguments.with("--setting-sources", Some(&ask.setting_sources.join(",")));
@@ -176,6 +190,30 @@ mod tests {
              --model haiku --max-turns 7 --max-budget-usd 0.2501 \
              --append-system-prompt-file system.md --setting-sources user,project --effort high"
         );
+    }
+
+    #[test]
+    fn a_question_can_do_without_tools_and_without_the_words_about_them() {
+        let ask = Ask {
+            model: Some("haiku"),
+            max_turns: Some(3),
+            permissions: Permissions::AskNothing,
+            tools: Tools::None,
+            system_prompt: Some("You judge."),
+            json_schema: Some("{}"),
+            ..Ask::default()
+        };
+        let arguments = arguments(&ask);
+        let value = |name: &str| {
+            let at = arguments.iter().position(|argument| argument == name).unwrap();
+            arguments[at + 1].as_str()
+        };
+        assert_eq!(value("--tools"), "");
+        assert_eq!(value("--system-prompt"), "You judge.");
+        assert_eq!(value("--json-schema"), "{}");
+        assert_eq!((value("--max-turns"), value("--model")), ("3", "haiku"));
+        let reads = words(&Ask { tools: Tools::ReadOnly, ..Ask::default() });
+        assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl Book {
 
     fn inconclusive(&self) -> u32 {
         let is = |gate: &Option<_>| matches!(gate, Some(GateResult::Inconclusive { .. }));
-        count(self.judged().take_while(|(_, gate)| is(gate)))
+        // Iterations without a claim say nothing of the verifier.
+        count(self.judged().filter(|(_, gate)| gate.is_some()).take_while(|(_, gate)| is(gate)))
     }
 
     fn same_failures(&self) -> u32 {

@@ -1,0 +1,250 @@
+//! Files that decide what the checks do: which of their parts are not what they were.
+
+use std::collections::HashMap;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::mask::{Masked, mask};
+use super::patterns::{Check, PATTERNS, Parts, Pattern};
+use super::shape::Shape;
+use super::{Change, Side};
+use crate::input::Finding;
+
+/// So deep the names of values go; what is deeper is the value of the last name.
+const DEPTH_MAX: usize = 6;
+
+/// So many parts of a file are named.
+const NAMED_MAX: usize = 3;
+
+/// A part: its name and what it is.
+type Part = (String, String);
+
+/// What was changed in the definitions of the checks.
+pub(super) fn findings(change: &Change) -> Vec<Finding> {
+    let checks = PATTERNS.checks.iter().filter(|check| check.files.is_match(&change.path));
+    checks.filter_map(|check| finding(check, change)).collect()
+}
+
+fn finding(check: &Check, change: &Change) -> Option<Finding> {
+    let found = |what: String| Some(Finding { path: change.path.clone(), what });
+    let (before, after) = match (&change.before, &change.after) {
+        (Side::Text(before), Side::Text(after)) if before == after => return None,
+        (Side::Text(before), Side::Text(after)) => (parts(check, before), parts(check, after)),
+        (Side::Absent, Side::Text(_)) if check.existing => return None,
+        (Side::Absent, Side::Text(after)) => (Vec::new(), parts(check, after)),
+        (Side::Text(before), Side::Absent) => (parts(check, before), Vec::new()),
+        (Side::Opaque, Side::Absent) if check.parts == Parts::Whole || check.existing => {
+            return found(what(check, &[]));
+        }
+        (Side::Absent | Side::Opaque, _) | (Side::Text(_), Side::Opaque) => return None,
+    };
+    let changed = changed(check, &before, &after);
+    if changed.is_empty() { None } else { found(what(check, &changed)) }
+}
+
+/// The names of the parts that were changed, each once.
+fn changed<'a>(check: &Check, before: &'a [Part], after: &'a [Part]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut name = |part: &'a Part| {
+        if names.len() <= NAMED_MAX && !names.contains(&part.0.as_str()) {
+            names.push(&part.0);
+        }
+    };
+    let now: HashMap<&str, &str> = after.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    for part in missing(before, after) {
+        let value = now.get(part.0.as_str()).copied();
+        let is_stricter = is_higher(check, part, value) || is_level_kept(check, part, value);
+        if !is_stricter && !matches(check.placeholder.as_ref(), part) {
+            name(part);
+        }
+    }
+    missing(after, before).filter(|part| is_weaker(check, part)).for_each(name);
+    names
+}
+
+fn matches(pattern: Option<&Pattern>, (key, value): &Part) -> bool {
+    pattern.is_some_and(|pattern| pattern.is_match(&format!("{key} = {value}")))
+}
+
+/// Whether a new part makes the checks do less.
+fn is_weaker(check: &Check, (key, value): &Part) -> bool {
+    let said = format!("{key} = {value}");
+    let said = match &check.ordinary {
+        Some(ordinary) => ordinary.replace_all(&said, ""),
+        None => said.into(),
+    };
+    check.added.as_ref().is_some_and(|added| added.is_match(&said))
+}
+
+/// Whether a number that may rise did so.
+fn is_higher(check: &Check, part: &Part, now: Option<&str>) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    let numbers = now.and_then(number).zip(number(&part.1));
+    matches(check.higher.as_ref(), part) && numbers.is_some_and(|(now, then)| now >= then)
+}
+
+/// Whether a level was not lowered. The lowest may also go.
+fn is_level_kept(check: &Check, part: &Part, now: Option<&str>) -> bool {
+    let level = |text: &str| check.levels.iter().position(|level| level == text);
+    match (level(&part.1), now) {
+        (Some(0), None) => true,
+        (Some(then), Some(now)) => level(now).is_some_and(|now| now >= then),
+        (Some(_) | None, None) | (None, Some(_)) => false,
+    }
+}
+
+/// The parts that are there and not in the other, as often as they are.
+fn missing<'a>(there: &'a [Part], other: &[Part]) -> impl Iterator<Item = &'a Part> {
+    let mut rest: HashMap<Part, usize> = HashMap::new();
+    for part in other {
+        *rest.entry(part.clone()).or_default() += 1;
+    }
+    there.iter().filter(move |part| match rest.get_mut(*part) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    })
+}
+
+fn what(check: &Check, names: &[&str]) -> String {
+    let mut named = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED_MAX {
+        named.push_str(" and more");
+    }
+    check.what.replace("{}", &named)
+}
+
+/// The parts of a text, without comments.
+pub(super) fn parts(check: &Check, text: &str) -> Vec<Part> {
+    let language = check.language.as_deref().and_then(|one| PATTERNS.extension(one));
+    let masked = language.map(|language| mask(text, language));
+    let said = masked.as_ref().map_or(text, |masked| masked.said.as_str());
+    let is_comment = |line: &str| {
+        let sign = check.comments.as_deref();
+        line.is_empty() || sign.is_some_and(|sign| line.starts_with(sign))
+    };
+    let lines = || said.lines().filter(|line| !is_comment(line.trim()));
+    match (check.parts, &check.keys) {
+        (Parts::Whole, _) => {
+            let said: Vec<_> = lines().map(str::trim_end).collect();
+            let said = said.join("\n");
+            if said.is_empty() { Vec::new() } else { vec![(String::new(), said)] }
+        }
+        (Parts::Lines, Some(keys)) => {
+            let is_part = |line: &&str| keys.is_match(line);
+            lines().filter(is_part).map(|line| (String::new(), words(line))).collect()
+        }
+        (Parts::Blocks, Some(keys)) => blocks(lines(), keys, check.end.as_deref()),
+        (Parts::Braces, Some(keys)) => {
+            masked.as_ref().map_or_else(Vec::new, |one| braces(one, keys))
+        }
+        (Parts::Json, Some(keys)) => {
+            let said = masked.as_ref().map_or_else(|| said.to_owned(), without_last_commas);
+            serde_json::from_str(&said).map_or_else(|_| Vec::new(), |value| values(&value, keys))
+        }
+        (Parts::Toml, Some(keys)) => {
+            toml::from_str(said).map_or_else(|_| Vec::new(), |value: Value| values(&value, keys))
+        }
+        (Parts::Lines | Parts::Blocks | Parts::Braces | Parts::Json | Parts::Toml, None) => {
+            Vec::new()
+        }
+    }
+}
+
+/// The words of a text, each one blank apart.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// JSON as people write it has commas behind the last element.
+fn without_last_commas(masked: &Masked) -> String {
+    let mut said = masked.said.clone().into_bytes();
+    let mut comma = None;
+    for (at, byte) in masked.code.bytes().enumerate() {
+        match byte {
+            b',' => comma = Some(at),
+            b'}' | b']' => {
+                if let Some(at) = comma.take() {
+                    said[at] = b' ';
+                }
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            _ => comma = None,
+        }
+    }
+    String::from_utf8(said).unwrap_or_default()
+}
+
+/// What stands in the braces behind a name.
+fn braces(masked: &Masked, keys: &Regex) -> Vec<Part> {
+    let shape = Shape::of(&masked.code);
+    let (mut parts, mut behind) = (Vec::new(), 0);
+    for found in keys.captures_iter(&masked.code) {
+        let Some(whole) = found.get(0).filter(|whole| whole.start() >= behind) else { continue };
+        if let Some(inside) = shape.next_braces(whole.start()) {
+            let name = found.name("name").map_or_else(String::new, |name| name.as_str().to_owned());
+            parts.push((name, words(&masked.said[inside.clone()])));
+            behind = inside.end;
+        }
+    }
+    parts
+}
+
+/// Lines from one that begins a block to one that ends it.
+fn blocks<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    keys: &Regex,
+    end: Option<&Regex>,
+) -> Vec<Part> {
+    let mut blocks: Vec<Part> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        if let Some(begins) = keys.captures(line) {
+            let name = begins.name("name").map_or(line, |name| name.as_str());
+            blocks.push((name.to_owned(), String::new()));
+            is_open = true;
+        } else if end.is_some_and(|end| end.is_match(line)) {
+            is_open = false;
+        }
+        if let Some((_, block)) = blocks.last_mut().filter(|_| is_open) {
+            block.push_str(line.trim());
+            block.push('\n');
+        }
+    }
+    blocks
+}
+
+/// The values with these names.
+fn values(value: &Value, keys: &Regex) -> Vec<Part> {
+    let mut parts = Vec::new();
+    collect(value, String::new(), 0, keys, &mut parts);
+    parts
+}
+
+fn collect(value: &Value, name: String, depth: usize, keys: &Regex, parts: &mut Vec<Part>) {
+    match value {
+        Value::Object(fields) if depth < DEPTH_MAX => {
+            for (key, value) in fields {
+                let name = match (depth, key.as_str()) {
+                    (0, key) => key.to_owned(),
+                    // `{ level = "deny" }` is the long form of `"deny"`.
+                    (_, "level") => name.clone(),
+                    (_, key) => format!("{name}.{key}"),
+                };
+                collect(value, name, depth + 1, keys, parts);
+            }
+        }
+        Value::Array(elements) if keys.is_match(&name) => {
+            parts.extend(elements.iter().map(|element| (name.clone(), element.to_string())));
+        }
+        Value::String(text) if keys.is_match(&name) => parts.push((name, text.clone())),
+        _ if keys.is_match(&name) => {
+            let said = value.to_string();
+            parts.push((name, said));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,373 @@
+//! The tests before and now: which of them are gone, switched off, or check less.
+//!
+//! A test is the same test if it has the same name in the same file, else in another, else if most
+//! of its words are those of a new one. An assertion is the same if it reads the same, wherever it
+//! stands now.
+
+use std::collections::HashMap;
+
+use super::outline::{Outline, Test};
+use super::patterns::Role;
+use crate::input::Finding;
+
+/// From so much on in common, in percent, a new test of the file is the old one with a new name.
+const SAME_FILE: usize = 60;
+
+/// The same for a new test in another file.
+const OTHER_FILE: usize = 90;
+
+/// So many tests at most are compared with each other.
+const COMPARED_MAX: usize = 100;
+
+/// So many names are said.
+const NAMED_MAX: usize = 3;
+
+/// A file with what is known of both its sides; a side that does not exist has nothing in it.
+#[derive(Debug)]
+pub(super) struct File<'a> {
+    pub(super) path: &'a str,
+    pub(super) role: Role,
+    /// Whether it was not there before.
+    pub(super) is_new: bool,
+    pub(super) before: Outline,
+    pub(super) after: Outline,
+    pub(super) now: Now,
+}
+
+/// What is left of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Now {
+    /// Something.
+    There,
+    /// No word.
+    Empty,
+    /// No file.
+    Gone,
+}
+
+/// A test by its file and its place in it.
+type At = (usize, usize);
+
+/// The tests that are the same, and those that are left over.
+#[derive(Default)]
+struct Pairing {
+    pairs: Vec<(At, At)>,
+    lost: Vec<At>,
+    gained: Vec<At>,
+}
+
+/// What is found in one file.
+#[derive(Default)]
+struct Notes {
+    deleted: Vec<String>,
+    off: Vec<String>,
+    emptied: Vec<String>,
+    trivial: Vec<String>,
+    /// How many assertions are missing, and where.
+    removed: usize,
+    removed_in: Vec<String>,
+}
+
+/// What makes the tests worth less.
+pub(super) fn findings(files: &[File<'_>]) -> Vec<Finding> {
+    let pairing = pair(files);
+    let mut pool = Pool::of(files);
+    let mut notes: Vec<Notes> = files.iter().map(|_| Notes::default()).collect();
+    for (before, after) in &pairing.pairs {
+        let (was, is) = (&files[before.0].before.tests[before.1], test(files, *after));
+        compare(was, is, &mut pool, after.0, &mut notes[after.0]);
+    }
+    for lost in &pairing.lost {
+        let test = &files[lost.0].before.tests[lost.1];
+        let is_gone = test.assertions.is_empty() || pool.misses_in_tests(&test.assertions) > 0;
+        if is_gone && pool.without_rows(lost.0, 1) > 0 {
+            notes[lost.0].deleted.push(test.name.clone());
+        }
+    }
+    for (file, notes) in files.iter().zip(&mut notes) {
+        loose(file, &mut pool, notes);
+    }
+    files.iter().zip(notes).flat_map(|(file, notes)| tell(file, &notes)).collect()
+}
+
+fn test<'a>(files: &'a [File<'_>], at: At) -> &'a Test {
+    &files[at.0].after.tests[at.1]
+}
+
+fn compare(was: &Test, is: &Test, pool: &mut Pool, file: usize, notes: &mut Notes) {
+    if is.off && !was.off {
+        notes.off.push(is.name.clone());
+    }
+    let fewer = was.assertions.len().saturating_sub(is.assertions.len());
+    let missing = match fewer {
+        0 => 0,
+        _ => pool.misses(&left(&was.assertions, &is.assertions)).min(fewer),
+    };
+    let missing = pool.without_helpers(missing);
+    // One without any assertion has no rows that are checked.
+    let missing = if is.assertions.is_empty() { missing } else { pool.without_rows(file, missing) };
+    if is.trivial.len() > was.trivial.len() {
+        notes.trivial.extend(is.trivial.iter().take(is.trivial.len() - was.trivial.len()).cloned());
+    } else if missing > 0 && is.assertions.is_empty() {
+        notes.emptied.push(is.name.clone());
+    } else if missing > 0 {
+        notes.removed += missing;
+        notes.removed_in.push(is.name.clone());
+    }
+}
+
+/// Assertions in what tests have in common.
+fn loose(file: &File<'_>, pool: &mut Pool, notes: &mut Notes) {
+    let (before, after) = (&file.before, &file.after);
+    let all = |outline: &Outline| -> usize {
+        outline.tests.iter().map(|test| test.assertions.len()).sum::<usize>() + outline.loose.len()
+    };
+    let is_less = all(after) < all(before) && after.loose.len() < before.loose.len();
+    let is_test_code = match (file.role, file.now) {
+        (Role::Tests, _) | (Role::Mixed, Now::There) => true,
+        (Role::Mixed, Now::Empty | Now::Gone) | (Role::Code, _) => false,
+    };
+    if !is_test_code || !is_less {
+        return;
+    }
+    let fewer = before.loose.len() - after.loose.len();
+    notes.removed += pool.misses(&left(&before.loose, &after.loose)).min(fewer);
+}
+
+fn tell(file: &File<'_>, notes: &Notes) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let mut say = |what: String| all.push(Finding { path: file.path.to_owned(), what });
+    let tests = |names: &[String]| count(names.len(), "test", "tests");
+    let was = |names: &[String]| if names.len() == 1 { "was" } else { "were" };
+    let deleted = &notes.deleted;
+    let had = match deleted.len() {
+        0 => count(notes.removed, "assertion", "assertions"),
+        _ => format!("{}: {}", tests(deleted), list(deleted)),
+    };
+    match file.now {
+        Now::Gone | Now::Empty if deleted.is_empty() && notes.removed == 0 => {}
+        Now::Gone => say(format!("the test file was deleted, with {had}")),
+        Now::Empty => say(format!("the test file was emptied, it had {had}")),
+        Now::There if deleted.is_empty() => {}
+        Now::There => {
+            say(format!("{} {} deleted: {}", tests(deleted), was(deleted), list(deleted)));
+        }
+    }
+    if !notes.off.is_empty() {
+        let off = &notes.off;
+        say(format!("{} {} switched off: {}", tests(off), was(off), list(off)));
+    }
+    if let (Some(only), None, false) =
+        (&file.after.only, &file.before.only, file.before.tests.is_empty())
+    {
+        say(format!("only some of its tests are run now: {only}"));
+    }
+    if !notes.emptied.is_empty() {
+        let (empty, verb) = (&notes.emptied, if notes.emptied.len() == 1 { "s" } else { "" });
+        say(format!("{} assert{verb} nothing any more: {}", tests(empty), list(empty)));
+    }
+    if !notes.trivial.is_empty() {
+        let number = count(notes.trivial.len(), "assertion was", "assertions were");
+        say(format!("{number} made to hold always: {}", list(&notes.trivial)));
+    }
+    if notes.removed > 0 && file.now == Now::There {
+        let number = count(notes.removed, "assertion was", "assertions were");
+        let place = match &notes.removed_in[..] {
+            [] => String::new(),
+            names => format!(" from {}", list(names)),
+        };
+        say(format!("{number} removed{place}"));
+    }
+    let lint = &file.after.lint_off;
+    // What is new is often generated, and was never linted.
+    if !file.is_new && lint.len() > file.before.lint_off.len() {
+        let marks = left(lint, &file.before.lint_off);
+        say(format!("a linter was switched off for the whole file: {}", list(&marks)));
+    }
+    all
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn list(names: &[String]) -> String {
+    let said = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => said,
+        more => format!("{said} and {more} more"),
+    }
+}
+
+/// What of these is not among those, as often as it is not.
+fn left(these: &[String], those: &[String]) -> Vec<String> {
+    let mut rest: HashMap<String, usize> = HashMap::new();
+    for one in those {
+        *rest.entry(one.clone()).or_default() += 1;
+    }
+    these.iter().filter(|one| !take(&mut rest, one)).cloned().collect()
+}
+
+/// Assertions that are new where they stand: those that were moved are among them.
+#[derive(Default)]
+struct Pool {
+    in_tests: HashMap<String, usize>,
+    /// Those that stand in no test, and so may never be run.
+    loose: HashMap<String, usize>,
+    /// How many more there are now outside of tests.
+    helpers: usize,
+    /// How many more rows the tests of each file have now.
+    rows: Vec<usize>,
+}
+
+impl Pool {
+    fn of(files: &[File<'_>]) -> Self {
+        let mut pool = Self::default();
+        for file in files {
+            pool.add(file);
+        }
+        let before: usize = files.iter().map(|file| file.before.loose.len()).sum();
+        let after: usize = files.iter().map(|file| file.after.loose.len()).sum();
+        pool.helpers = after.saturating_sub(before);
+        let gained = |file: &File<'_>| file.after.rows.saturating_sub(file.before.rows);
+        pool.rows = files.iter().map(gained).collect();
+        pool
+    }
+
+    fn add(&mut self, file: &File<'_>) {
+        let mut old: HashMap<&str, &Test> = HashMap::new();
+        for test in file.before.tests.iter().rev() {
+            old.insert(&test.name, test);
+        }
+        for test in &file.after.tests {
+            let before = old.get(test.name.as_str()).map_or(&[][..], |test| &test.assertions);
+            for one in left(&test.assertions, before) {
+                *self.in_tests.entry(one).or_default() += 1;
+            }
+        }
+        for one in left(&file.after.loose, &file.before.loose) {
+            *self.loose.entry(one).or_default() += 1;
+        }
+    }
+
+    /// How many of these are nowhere.
+    fn misses(&mut self, assertions: &[String]) -> usize {
+        let mut found = |one: &&String| take(&mut self.in_tests, one) || take(&mut self.loose, one);
+        assertions.len() - assertions.iter().filter(|one| found(one)).count()
+    }
+
+    /// How many of these are in no test.
+    fn misses_in_tests(&mut self, assertions: &[String]) -> usize {
+        let mut found = |one: &&String| take(&mut self.in_tests, one);
+        assertions.len() - assertions.iter().filter(|one| found(one)).count()
+    }
+
+    /// What is missing where a helper asserts more instead.
+    fn without_helpers(&mut self, missing: usize) -> usize {
+        let absorbed = missing.min(self.helpers);
+        self.helpers -= absorbed;
+        missing - absorbed
+    }
+
+    /// What is missing where a table has no row for it: each row stands for one test or assertion.
+    fn without_rows(&mut self, file: usize, missing: usize) -> usize {
+        let absorbed = missing.min(self.rows[file]);
+        self.rows[file] -= absorbed;
+        missing - absorbed
+    }
+}
+
+/// Takes one of them, if there is one.
+fn take(counts: &mut HashMap<String, usize>, one: &str) -> bool {
+    match counts.get_mut(one) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Finds for each test what it is now.
+fn pair(files: &[File<'_>]) -> Pairing {
+    let mut pairing = Pairing::default();
+    for (index, file) in files.iter().enumerate() {
+        by_name_in_file(index, file, &mut pairing);
+    }
+    by_name_elsewhere(files, &mut pairing);
+    by_likeness(files, &mut pairing, SAME_FILE, |one, two| one == two);
+    by_likeness(files, &mut pairing, OTHER_FILE, |_, _| true);
+    pairing
+}
+
+fn by_name_in_file(index: usize, file: &File<'_>, pairing: &mut Pairing) {
+    let mut now: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (place, test) in file.after.tests.iter().enumerate().rev() {
+        now.entry(&test.name).or_default().push(place);
+    }
+    let mut is_taken = vec![false; file.after.tests.len()];
+    for (place, test) in file.before.tests.iter().enumerate() {
+        match now.get_mut(test.name.as_str()).and_then(Vec::pop) {
+            Some(same) => {
+                is_taken[same] = true;
+                pairing.pairs.push(((index, place), (index, same)));
+            }
+            None => pairing.lost.push((index, place)),
+        }
+    }
+    let free = is_taken.iter().enumerate().filter(|(_, taken)| !**taken);
+    pairing.gained.extend(free.map(|(place, _)| (index, place)));
+}
+
+fn by_name_elsewhere(files: &[File<'_>], pairing: &mut Pairing) {
+    let mut gained: HashMap<&str, Vec<At>> = HashMap::new();
+    for at in pairing.gained.iter().rev() {
+        gained.entry(&test(files, *at).name).or_default().push(*at);
+    }
+    let pairs = &mut pairing.pairs;
+    pairing.lost.retain(|lost| {
+        let name = files[lost.0].before.tests[lost.1].name.as_str();
+        match gained.get_mut(name).and_then(Vec::pop) {
+            Some(same) => {
+                pairs.push((*lost, same));
+                false
+            }
+            None => true,
+        }
+    });
+    pairing.gained = gained.into_values().flatten().collect();
+    pairing.gained.sort_unstable();
+}
+
+fn by_likeness(
+    files: &[File<'_>],
+    pairing: &mut Pairing,
+    enough: usize,
+    may: impl Fn(usize, usize) -> bool,
+) {
+    let mut compared: HashMap<usize, usize> = HashMap::new();
+    let (pairs, gained) = (&mut pairing.pairs, &mut pairing.gained);
+    pairing.lost.retain(|lost| {
+        let tries = compared.entry(lost.0).or_default();
+        *tries += 1;
+        if *tries > COMPARED_MAX {
+            return true;
+        }
+        let was = &files[lost.0].before.tests[lost.1];
+        let from = gained.partition_point(|at| !may(lost.0, at.0) && at.0 < lost.0);
+        let best = gained[from..]
+            .iter()
+            .enumerate()
+            .take_while(|(_, at)| may(lost.0, at.0))
+            .take(COMPARED_MAX)
+            .map(|(place, at)| (was.likeness(test(files, *at)), std::cmp::Reverse(place)))
+            .max();
+        match best {
+            Some((likeness, place)) if likeness >= enough => {
+                pairs.push((*lost, gained.remove(from + place.0)));
+                false
+            }
+            _ => true,
+        }
+    });
+}

@@ -1,0 +1,58 @@
+//! Files of tests that nothing takes in any more: they stay, and are not run.
+
+use std::collections::HashSet;
+
+use super::compare::File;
+use super::patterns::{PATTERNS, Role};
+use super::{Change, Side, name};
+use crate::input::Finding;
+
+/// Parts that are not taken in any more, though their files are still there.
+pub(super) fn findings(files: &[File<'_>], changes: &[Change]) -> Vec<Finding> {
+    let gone: HashSet<&str> = changes
+        .iter()
+        .filter(|change| change.after == Side::Absent)
+        .filter_map(|change| module(&change.path))
+        .collect();
+    let gained: HashSet<&str> = files.iter().flat_map(|file| new(file)).collect();
+    let finding = |file: &File<'_>, part: &str| {
+        let what = format!("the tests in `{part}` are not taken in any more");
+        Finding { path: file.path.to_owned(), what }
+    };
+    files
+        .iter()
+        .flat_map(|file| lost(file).map(move |part| (file, part)))
+        .filter(|(_, part)| !gone.contains(part) && !gained.contains(part))
+        .filter(|(file, part)| has_tests(file, part))
+        .map(|(file, part)| finding(file, part))
+        .collect()
+}
+
+/// The name by which another file takes this one in.
+fn module(path: &str) -> Option<&str> {
+    let (stem, _) = name(path).rsplit_once('.')?;
+    match stem {
+        "mod" => path.rsplit('/').nth(1),
+        stem => Some(stem),
+    }
+}
+
+fn lost<'a>(file: &'a File<'_>) -> impl Iterator<Item = &'a str> {
+    without(&file.before.parts, &file.after.parts)
+}
+
+fn new<'a>(file: &'a File<'_>) -> impl Iterator<Item = &'a str> {
+    without(&file.after.parts, &file.before.parts)
+}
+
+fn without<'a>(these: &'a [String], those: &'a [String]) -> impl Iterator<Item = &'a str> {
+    let those: HashSet<&str> = those.iter().map(String::as_str).collect();
+    these.iter().map(String::as_str).filter(move |one| !those.contains(one))
+}
+
+/// Whether a part has tests, by where it is taken in or by its name.
+fn has_tests(file: &File<'_>, part: &str) -> bool {
+    let Some((language, _)) = PATTERNS.language(file.path) else { return false };
+    let is_root = file.role == Role::Tests && language.part_roots.is_match(file.path);
+    is_root || language.part_tests.iter().any(|tests| tests.is_match(part))
+}

@@ -1,0 +1,366 @@
+//! What a file has of tests: where they are, what they assert, whether they are run.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use super::mask::{Masked, mask};
+use super::patterns::{Body, Language, Pattern, Role};
+use super::shape::{Shape, elements};
+
+/// So much of an assertion is compared.
+const ASSERTION_MAX: usize = 200;
+
+/// So much of a test is compared with others to see whether it has another name now.
+const BODY_MAX: usize = 4 << 10;
+
+/// So far behind its name a test is looked at for how it begins.
+const BEGIN_MAX: usize = 400;
+
+/// So many lines above a test can belong to it.
+const ABOVE_MAX: usize = 20;
+
+/// The tests of a file.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    pub(super) tests: Vec<Test>,
+    /// Assertions of test code that stand in no test.
+    pub(super) loose: Vec<String>,
+    /// How many rows its tests with rows have.
+    pub(super) rows: usize,
+    /// Names of files that it takes in.
+    pub(super) parts: Vec<String>,
+    /// What restricts the run to some tests.
+    pub(super) only: Option<String>,
+    /// What switches a linter off for the file.
+    pub(super) lint_off: Vec<String>,
+}
+
+/// A test.
+#[derive(Debug, Default)]
+pub(super) struct Test {
+    pub(super) name: String,
+    /// Whether it is not run.
+    pub(super) off: bool,
+    /// What it asserts, without blanks.
+    pub(super) assertions: Vec<String>,
+    /// Assertions that can't fail.
+    pub(super) trivial: Vec<String>,
+    /// Its words, sorted.
+    words: Vec<u64>,
+}
+
+impl Test {
+    /// How much of the larger of two tests is in both, in percent.
+    pub(super) fn likeness(&self, other: &Self) -> usize {
+        let (mut a, mut b, mut both) = (0, 0, 0);
+        while let (Some(one), Some(two)) = (self.words.get(a), other.words.get(b)) {
+            both += usize::from(one == two);
+            (a, b) = (a + usize::from(one <= two), b + usize::from(two <= one));
+        }
+        100 * both / self.words.len().max(other.words.len()).max(1)
+    }
+}
+
+/// Where a test stands.
+pub(super) struct Place {
+    /// With what stands above it.
+    whole: Range<usize>,
+    /// Where its name is.
+    name: Range<usize>,
+    /// Where its beginning ends.
+    begun: usize,
+}
+
+/// A file in all the ways it is looked at.
+struct View<'a> {
+    text: &'a str,
+    masked: &'a Masked,
+    language: &'a Language,
+    shape: &'a Shape<'a>,
+    places: &'a [Place],
+}
+
+/// Looks a file through.
+pub(super) fn outline(text: &str, language: &Language, role: Role) -> Outline {
+    let masked = mask(text, language);
+    let lint_off = begun_in(&language.lint_off, text, &masked.spoken);
+    let lint_off = lint_off.iter().map(|at| one_line(slice(text, at))).collect();
+    let mut outline = Outline { lint_off, ..Outline::default() };
+    if role == Role::Code {
+        return outline;
+    }
+    let shape = Shape::of(&masked.code);
+    let places = places(&masked.code, language, &shape);
+    let view = View { text, masked: &masked, language, shape: &shape, places: &places };
+    outline.tests = places.iter().map(|place| test(text, place)).collect();
+    outline.parts = parts(&view);
+    outline.only = only(&view);
+    switched_off(&mut outline, &view);
+    assertions(&mut outline, &view, role);
+    outline.rows = rows(&outline, &view);
+    outline
+}
+
+fn test(text: &str, place: &Place) -> Test {
+    let body = slice(text, &(place.begun..place.whole.end.min(place.begun + BODY_MAX)));
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words: Vec<u64> = body
+        .split(|c| !is_word(c))
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let mut hasher = DefaultHasher::new();
+            word.hash(&mut hasher);
+            hasher.finish()
+        })
+        .collect();
+    words.sort_unstable();
+    Test { name: one_line(slice(text, &place.name)), words, ..Test::default() }
+}
+
+/// Where something is found, in order.
+fn found(patterns: &[Pattern], text: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<_> =
+        patterns.iter().flat_map(|one| one.find_iter(text)).map(|found| found.range()).collect();
+    all.sort_unstable_by_key(|range| (range.start, range.end));
+    all
+}
+
+/// Where something is found in a text that begins where a masked one is not blank.
+pub(super) fn begun_in(patterns: &[Pattern], text: &str, masked: &str) -> Vec<Range<usize>> {
+    let mut all = found(patterns, text);
+    all.retain(|range| {
+        let begin = text[range.clone()].find(|c: char| !c.is_whitespace()).unwrap_or_default();
+        masked.as_bytes().get(range.start + begin) == text.as_bytes().get(range.start + begin)
+    });
+    all
+}
+
+/// Names of files that this one takes in.
+fn parts(view: &View<'_>) -> Vec<String> {
+    let captures = view.language.part.iter().flat_map(|part| part.captures_iter(&view.masked.code));
+    captures.filter_map(|part| Some(part.name("name")?.as_str().to_owned())).collect()
+}
+
+/// The tests of a text, in order.
+pub(super) fn places(code: &str, language: &Language, shape: &Shape<'_>) -> Vec<Place> {
+    let mut begun: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    for case in &language.case {
+        for captures in case.captures_iter(code) {
+            let name = captures.iter().skip(1).flatten().next().map(|name| name.range());
+            if let (Some(whole), Some(name)) = (captures.get(0), name) {
+                begun.push((whole.range(), name));
+            }
+        }
+    }
+    for behind in &language.case_behind {
+        for call in behind.call.find_iter(code) {
+            let Some(rows) = shape.call_at(call.end().saturating_sub(1)) else { continue };
+            let rest = beginning(code, rows.end);
+            let Some(captures) = behind.name.captures(rest) else { continue };
+            let name = captures.iter().skip(1).flatten().next().map(|name| name.range());
+            if let (Some(whole), Some(name)) = (captures.get(0), name) {
+                let (start, end) = (rows.end + name.start, rows.end + name.end);
+                begun.push((call.start()..rows.end + whole.end(), start..end));
+            }
+        }
+    }
+    begun.sort_unstable_by_key(|(_, name)| name.start);
+    begun.dedup_by_key(|(_, name)| name.start);
+    let mut places: Vec<Place> = Vec::with_capacity(begun.len());
+    for (index, (head, name)) in begun.iter().enumerate() {
+        let next = begun.get(index + 1).map_or(code.len(), |(head, _)| head.start);
+        let end = match language.body {
+            Body::Braces => shape.braces(head.end, next),
+            Body::Call => shape.call_around(name.start, next),
+            Body::Indent => shape.indented(shape.line_of(name.start)),
+        };
+        let floor = places.last().map_or(0, |last| last.begun);
+        let start = shape.above(head.start, floor, &language.above, ABOVE_MAX);
+        let end = end.max(head.end);
+        places.push(Place { whole: start..end, name: name.clone(), begun: head.end });
+    }
+    places
+}
+
+/// The test that something stands in.
+fn test_at(places: &[Place], at: usize) -> Option<usize> {
+    let index = places.partition_point(|place| place.whole.start <= at).checked_sub(1)?;
+    places[index].whole.contains(&at).then_some(index)
+}
+
+/// What stands from here on, as much as is looked at.
+fn beginning(code: &str, from: usize) -> &str {
+    let rest = code.get(from..).unwrap_or_default();
+    &rest[..rest.floor_char_boundary(BEGIN_MAX)]
+}
+
+/// How a test begins, behind its name.
+pub(super) fn begin<'a>(code: &'a str, place: &Place) -> &'a str {
+    let begin = &code[place.begun..place.whole.end.max(place.begun)];
+    &begin[..begin.floor_char_boundary(BEGIN_MAX)]
+}
+
+/// What is chained behind the call that a test is.
+pub(super) fn chained<'a>(code: &'a str, shape: &Shape<'_>, place: &Place) -> &'a str {
+    shape.call_of(place.name.start).map_or("", |end| beginning(code, end))
+}
+
+/// What restricts the run to some tests.
+fn only(view: &View<'_>) -> Option<String> {
+    let (code, language) = (&view.masked.code, view.language);
+    if let Some(at) = found(&language.only, code).first() {
+        return Some(one_line(slice(view.text, at)));
+    }
+    let is_only = |place: &&Place| {
+        language.only_begin.iter().any(|one| one.is_match(begin(code, place)))
+            || language.only_end.iter().any(|one| one.is_match(chained(code, view.shape, place)))
+    };
+    view.places.iter().find(is_only).map(|place| one_line(slice(view.text, &place.name)))
+}
+
+fn switched_off(outline: &mut Outline, view: &View<'_>) {
+    let View { text, masked, language, shape, places } = *view;
+    if language.off_file.iter().any(|one| one.is_match(&masked.code))
+        || language.off_noted.iter().any(|one| one.is_match(&masked.spoken))
+    {
+        outline.tests.iter_mut().for_each(|test| test.off = true);
+        return;
+    }
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    let mut last_line = None;
+    let mut marks = found(&language.off, &masked.code);
+    marks.extend(begun_in(&language.off_said, text, &masked.code));
+    for found in marks {
+        let at = found.end.saturating_sub(1).max(found.start);
+        if let Some(index) = test_at(places, at) {
+            outline.tests[index].off = true;
+            continue;
+        }
+        let block = match language.body {
+            Body::Braces => shape.next_braces(at),
+            // Before what is called there is one character at most.
+            Body::Call => shape.next_call(found.start + 1),
+            Body::Indent => {
+                let line = shape.next_head(shape.line_of(at));
+                // Many marks on one line speak of the same block.
+                (last_line.replace(line) != Some(line)).then(|| shape.block(line))
+            }
+        };
+        blocks.extend(block);
+    }
+    blocks.sort_unstable_by_key(|block| block.start);
+    let (mut next, mut end) = (blocks.iter().peekable(), 0);
+    for (test, place) in outline.tests.iter_mut().zip(places) {
+        while let Some(block) = next.next_if(|block| block.start <= place.name.start) {
+            end = end.max(block.end);
+        }
+        let (begin, chained) = (begin(&masked.code, place), chained(&masked.code, shape, place));
+        test.off |= place.name.start < end
+            || language.off_begin.iter().any(|one| one.is_match(begin))
+            || language.off_end.iter().any(|one| one.is_match(chained));
+    }
+}
+
+/// How many rows the tests with rows have, of those that check something.
+fn rows(outline: &Outline, view: &View<'_>) -> usize {
+    let code = &view.masked.code;
+    let counts = |at: usize| match test_at(view.places, at) {
+        Some(index) => !outline.tests[index].off && !outline.tests[index].assertions.is_empty(),
+        None => true,
+    };
+    let single = found(&view.language.row, code).iter().filter(|row| counts(row.start)).count();
+    let (mut listed, mut behind) = (0, 0);
+    for list in found(&view.language.rows, code) {
+        let open = list.end.saturating_sub(1);
+        if open >= behind {
+            let (count, end) = elements(code, open);
+            behind = end;
+            listed += if counts(open) { count } else { 0 };
+        }
+    }
+    single + listed
+}
+
+/// Whether something stands in test code, for places that come in order.
+fn in_tests<'a>(view: &View<'a>, role: Role) -> impl FnMut(usize) -> bool + use<'a> {
+    let mut blocks: Vec<Range<usize>> = match role {
+        Role::Mixed => found(&view.language.tests_in, &view.masked.code)
+            .iter()
+            .filter_map(|begin| view.shape.next_braces(begin.end.saturating_sub(1)))
+            .collect(),
+        Role::Tests | Role::Code => std::iter::once(0..usize::MAX).collect(),
+    };
+    blocks.sort_unstable_by_key(|block| block.start);
+    let (mut next, mut end) = (blocks.into_iter().peekable(), 0);
+    move |at| {
+        while let Some(block) = next.next_if(|block| block.start <= at) {
+            end = end.max(block.end);
+        }
+        at < end
+    }
+}
+
+fn assertions(outline: &mut Outline, view: &View<'_>, role: Role) {
+    let View { text, masked, language, places, .. } = *view;
+    let mut is_test_code = in_tests(view, role);
+    let trivial = trivial(&language.trivial, &masked.code);
+    for found in &trivial {
+        if let Some(index) = test_at(places, found.start) {
+            outline.tests[index].trivial.push(one_line(slice(text, found)));
+        }
+    }
+    let mut trivial = trivial.iter().peekable();
+    let mut behind = 0;
+    for found in found(&language.assertion, &masked.code) {
+        while trivial.next_if(|trivial| trivial.end <= found.start).is_some() {}
+        let can_t_fail = trivial.peek().is_some_and(|trivial| trivial.start < found.end);
+        if found.start < behind || can_t_fail {
+            continue;
+        }
+        behind = found.end;
+        let rest = slice(text, &(found.start..found.end.max(found.start + ASSERTION_MAX)));
+        // A line may begin before what stands in it.
+        let line = rest.trim_start().lines().next().unwrap_or_default();
+        let said: String = line.split_whitespace().collect();
+        match test_at(places, behind.saturating_sub(1)) {
+            Some(index) => outline.tests[index].assertions.push(said),
+            None if is_test_code(found.start) => outline.loose.push(said),
+            None => {}
+        }
+    }
+}
+
+/// Assertions that can't fail, in order, none within another.
+fn trivial(patterns: &[Pattern], code: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for pattern in patterns {
+        for captures in pattern.captures_iter(code) {
+            let side = |name| captures.name(name).map(|side| side.as_str());
+            if side("a") == side("b") {
+                all.extend(captures.get(0).map(|found| found.range()));
+            }
+        }
+    }
+    all.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut behind = 0;
+    all.retain(|range| {
+        let keeps = range.start >= behind;
+        behind = behind.max(range.end);
+        keeps
+    });
+    all
+}
+
+/// A part of a text. What is found where characters are blanked may begin within one of them.
+fn slice<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
+    let start = text.floor_char_boundary(range.start);
+    &text[start..text.floor_char_boundary(range.end).max(start)]
+}
+
+/// The words of a text on one line, the first of them if there are many.
+pub(super) fn one_line(text: &str) -> String {
+    let start = &text[..text.floor_char_boundary(ASSERTION_MAX)];
+    let words: Vec<_> = start.split_whitespace().collect();
+    words.join(" ").chars().take(80).collect()
+}

@@ -1,0 +1,254 @@
+//! What a file is: its kind and its content, named as git names them.
+//!
+//! The same file has the same name whether git knows it or not. What has been read once is not read
+//! again while its times and its size stay.
+//!
+//! The name is that of the content on disk. Where git keeps another form of a file (other ends of
+//! lines, what a filter makes of it), the names differ although nothing was changed. That is no
+//! difference to the commit as long as git says so: git knows about the ends of lines and about
+//! files that were not touched. A file with a filter that was touched counts as changed, because
+//! nobody runs the filter.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest as _, Sha256};
+
+use super::sha1::Sha1;
+
+/// A file whose last change is younger than this when it is read may change again without its
+/// times showing it: its identity is not kept.
+const SETTLED: Duration = Duration::from_millis(100);
+/// One read.
+const CHUNK: usize = 64 << 10;
+/// A larger file is not read whole: it may have holes of any size.
+const WHOLE: u64 = 256 << 20;
+/// What is read of each of its ends.
+const END: u64 = 1 << 20;
+
+/// A plain file.
+pub(super) const FILE: u32 = 0o100_644;
+/// A program.
+pub(super) const PROGRAM: u32 = 0o100_755;
+/// A link.
+pub(super) const LINK: u32 = 0o120_000;
+/// Another repository.
+pub(super) const REPOSITORY: u32 = 0o160_000;
+
+/// Kind and content of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// Of those above.
+    pub(super) mode: u32,
+    /// Git's name of the content.
+    pub(super) id: Arc<[u8]>,
+}
+
+/// How git names contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Format {
+    /// As most repositories do.
+    Sha1,
+    /// As new ones can, and as we do without git.
+    #[default]
+    Sha256,
+}
+
+/// The identities of files, as far as they are known.
+#[derive(Debug, Default)]
+pub(super) struct Identities {
+    pub(super) format: Format,
+    /// Of files that have not changed since they were read.
+    known: HashMap<PathBuf, (Stamp, Identity)>,
+    /// Those that were asked for in this look.
+    asked: HashMap<PathBuf, (Stamp, Identity)>,
+}
+
+impl Identities {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, ..Self::default() }
+    }
+
+    /// The identity of the file `full`, which is `path` in the project. `None` for what has no
+    /// content: folders, sockets, pipes, devices.
+    pub(super) fn of(&mut self, full: &Path, path: &Path) -> io::Result<Option<Identity>> {
+        let now = SystemTime::now();
+        let metadata = fs::symlink_metadata(full)?;
+        let stamp = Stamp::of(&metadata);
+        let (stamp, identity) = match self.known.get(path) {
+            Some((before, identity)) if *before == stamp && before.is_settled(now) => {
+                (stamp, identity.clone())
+            }
+            Some(_) | None => match read(full, &metadata, self.format)? {
+                Some(read) => read,
+                None => return Ok(None),
+            },
+        };
+        if stamp.is_settled(now) {
+            self.asked.insert(path.to_owned(), (stamp, identity.clone()));
+        }
+        Ok(Some(identity))
+    }
+
+    /// The look is over: what nobody asked for is not there any more, and is forgotten.
+    pub(super) fn settle(&mut self) {
+        self.known = std::mem::take(&mut self.asked);
+    }
+}
+
+/// What tells a file apart from its earlier self without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    mode: u32,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            size: metadata.size(),
+            mode: metadata.mode(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (seconds, nanos) = self.changed.max(self.modified);
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
+            return false;
+        };
+        Duration::new(seconds, nanos) + SETTLED < now
+    }
+}
+
+fn read(full: &Path, metadata: &Metadata, format: Format) -> io::Result<Option<(Stamp, Identity)>> {
+    if metadata.is_symlink() {
+        let target = fs::read_link(full)?;
+        let target = target.as_os_str().as_bytes();
+        let mut hasher = Hasher::new(format, target.len() as u64);
+        hasher.update(target);
+        let identity = Identity { mode: LINK, id: hasher.finish() };
+        return Ok(Some((Stamp::of(metadata), identity)));
+    }
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    // It may have become a pipe since we asked what it is.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(full, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let mode = if metadata.mode() & 0o100 == 0 { FILE } else { PROGRAM };
+    let stamp = Stamp::of(&metadata);
+    let mut hasher = Hasher::new(format, metadata.size());
+    if metadata.size() > WHOLE {
+        let Stamp { modified, changed, .. } = stamp;
+        hasher.update(format!("{modified:?} {changed:?}").as_bytes());
+        hasher.read((&mut file).take(END))?;
+        file.seek(SeekFrom::End(-(END.cast_signed())))?;
+    }
+    // No further than it went when it was opened: whoever writes must not hold us.
+    hasher.read(file.take(metadata.size().min(WHOLE)))?;
+    Ok(Some((stamp, Identity { mode, id: hasher.finish() })))
+}
+
+/// Names a content as git does.
+enum Hasher {
+    Sha1(Box<Sha1>),
+    Sha256(Sha256),
+}
+
+impl Hasher {
+    fn new(format: Format, length: u64) -> Self {
+        let mut hasher = match format {
+            Format::Sha1 => Self::Sha1(Box::default()),
+            Format::Sha256 => Self::Sha256(Sha256::new()),
+        };
+        hasher.update(format!("blob {length}\0").as_bytes());
+        hasher
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha1(hasher) => hasher.update(bytes),
+            Self::Sha256(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn read(&mut self, mut from: impl Read) -> io::Result<()> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            match from.read(&mut buffer)? {
+                0 => return Ok(()),
+                read => self.update(&buffer[..read]),
+            }
+        }
+    }
+
+    fn finish(self) -> Arc<[u8]> {
+        match self {
+            Self::Sha1(hasher) => Arc::from(hasher.finish()),
+            Self::Sha256(hasher) => {
+                let hash: [u8; 32] = hasher.finalize().into();
+                hash.into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+    use crate::hex::hex;
+
+    #[test]
+    fn contents_are_named_as_git_names_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "hello\n").unwrap();
+        let named = |format| {
+            let mut identities = Identities::new(format);
+            hex(&identities.of(&path, Path::new("a")).unwrap().unwrap().id)
+        };
+        assert_eq!(named(Format::Sha1), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(
+            named(Format::Sha256),
+            "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4"
+        );
+    }
+
+    #[test]
+    fn of_a_huge_file_the_ends_and_the_times_are_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("huge");
+        // Holes only: read whole it would take hours.
+        let mut file = File::create(&path).unwrap();
+        file.set_len(1 << 42).unwrap();
+        let mut names = Vec::new();
+        for place in [SeekFrom::Start(3), SeekFrom::End(-3), SeekFrom::Start(1 << 40)] {
+            file.seek(place).unwrap();
+            file.write_all(b"x").unwrap();
+            let name = Identities::default().of(&path, Path::new("huge")).unwrap().unwrap().id;
+            assert!(!names.contains(&name), "{place:?}");
+            names.push(name);
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(names.len() as u64)).unwrap();
+        }
+    }
+}

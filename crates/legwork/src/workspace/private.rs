@@ -1,0 +1,414 @@
+//! A git folder of the run's own, in which every question is asked.
+//!
+//! ```text
+//! RUN/git/
+//!   HEAD                      the commit at which the run began
+//!   config                    how files are to be read; nothing that names a program
+//!   index                     a copy of the repository's as it was then
+//!   info/                     what is ignored, and which files are text, as it was said then
+//!   objects/pack              that commit and its folders, but not the contents of files
+//!   objects/info/alternates   where the repository has the rest
+//!   links                     other repositories that the index names
+//!   place                     the repository's folders; written last
+//! ```
+//!
+//! Nothing that the agent does to the repository, to its configuration or to the user's is seen
+//! here. Only contents and new commits come from the repository, and without it all but those is
+//! still known. It is made beside its place and put there in one stroke.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use super::git::{Git, Trouble};
+use super::identity::Format;
+use super::repository::{Head, Repository, bytes_of, open_plain, text_of};
+use super::status;
+use crate::journal::create_file;
+
+/// The folder in the folder of the run.
+pub(super) const FOLDER: &str = "git";
+const PLACE: &str = "place";
+const LINKS: &str = "links";
+/// What `HEAD` says before the first commit: a branch that nobody makes.
+const UNBORN: &str = "ref: refs/heads/none";
+/// What is ignored is not longer than this, nor is any other list of git's that is copied.
+const LIST: u64 = 1 << 20;
+/// Other repositories in the index.
+const LINKS_MAX: u64 = 16 << 20;
+/// More pieces than this no index has.
+const PIECES: usize = 16;
+
+/// Settings that say how files are to be read: a truth or a word each.
+const COPIED: [&str; 10] = [
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.autocrlf",
+    "core.eol",
+    "core.precomposeunicode",
+    "core.checkstat",
+    "core.trustctime",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+];
+
+/// The commit at which a run began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    /// The one that is checked out now.
+    First,
+    /// This one; `None` is before the first commit.
+    At(Option<String>),
+}
+
+/// Our own git folder for a repository.
+#[derive(Debug)]
+pub(super) struct Private {
+    pub(super) git: Git,
+    pub(super) repository: Repository,
+    pub(super) format: Format,
+    /// The commit at which the run began; `None` before the first.
+    pub(super) base: Option<String>,
+    /// Other repositories in the index, relative to the top.
+    pub(super) links: Vec<PathBuf>,
+}
+
+impl Private {
+    /// The one that is there, for a project that is where it was.
+    pub(super) fn open(folder: &Path, project: &Path) -> Option<Self> {
+        let place = bytes_of(&folder.join(PLACE), LIST)?;
+        let mut paths = place.split(|&byte| byte == 0).map(to_path);
+        let (top, real, shared) = (paths.next()?, paths.next()?, paths.next()?);
+        let inside = project.canonicalize().ok()?.strip_prefix(&top).ok()?.to_owned();
+        let head = text_of(&folder.join("HEAD"), LIST)?;
+        let base = Some(head.trim()).filter(|head| *head != UNBORN).map(str::to_owned);
+        let config = text_of(&folder.join("config"), LIST)?;
+        let format = if config.contains("objectFormat") { Format::Sha256 } else { Format::Sha1 };
+        let links = bytes_of(&folder.join(LINKS), LINKS_MAX)?;
+        let links = links.split(|&byte| byte == 0).filter(|path| !path.is_empty());
+        Some(Self {
+            git: Git::alone(folder, &top, &inside),
+            links: links.map(to_path).collect(),
+            repository: Repository { top, folder: real, shared, inside },
+            format,
+            base,
+        })
+    }
+
+    /// A new one. `folder` is its place; what is there is in nobody's use.
+    pub(super) fn make(
+        folder: &Path,
+        repository: &Repository,
+        base: &Base,
+    ) -> Result<Self, Trouble> {
+        let beside = folder.with_extension("new");
+        let made = remove(folder)
+            .and_then(|()| remove(&beside))
+            .map_err(no_folder)
+            .and_then(|()| build(&beside, repository, base))
+            .and_then(|()| fs::rename(&beside, folder).map_err(no_folder));
+        if let Err(trouble) = made {
+            // What is wrong is said already.
+            let _ = remove(&beside);
+            return Err(trouble);
+        }
+        let project = repository.top.join(&repository.inside);
+        Self::open(folder, &project).ok_or_else(|| no_folder(io::ErrorKind::NotFound.into()))
+    }
+}
+
+fn build(folder: &Path, repository: &Repository, base: &Base) -> Result<(), Trouble> {
+    let commit = match base {
+        Base::First => checked_out(repository)?,
+        Base::At(commit) => commit.clone(),
+    };
+    let settings = Settings::of(repository);
+    lay_out(folder, repository, &settings, commit.as_deref()).map_err(no_folder)?;
+    let git = Git::alone(folder, &repository.top, Path::new(""));
+    if let Some(commit) = &commit {
+        // Without them the repository's own do, as long as they are there.
+        let _ = keep_folders(&git, folder, commit);
+    }
+    // Later the repository's index is the agent's.
+    let copied = *base == Base::First && copy_index(folder, &repository.folder).is_ok();
+    let listed = match copied.then(|| list(&git)) {
+        Some(Ok(listed)) => listed,
+        Some(Err(Trouble::TooMuch)) => Vec::new(),
+        Some(Err(_)) | None => {
+            remove_file(&folder.join("index")).map_err(no_folder)?;
+            if let Some(commit) = &commit {
+                git.ask(["read-tree", commit])?;
+            }
+            list(&git).unwrap_or_default()
+        }
+    };
+    show_all(&git, &listed, &repository.top)?;
+    let links: Vec<_> = status::listed(&listed)
+        .filter(|listed| listed.is_repository)
+        .flat_map(|listed| [listed.path.as_os_str().as_bytes(), &[0]].concat())
+        .collect();
+    let Repository { top, folder: real, shared, inside: _ } = repository;
+    let place: Vec<_> = [top, real, shared].map(|path| path.as_os_str().as_bytes()).join(&0);
+    write(&folder.join(LINKS), &links)
+        .and_then(|()| write(&folder.join(PLACE), &place))
+        .map_err(no_folder)
+}
+
+/// The commit that is checked out; `None` before the first.
+pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, Trouble> {
+    match repository.head() {
+        Head::Commit(commit) => Ok(Some(commit)),
+        Head::Unborn => Ok(None),
+        Head::Unknown => {
+            let git = Git::of_user(&repository.folder, &repository.top);
+            match git.ask(["rev-parse", "--verify", "HEAD"]) {
+                Ok(commit) => Ok(Some(String::from_utf8_lossy(commit.trim_ascii()).into_owned())),
+                Err(Trouble::Failed(why)) if why.contains("Needed a single revision") => Ok(None),
+                Err(trouble) => Err(trouble),
+            }
+        }
+    }
+}
+
+/// Everything but the index and the objects.
+fn lay_out(
+    folder: &Path,
+    repository: &Repository,
+    settings: &Settings,
+    commit: Option<&str>,
+) -> io::Result<()> {
+    for name in ["", "info", "refs", "objects", "objects/info", "objects/pack"] {
+        DirBuilder::new().mode(0o700).create(folder.join(name))?;
+    }
+    write(&folder.join("HEAD"), format!("{}\n", commit.unwrap_or(UNBORN)).as_bytes())?;
+    write(&folder.join("config"), settings.config(commit).as_bytes())?;
+    let objects = repository.shared.join("objects");
+    write(&folder.join("objects/info/alternates"), &quoted(&objects))?;
+    let list = |path: &Path| bytes_of(path, LIST).unwrap_or_default();
+    // What the user ignores everywhere comes first: what the repository says counts for more.
+    let mut ignored = settings.excludes.as_deref().map(list).unwrap_or_default();
+    ignored.push(b'\n');
+    ignored.extend(list(&repository.shared.join("info/exclude")));
+    write(&folder.join("info/exclude"), &ignored)?;
+    for (name, from) in [
+        ("info/attributes", repository.shared.join("info/attributes")),
+        ("info/sparse-checkout", repository.folder.join("info/sparse-checkout")),
+        ("shallow", repository.shared.join("shallow")),
+    ] {
+        if let Some(bytes) = bytes_of(&from, LIST) {
+            write(&folder.join(name), &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the commit and its folders, so that it is known which files it has whatever becomes of
+/// the repository.
+fn keep_folders(git: &Git, folder: &Path, commit: &str) -> Result<(), Trouble> {
+    let words = ["rev-list", "--objects", "--no-walk", "--filter=blob:none", commit];
+    let objects = git.ask(words)?;
+    let pack = folder.join("objects/pack/pack");
+    let words = ["pack-objects", "--quiet", "--window=0", "--threads=1"].map(OsStr::new);
+    git.tell(words.into_iter().chain([pack.as_os_str()]), objects)?;
+    Ok(())
+}
+
+/// Copies the index as it is. With its time: git takes a file that is as young as the index for one
+/// that may have changed after it.
+fn copy_index(folder: &Path, real: &Path) -> io::Result<()> {
+    let mut names = vec![OsString::from("index")];
+    for entry in fs::read_dir(real)?.flatten() {
+        let name = entry.file_name();
+        if name.as_bytes().starts_with(b"sharedindex.") && names.len() < PIECES {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let mut from = open_plain(&real.join(&name)).ok_or(io::ErrorKind::NotFound)?;
+        let mut to = create_file(&folder.join(&name))?;
+        io::copy(&mut from, &mut to)?;
+        to.set_modified(from.metadata()?.modified()?)?;
+    }
+    Ok(())
+}
+
+fn list(git: &Git) -> Result<Vec<u8>, Trouble> {
+    git.ask(["ls-files", "-v", "--stage", "-z"])
+}
+
+/// Has git look at files that it was once told not to look at.
+fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), Trouble> {
+    let is_hidden = |tag: u8, path: &Path| match tag {
+        // One that is not there was never checked out.
+        b'S' | b's' => fs::symlink_metadata(top.join(path)).is_ok(),
+        _ => false,
+    };
+    for (option, hidden) in [
+        ("--no-assume-unchanged", paths(listed, |tag, _| tag.is_ascii_lowercase())),
+        ("--no-skip-worktree", paths(listed, is_hidden)),
+    ] {
+        if !hidden.is_empty() {
+            git.tell(["update-index", option, "-z", "--stdin"], hidden)?;
+        }
+    }
+    Ok(())
+}
+
+fn paths(listed: &[u8], is_wanted: impl Fn(u8, &Path) -> bool) -> Vec<u8> {
+    status::listed(listed)
+        .filter(|listed| is_wanted(listed.tag, listed.path))
+        .flat_map(|listed| [listed.path.as_os_str().as_bytes(), &[0]].concat())
+        .collect()
+}
+
+/// What is taken from the configuration.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settings {
+    /// Truths and words.
+    copied: Vec<(&'static str, String)>,
+    is_sha256: bool,
+    /// The list of what the user ignores everywhere.
+    excludes: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The repository's and the user's. A configuration that can't be read says nothing.
+    fn of(repository: &Repository) -> Self {
+        let git = Git::of_user(&repository.folder, &repository.top);
+        let output = git.ask(["config", "--list", "-z", "--includes"]).unwrap_or_default();
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let of_programs = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        let of_programs = of_programs.or_else(|| Some(home.as_ref()?.join(".config")));
+        let usual = of_programs.map(|folder| folder.join("git/ignore"));
+        Self::read(&output, home.as_deref(), usual)
+    }
+
+    fn read(output: &[u8], home: Option<&Path>, usual: Option<PathBuf>) -> Self {
+        let mut all = HashMap::new();
+        for record in output.split(|&byte| byte == 0) {
+            let end = record.iter().position(|&byte| byte == b'\n');
+            let (name, value) = match end {
+                Some(end) => (&record[..end], &record[end + 1..]),
+                None => (record, &b"true"[..]),
+            };
+            all.insert(name, value);
+        }
+        let is_word = |value: &&str| {
+            value.len() < 16 && value.chars().all(|letter| letter.is_ascii_alphanumeric())
+        };
+        let word = |name: &str| str::from_utf8(all.get(name.as_bytes())?).ok().filter(is_word);
+        let excludes = match all.get(&b"core.excludesfile"[..]) {
+            Some(value) => match value.strip_prefix(b"~/") {
+                Some(rest) => home.map(|home| home.join(OsStr::from_bytes(rest))),
+                None => Some(to_path(value)).filter(|path| path.is_absolute()),
+            },
+            None => usual,
+        };
+        Self {
+            copied: COPIED
+                .iter()
+                .filter_map(|name| Some((*name, word(name)?.to_owned())))
+                .collect(),
+            is_sha256: word("extensions.objectformat") == Some("sha256"),
+            excludes,
+        }
+    }
+
+    /// The configuration of our own folder.
+    fn config(&self, commit: Option<&str>) -> String {
+        let is_sha256 = commit.map_or(self.is_sha256, |commit| commit.len() == 64);
+        let mut text = format!(
+            "[core]\n\trepositoryFormatVersion = {}\n\tbare = false\n\tuntrackedCache = false\n\
+             \tsharedRepository = 0600\n",
+            u8::from(is_sha256)
+        );
+        for (name, value) in &self.copied {
+            let name = name.trim_start_matches("core.");
+            // Writing to a string can't fail.
+            let _ = writeln!(text, "\t{name} = {value}");
+        }
+        if is_sha256 {
+            text.push_str("[extensions]\n\tobjectFormat = sha256\n");
+        }
+        text
+    }
+}
+
+/// A path on a line of its own.
+fn quoted(path: &Path) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'\n' => text.extend(b"\\n"),
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            _ => text.push(byte),
+        }
+    }
+    text.extend(b"\"\n");
+    text
+}
+
+fn to_path(bytes: &[u8]) -> PathBuf {
+    OsString::from_vec(bytes.to_vec()).into()
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_file(path)?.write_all(bytes)
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped with")]
+fn no_folder(error: io::Error) -> Trouble {
+    Trouble::Folder(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_truths_and_words_are_taken_from_a_configuration() {
+        let output = b"core.filemode\nfalse\0core.autocrlf\ninput\0core.fsmonitor\n/evil\0\
+            core.eol\nlf\n[core]\nfsmonitor=/evil\0core.ignorecase\0filter.x.clean\n/evil\0\
+            core.excludesfile\n~/ignored\0extensions.objectformat\nsha256\0";
+        let settings = Settings::read(output, Some(Path::new("/elsewhere/a")), None);
+        assert_eq!(settings.excludes.as_deref(), Some(Path::new("/elsewhere/a/ignored")));
+        insta::assert_snapshot!(settings.config(None), @r"
+        [core]
+        	repositoryFormatVersion = 1
+        	bare = false
+        	untrackedCache = false
+        	sharedRepository = 0600
+        	filemode = false
+        	ignorecase = true
+        	autocrlf = input
+        [extensions]
+        	objectFormat = sha256
+        ");
+    }
+
+    #[test]
+    fn any_path_is_one_line() {
+        assert_eq!(quoted(Path::new("/a b/\"\n\\")), b"\"/a b/\\\"\\n\\\\\"\n");
+    }
+}

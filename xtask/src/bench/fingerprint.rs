@@ -1,0 +1,43 @@
+//! `bench fingerprint`: a look at a large repository, beside `git status` in it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::hermit::Hermit;
+use crate::program::{self, cargo};
+
+/// Files in one folder.
+const FOLDER: u64 = 100;
+
+/// Both are measured in an example of the shell crate: this crate does not link it.
+pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
+    let hermit = Hermit::new("bench-fingerprint")?;
+    let project = hermit.path("project");
+    println!("making a repository of {files} files");
+    for number in 0..files {
+        let folder = project.join(format!("{:04}", number / FOLDER));
+        let written = if number % FOLDER == 0 { fs::create_dir_all(&folder) } else { Ok(()) };
+        written
+            .and_then(|()| {
+                fs::write(folder.join(format!("{number}.txt")), format!("file {number}\n"))
+            })
+            .map_err(|error| format!("can't write into {}: {error}", folder.display()))?;
+    }
+    for words in [
+        &["init", "--quiet"][..],
+        &["add", "--all"],
+        &["-c", "user.name=bench", "-c", "user.email=bench", "commit", "--quiet", "-m", "all"],
+    ] {
+        program::run(Command::new("git").args(words).current_dir(&project))?;
+    }
+    // Some of them are being worked on.
+    for number in (0..files).step_by(10_000) {
+        let path = project.join(format!("{:04}/{number}.txt", number / FOLDER));
+        fs::write(&path, "changed\n")
+            .map_err(|error| format!("can't write {}: {error}", path.display()))?;
+    }
+    let arguments =
+        ["run", "--release", "--package", "legwork", "--example", "fingerprint_speed", "--"];
+    program::run(cargo(root, &arguments).arg(&project))
+}

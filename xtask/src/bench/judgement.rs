@@ -1,0 +1,274 @@
+//! `cargo xtask bench judgement`: whether runs end as they should, whatever the agent does.
+//!
+//! Every behaviour in `xtask/judgement` is an agent that does something in particular: it finishes
+//! late, lies, deletes a test, hangs, goes in circles. Each is played by the rehearsal agent, in a
+//! project of its own, to the real binary; and to two plain loops of the kind that people write
+//! themselves. What is counted is endings and iterations, never time. Whether the work was really
+//! done is found out by the benchmark itself, with a command that the run knows nothing of.
+
+mod behaviour;
+mod ending;
+mod observed;
+mod plain_loop;
+mod scenes;
+mod score;
+mod stage;
+mod table;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use std::{fs, thread};
+
+use behaviour::Behaviour;
+use observed::Observed;
+use plain_loop::PlainLoop;
+use score::{Score, Tally};
+use stage::Stage;
+
+use crate::program::{self, cargo};
+
+/// The behaviours of this repository.
+const FOLDER: &str = "xtask/judgement";
+/// So many at once for each core: they wait for disks and for each other.
+const AT_ONCE: usize = 2;
+/// The most iterations beyond the oracle's, in percent of them, with which a change may be made.
+const WASTE_ALLOWED: u32 = 10;
+
+/// Which behaviours to play.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    /// A file or a folder of them, instead of ours.
+    file: Option<PathBuf>,
+    /// Only this one.
+    only: Option<String>,
+}
+
+impl Selection {
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut selection = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let value = words.next().map(|value| (*value).to_owned());
+            match (*word, value) {
+                ("--file", Some(path)) => selection.file = Some(path.into()),
+                ("--only", Some(name)) => selection.only = Some(name),
+                (option @ ("--file" | "--only"), None) => {
+                    return Err(format!("`{option}` takes a value"));
+                }
+                (other, _) => {
+                    return Err(format!(
+                        "`bench judgement` takes `--file F` and `--only NAME`, not `{other}`"
+                    ));
+                }
+            }
+        }
+        Ok(selection)
+    }
+
+    fn read(&self, root: &Path) -> Result<Vec<Behaviour>, String> {
+        let path = self.file.clone().unwrap_or_else(|| root.join(FOLDER));
+        let mut all = behaviour::read(&path)?;
+        if let Some(only) = &self.only {
+            all.retain(|behaviour| behaviour.name == *only);
+            if all.is_empty() {
+                return Err(format!("`{}` has no behaviour `{only}`", path.display()));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Plays to legwork and to the plain loops, and prints a table.
+pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
+    let behaviours = selection.read(root)?;
+    // As the tests are built, because they have most likely been.
+    program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
+    let folder = stage_folder()?;
+    let mut columns = Vec::new();
+    for player in [Player::Loop(PlainLoop::Bare), Player::Loop(PlainLoop::Grep)] {
+        let scores = play(player, root, &behaviours, &folder)?;
+        columns.push((player.title(), tally(&scores)));
+        // That these go wrong is no news.
+        clear(&folder)?;
+    }
+    let ours = play(Player::Legwork, root, &behaviours, &folder)?;
+    columns.insert(0, (Player::Legwork.title(), tally(&ours)));
+    print!("{}", table::render(&columns));
+    complain(&ours, &folder)
+}
+
+/// The step of the test command: legwork alone, with the binary that was just built.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let behaviours = Selection::default().read(root)?;
+    let folder = stage_folder()?;
+    let scores = play(Player::Legwork, root, &behaviours, &folder)?;
+    let tally = tally(&scores);
+    print!("{}", table::render(&[(Player::Legwork.title(), tally)]));
+    complain(&scores, &folder)?;
+    if tally.wasted * 100 > tally.oracle * WASTE_ALLOWED {
+        return Err(format!("more than {WASTE_ALLOWED} % of the iterations were wasted"));
+    }
+    Ok(())
+}
+
+/// Who has to make something of the agent.
+#[derive(Clone, Copy, Debug)]
+enum Player {
+    Legwork,
+    Loop(PlainLoop),
+}
+
+impl Player {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Legwork => "legwork",
+            Self::Loop(kind) => kind.title(),
+        }
+    }
+
+    fn play(
+        self,
+        program: &Path,
+        folder: &Path,
+        behaviour: &Behaviour,
+    ) -> Result<Observed, String> {
+        let stage = Stage::set(folder, behaviour)?;
+        match self {
+            Self::Legwork => stage.legwork(program, behaviour),
+            Self::Loop(kind) => plain_loop::play(kind, &stage, program, behaviour),
+        }
+    }
+
+    fn score(self, behaviour: &Behaviour, observed: &Observed) -> Score {
+        match self {
+            Self::Legwork => score::score(&behaviour.expect, observed),
+            Self::Loop(_) => score::score(&behaviour.expect.ending_alone(), observed),
+        }
+    }
+}
+
+/// A behaviour, what came of it, and where that can be looked at.
+struct Played {
+    name: String,
+    score: Score,
+    folder: PathBuf,
+}
+
+/// Plays all behaviours, several at once; the answers are in the order of the behaviours. The
+/// folders of those that went wrong are kept.
+fn play(
+    player: Player,
+    root: &Path,
+    behaviours: &[Behaviour],
+    folder: &Path,
+) -> Result<Vec<Played>, String> {
+    let begun = Instant::now();
+    let program = program::built(root, "debug");
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((index, behaviour)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            behaviours.get(index).map(|behaviour| (index, behaviour))
+        } {
+            let played = player.play(&program, &folder.join(&behaviour.name), behaviour);
+            // Whoever held the lock only pushed: what is in the list is whole.
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, played));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..at_once() {
+            scope.spawn(work);
+        }
+    });
+    let (count, seconds) = (behaviours.len(), begun.elapsed().as_secs());
+    eprintln!("{}: {count} behaviours, {seconds} s", player.title());
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter()
+        .zip(behaviours)
+        .map(|((_, observed), behaviour)| {
+            let name = behaviour.name.clone();
+            let score = match observed {
+                Ok(observed) => player.score(behaviour, &observed),
+                Err(trouble) => Score { complaints: vec![trouble], ..Score::default() },
+            };
+            let folder = folder.join(&name);
+            if score.is_right() {
+                clear(&folder)?;
+            }
+            Ok(Played { name, score, folder })
+        })
+        .collect()
+}
+
+fn at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    cores * AT_ONCE
+}
+
+fn tally(played: &[Played]) -> Tally {
+    played.iter().map(|played| &played.score).collect()
+}
+
+/// Says what was not right; fails if anything was not.
+fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
+    let wrong: Vec<_> = played.iter().filter(|played| !played.score.is_right()).collect();
+    for Played { name, score, folder } in &wrong {
+        println!("{name}: {} ({})", score.complaints.join("; "), folder.display());
+    }
+    match wrong.len() {
+        0 => clear(folder),
+        1 => Err("1 behaviour was not judged as it should be".to_owned()),
+        count => Err(format!("{count} behaviours were not judged as they should be")),
+    }
+}
+
+/// A new folder for all of it.
+fn stage_folder() -> Result<PathBuf, String> {
+    let folder = std::env::temp_dir().join(format!("legwork-judgement-{}", std::process::id()));
+    clear(&folder)?;
+    Ok(folder)
+}
+
+fn clear(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("can't remove {}: {error}", folder.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_and_a_name_can_be_chosen() {
+        assert_eq!(Selection::parse(&[]), Ok(Selection::default()));
+        let both = Selection { file: Some("lies.toml".into()), only: Some("lies".to_owned()) };
+        assert_eq!(Selection::parse(&["--only", "lies", "--file", "lies.toml"]), Ok(both));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (words, named) in
+            [(&["--all"][..], "`--all`"), (&["--file"], "`--file`"), (&["--only", "a", "b"], "`b`")]
+        {
+            let usage = Selection::parse(words).unwrap_err();
+            assert!(usage.contains(named), "{usage}");
+        }
+    }
+
+    #[test]
+    fn a_behaviour_that_is_not_there_is_named() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("judgement");
+        let selection = Selection { file: Some(folder), only: Some("never-heard-of".to_owned()) };
+        let trouble = selection.read(Path::new("/")).unwrap_err();
+        assert!(trouble.contains("`never-heard-of`"), "{trouble}");
+    }
+}

@@ -1,0 +1,125 @@
+//! How a run can end, and with which exit code.
+
+use serde::Deserialize;
+
+/// The endings of a run that a behaviour can lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ending {
+    Completed,
+    Stagnated,
+    NoChanges,
+    MaxIterations,
+    MaxCost,
+    MaxDuration,
+    MaxTokens,
+    Blocked,
+    Unverified,
+    Failed,
+    ConsecutiveErrors,
+    Auth,
+    BadAgent,
+    LimitWaitTooLong,
+    Stopped,
+}
+
+impl Ending {
+    /// Its name in journals and in the files of behaviours.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Stagnated => "stagnated",
+            Self::NoChanges => "no_changes",
+            Self::MaxIterations => "max_iterations",
+            Self::MaxCost => "max_cost",
+            Self::MaxDuration => "max_duration",
+            Self::MaxTokens => "max_tokens",
+            Self::Blocked => "blocked",
+            Self::Unverified => "unverified",
+            Self::Failed => "failed",
+            Self::ConsecutiveErrors => "consecutive_errors",
+            Self::Auth => "auth",
+            Self::BadAgent => "bad_agent",
+            Self::LimitWaitTooLong => "limit_wait_too_long",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The exit code of a run that ends so, as `docs/reference/endings.md` has it.
+    pub(super) fn exit_code(self, strictness: Strictness) -> i32 {
+        let strict = match self {
+            Self::Completed => return 0,
+            Self::Failed
+            | Self::ConsecutiveErrors
+            | Self::Auth
+            | Self::BadAgent
+            | Self::LimitWaitTooLong => return 1,
+            Self::MaxIterations | Self::MaxCost | Self::MaxDuration | Self::MaxTokens => 3,
+            Self::Stagnated | Self::NoChanges => 4,
+            Self::Blocked => 5,
+            Self::Unverified => 6,
+            Self::Stopped => 7,
+        };
+        match strictness {
+            Strictness::Usual => 0,
+            Strictness::RequireComplete => strict,
+        }
+    }
+}
+
+/// What exit code 0 means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strictness {
+    /// An orderly ending.
+    Usual,
+    /// Completion.
+    RequireComplete,
+}
+
+impl Strictness {
+    /// By the words of a command line.
+    pub(super) fn of(options: &[String]) -> Self {
+        if options.iter().any(|option| option == "--require-complete") {
+            Self::RequireComplete
+        } else {
+            Self::Usual
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_ending_is_what_files_call_it() {
+        #[derive(Deserialize)]
+        struct One {
+            ending: Ending,
+        }
+        for name in ["completed", "no_changes", "limit_wait_too_long", "consecutive_errors"] {
+            let one: One = toml::from_str(&format!("ending = \"{name}\"")).unwrap();
+            assert_eq!(one.ending.name(), name);
+        }
+    }
+
+    #[test]
+    fn exit_codes_are_those_that_are_documented() {
+        let page = include_str!("../../../../docs/reference/endings.md");
+        let rows = page.lines().filter_map(|line| {
+            let cells: Vec<_> = line.split('|').map(str::trim).collect();
+            let [_, name, usual, strict, ..] = cells[..] else { return None };
+            let name = name.strip_prefix('`')?.strip_suffix('`')?;
+            // The rest is nothing that an agent can lead to.
+            let ending: Ending = serde_json::from_value(name.into()).ok()?;
+            Some((ending, usual.to_owned(), strict.to_owned()))
+        });
+        let rows: Vec<_> = rows.collect();
+        assert_eq!(rows.len(), 15);
+        for (ending, usual, strict) in rows {
+            let of = |strictness| ending.exit_code(strictness).to_string();
+            let ours = (of(Strictness::Usual), of(Strictness::RequireComplete));
+            assert_eq!(ours, (usual, strict), "{ending:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What came of a behaviour, from the events that a run prints.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// How it ended, and whether the work was done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Observed {
+    /// The stop reason; `hung` for what had to be ended.
+    pub(super) ending: String,
+    /// Whether completion was proved, or is said to be.
+    pub(super) verified: bool,
+    pub(super) iterations: u32,
+    pub(super) warnings: Vec<String>,
+    pub(super) feedback: Vec<String>,
+    /// What the agent was told at the start of each iteration.
+    pub(super) prompts: BTreeMap<u32, String>,
+    /// The exit code, of those that promise one.
+    pub(super) exit: Option<i32>,
+    /// Whether the work was really done.
+    pub(super) truth: bool,
+}
+
+/// What had to be ended because it did not end.
+pub(super) const HUNG: &str = "hung";
+
+impl Observed {
+    /// From a whole run; nothing if it has no end.
+    pub(super) fn of_events(text: &str, truth: bool) -> Result<Option<Self>, String> {
+        let mut observed = Self { truth, ..Self::default() };
+        let mut ended = false;
+        for line in text.lines() {
+            let event: Value = serde_json::from_str(line)
+                .map_err(|error| format!("legwork printed something that is no event: {error}"))?;
+            ended |= observed.take(&event);
+        }
+        Ok(ended.then_some(observed))
+    }
+
+    /// From a run that had to be ended.
+    pub(super) fn without_end(text: &str, truth: bool) -> Self {
+        let mut observed = Self { truth, ..Self::default() };
+        for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+            observed.take(&event);
+        }
+        Self { ending: HUNG.to_owned(), ..observed }
+    }
+
+    /// Notes an event; true for the last one.
+    fn take(&mut self, event: &Value) -> bool {
+        let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        match event["event"].as_str().unwrap_or_default() {
+            "iteration_started" => {
+                let number = event["iteration"].as_u64().and_then(|n| u32::try_from(n).ok());
+                self.iterations = number.unwrap_or(self.iterations);
+            }
+            "warning" => self.warnings.push(text("text")),
+            "feedback_added" => self.feedback.push(text("text")),
+            "changes_inspected" => {
+                for finding in event["findings"].as_array().into_iter().flatten() {
+                    let part = |name: &str| finding[name].as_str().unwrap_or_default();
+                    self.warnings.push(format!("{}: {}", part("path"), part("what")));
+                }
+            }
+            "run_finished" => {
+                self.ending = text("reason");
+                self.verified = event["proof"].as_str() == Some("verified");
+                let iterations = event["totals"]["iterations"].as_u64();
+                let iterations = iterations.and_then(|number| u32::try_from(number).ok());
+                self.iterations = iterations.unwrap_or(self.iterations);
+                if let Some(note) = event["note"].as_str() {
+                    self.warnings.push(note.to_owned());
+                }
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENTS: &str = r#"{"event":"run_started"}
+{"event":"iteration_started","iteration":1}
+{"event":"warning","text":"a check is flaky"}
+{"event":"changes_inspected","findings":[{"path":"tests/a.py","what":"deleted"}]}
+{"event":"feedback_added","source":"checks","text":"it is not complete"}
+{"event":"iteration_started","iteration":2}
+{"event":"run_finished","reason":"completed","proof":"verified","note":"a note","totals":{"iterations":2}}
+"#;
+
+    #[test]
+    fn a_run_is_read_from_its_events() {
+        let wanted = Observed {
+            ending: "completed".to_owned(),
+            verified: true,
+            iterations: 2,
+            warnings: ["a check is flaky", "tests/a.py: deleted", "a note"]
+                .map(str::to_owned)
+                .into(),
+            feedback: vec!["it is not complete".to_owned()],
+            truth: true,
+            ..Observed::default()
+        };
+        assert_eq!(Observed::of_events(EVENTS, true), Ok(Some(wanted)));
+    }
+
+    #[test]
+    fn a_run_without_an_end_hung() {
+        let (events, _) = EVENTS.split_once("{\"event\":\"run_finished\"").unwrap();
+        assert_eq!(Observed::of_events(events, false), Ok(None));
+        let hung = Observed::without_end(&format!("{events}{{\"torn"), false);
+        assert_eq!((hung.ending.as_str(), hung.iterations), ("hung", 2));
+    }
+
+    #[test]
+    fn what_is_no_event_is_an_error() {
+        assert!(Observed::of_events("panicked at", true).is_err());
+    }
+}

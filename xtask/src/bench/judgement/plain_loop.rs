@@ -1,0 +1,125 @@
+//! The loops that people write themselves, to be compared with: one that goes on whatever happens,
+//! and one that stops when the marker of completion is somewhere in the output.
+
+use std::fs;
+use std::path::Path;
+
+use super::behaviour::Behaviour;
+use super::observed::{HUNG, Observed};
+use super::stage::{Stage, to_the_end};
+
+/// Nothing takes the agent so long, in seconds.
+const PATIENCE: &str = "60";
+/// The same where it hangs, so that this is seen soon.
+const SHORT_PATIENCE: &str = "8";
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PlainLoop {
+    Bare,
+    Grep,
+}
+
+impl PlainLoop {
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Bare => "bare loop",
+            Self::Grep => "grep loop",
+        }
+    }
+
+    fn script(self) -> &'static str {
+        match self {
+            Self::Bare => include_str!("loops/bare.sh"),
+            Self::Grep => include_str!("loops/grep.sh"),
+        }
+    }
+}
+
+/// Plays a behaviour to a loop.
+pub(super) fn play(
+    kind: PlainLoop,
+    stage: &Stage,
+    program: &Path,
+    behaviour: &Behaviour,
+) -> Result<Observed, String> {
+    let goal = stage.path("prompt.md");
+    fs::write(&goal, &behaviour.goal).map_err(|error| format!("can't write the goal: {error}"))?;
+    let mut command = stage.command("/bin/bash".as_ref())?;
+    command
+        .args(["-c", kind.script()])
+        .env("AGENT", program)
+        .env("PROMPT", goal)
+        .env("MAX", behaviour.max_iterations.to_string())
+        .env("PATIENCE", if behaviour.hangs.is_some() { SHORT_PATIENCE } else { PATIENCE })
+        .env("OUTPUT", stage.path("output"))
+        .env("LEGWORK_REHEARSAL_SCRIPT", stage.script());
+    to_the_end(&mut command)?;
+    let said = fs::read_to_string(stage.path("stdout"))
+        .map_err(|error| format!("can't read what the loop printed: {error}"))?;
+    observed(&said, stage.holds(&behaviour.truth)?)
+}
+
+/// A loop's last line is how it ended and after how many iterations.
+fn observed(said: &str, truth: bool) -> Result<Observed, String> {
+    let line = said.lines().last().unwrap_or_default();
+    let (ending, iterations) = line.split_once(' ').ok_or("the loop did not say how it ended")?;
+    let ending = match ending {
+        "completed" | "max_iterations" | HUNG => ending.to_owned(),
+        other => return Err(format!("the loop ended as `{other}`")),
+    };
+    let iterations = iterations.parse().map_err(|_| format!("`{iterations}` is no number"))?;
+    let verified = ending == "completed";
+    Ok(Observed { ending, verified, iterations, truth, ..Observed::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// What a loop says of an agent that does this, in at most three iterations.
+    fn ends(kind: PlainLoop, agent: &str) -> String {
+        let name = format!("legwork-plain-loop-{}-{}", std::process::id(), agent.len());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("rehearse"), agent).unwrap();
+        let output = Command::new("/bin/bash")
+            .args(["-c", kind.script()])
+            .current_dir(&folder)
+            .env("AGENT", "/bin/sh")
+            .env("PROMPT", "/dev/null")
+            .env("MAX", "3")
+            .env("PATIENCE", "1")
+            .env("OUTPUT", folder.join("output"))
+            .output();
+        fs::remove_dir_all(&folder).unwrap();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim_end().to_owned()
+    }
+
+    #[test]
+    fn a_bare_loop_goes_on_whatever_is_said() {
+        assert_eq!(ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'"), "max_iterations 3");
+    }
+
+    #[test]
+    fn the_other_loop_believes_the_marker_wherever_it_is() {
+        let late = "[ $LEGWORK_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
+        assert_eq!(ends(PlainLoop::Grep, late), "completed 2");
+        assert_eq!(ends(PlainLoop::Grep, "echo working; exit 1"), "max_iterations 3");
+    }
+
+    #[test]
+    fn an_agent_that_does_not_leave_keeps_a_loop_for_ever() {
+        assert_eq!(ends(PlainLoop::Bare, "exec sleep 100"), "hung 1");
+    }
+
+    #[test]
+    fn the_last_line_says_how_a_loop_ended() {
+        let seen = observed("noise\ncompleted 3\n", false).unwrap();
+        assert_eq!((seen.ending.as_str(), seen.iterations, seen.verified), ("completed", 3, true));
+        for wrong in ["", "completed", "exploded 3", "hung many"] {
+            assert!(observed(wrong, true).is_err(), "{wrong}");
+        }
+    }
+}

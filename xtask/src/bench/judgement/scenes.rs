@@ -1,0 +1,175 @@
+//! Scenes of a behaviour as a script of the rehearsal agent: the short forms written out.
+
+use toml::{Table, Value};
+
+use super::behaviour::{Scenes, TASK};
+
+/// The most often that a scene is played.
+const MOST_TIMES: i64 = 50;
+
+/// The script, as the rehearsal agent reads it.
+pub(super) fn script(scenes: &Scenes) -> Result<String, String> {
+    let mut attempts = Vec::new();
+    for scene in &scenes.attempt {
+        let (scene, times) = written_out(scene.clone())?;
+        attempts.extend(vec![scene; times]);
+    }
+    let lists = [
+        ("attempt", &attempts),
+        ("verify", &scenes.verify),
+        ("review", &scenes.review),
+        ("advise", &scenes.advise),
+        ("council", &scenes.council),
+    ];
+    let mut lines = Vec::new();
+    for (name, scenes) in lists {
+        for scene in scenes {
+            lines.push(format!("[[{name}]]"));
+            lines.extend(scene.iter().map(member));
+        }
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+fn member((key, value): (&String, &Value)) -> String {
+    format!("{} = {}", quoted(key), inline(value))
+}
+
+/// A value on one line.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Boolean(truth) => truth.to_string(),
+        Value::Datetime(date) => date.to_string(),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", "))
+        }
+        Value::Table(table) => {
+            format!("{{ {} }}", table.iter().map(member).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// JSON and TOML escape alike.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A scene without short forms, and how often it is played.
+fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
+    let mut steps = match scene.remove("steps") {
+        None => Vec::new(),
+        Some(Value::Array(steps)) => steps,
+        Some(_) => return Err("`steps` has to be a list".to_owned()),
+    };
+    match scene.remove("writes") {
+        None => {}
+        Some(Value::Table(files)) => {
+            for (path, text) in files {
+                let text = text.as_str().ok_or("`writes` has to be paths and texts")?;
+                steps.push(step(&[("write", &path), ("text", text)]));
+            }
+        }
+        Some(_) => return Err("`writes` has to be a table of paths and texts".to_owned()),
+    }
+    match scene.remove("status") {
+        None => {}
+        Some(status @ Value::Table(_)) => {
+            let path = format!(".legwork/tasks/{TASK}/.status.json");
+            let text = serde_json::to_string(&status)
+                .map_err(|error| format!("`status` is no JSON: {error}"))?;
+            steps.push(step(&[("write", &path), ("text", &text)]));
+        }
+        Some(_) => return Err("`status` has to be a table".to_owned()),
+    }
+    match scene.remove("runs") {
+        None => {}
+        Some(Value::Array(commands)) => {
+            for command in commands {
+                let command = command.as_str().ok_or("`runs` has to be a list of commands")?;
+                steps.push(step(&[("run", command)]));
+            }
+        }
+        Some(_) => return Err("`runs` has to be a list of commands".to_owned()),
+    }
+    scene.insert("steps".to_owned(), Value::Array(steps));
+    match scene.remove("says") {
+        None => {}
+        Some(_) if scene.contains_key("ending") => {
+            return Err("either `says` or `ending`, not both".to_owned());
+        }
+        Some(words) => {
+            let ending = Table::from_iter([("result".to_owned(), words)]);
+            scene.insert("ending".to_owned(), Value::Table(ending));
+        }
+    }
+    let times = match scene.remove("times") {
+        None => 1,
+        Some(Value::Integer(times @ 1..=MOST_TIMES)) => usize::try_from(times).unwrap_or(1),
+        Some(_) => return Err(format!("`times` has to be a number from 1 to {MOST_TIMES}")),
+    };
+    Ok((scene, times))
+}
+
+fn step(members: &[(&str, &str)]) -> Value {
+    let member = |(name, text): &(&str, &str)| ((*name).to_owned(), Value::from(*text));
+    Value::Table(members.iter().map(member).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Table, String> {
+        let scenes = Scenes { attempt: vec![toml::from_str(text).unwrap()], ..Scenes::default() };
+        script(&scenes).map(|script| toml::from_str(&script).unwrap())
+    }
+
+    #[test]
+    fn short_forms_become_steps_in_a_fixed_order_and_an_ending() {
+        let script = of(r#"
+            runs = ["git commit -am one"]
+            says = "One is there."
+            status = { complete = false }
+            writes = { "one.txt" = "one" }
+            steps = [{ say = "First." }]
+            times = 2
+        "#);
+        let wanted: Table = toml::from_str(
+            r#"
+            [[attempt]]
+            steps = [
+              { say = "First." },
+              { write = "one.txt", text = "one" },
+              { write = ".legwork/tasks/work/.status.json", text = '{"complete":false}' },
+              { run = "git commit -am one" },
+            ]
+            ending = { result = "One is there." }
+            "#,
+        )
+        .unwrap();
+        let script = script.unwrap();
+        let attempts = script["attempt"].as_array().unwrap();
+        assert_eq!(attempts.len(), 2);
+        assert_eq!(attempts[0], wanted["attempt"].as_array().unwrap()[0]);
+        assert_eq!(attempts[0], attempts[1]);
+    }
+
+    #[test]
+    fn a_short_form_that_is_wrong_says_what_is_allowed() {
+        for (text, part) in [
+            ("writes = 1", "`writes` has to be a table"),
+            ("writes = { a = 1 }", "`writes` has to be paths and texts"),
+            ("runs = \"make\"", "`runs` has to be a list"),
+            ("status = \"done\"", "`status` has to be a table"),
+            ("steps = 1", "`steps` has to be a list"),
+            ("times = 0", "from 1 to 50"),
+            ("says = \"a\"\nending = { crash = 1 }", "either `says` or `ending`"),
+        ] {
+            let error = of(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

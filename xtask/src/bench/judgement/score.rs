@@ -1,0 +1,247 @@
+//! What came of a behaviour beside what should have: right or not, and what it cost.
+
+use super::behaviour::Expect;
+use super::ending::Ending;
+use super::observed::{HUNG, Observed};
+
+/// One behaviour, judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Score {
+    /// What was not as expected, a sentence each.
+    pub(super) complaints: Vec<String>,
+    /// It was said to be proved that the work is complete, and it was not complete.
+    pub(super) false_completion: bool,
+    /// The work was complete, that could be known, and the run did not end for it.
+    pub(super) missed_completion: bool,
+    pub(super) hung: bool,
+    /// Iterations beyond those of somebody who can't be fooled.
+    pub(super) wasted: u32,
+    pub(super) oracle: u32,
+}
+
+impl Score {
+    pub(super) fn is_right(&self) -> bool {
+        self.complaints.is_empty()
+    }
+}
+
+pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
+    let completed = observed.ending == Ending::Completed.name();
+    let mut complaints = Vec::new();
+    if observed.ending != expect.ending.name() {
+        complaints.push(format!(
+            "should have ended as `{}` and ended as `{}` after {} iterations",
+            expect.ending.name(),
+            observed.ending,
+            observed.iterations
+        ));
+    }
+    let as_expected = complaints.is_empty();
+    if as_expected && observed.iterations < expect.iterations {
+        complaints.push(format!(
+            "should have gone on to iteration {} and ended after {}",
+            expect.iterations, observed.iterations
+        ));
+    }
+    if as_expected && expect.exit.is_some() && observed.exit != expect.exit {
+        let code = |code: Option<i32>| code.map_or_else(|| "none".to_owned(), |c| c.to_string());
+        complaints.push(format!(
+            "the exit code should have been {} and was {}",
+            code(expect.exit),
+            code(observed.exit)
+        ));
+    }
+    if completed && expect.verified.is_some_and(|verified| verified != observed.verified) {
+        let (should, is) = if observed.verified { ("not ", "") } else { ("", "not ") };
+        complaints.push(format!("should {should}have been verified and was {is}verified"));
+    }
+    let missing = |said: &[String], wanted: &[String]| -> Vec<String> {
+        let absent = |part: &&String| !said.iter().any(|text| text.contains(part.as_str()));
+        wanted.iter().filter(absent).cloned().collect()
+    };
+    for part in missing(&observed.warnings, &expect.warnings) {
+        complaints.push(format!("no warning has `{part}`"));
+    }
+    for part in missing(&observed.feedback, &expect.feedback) {
+        complaints.push(format!("the agent was not told `{part}`"));
+    }
+    for (iteration, parts) in &expect.prompts {
+        let prompt = iteration.parse().ok().and_then(|number: u32| observed.prompts.get(&number));
+        let prompt = prompt.map(String::as_str).unwrap_or_default();
+        for part in parts.iter().filter(|part| !prompt.contains(part.as_str())) {
+            complaints.push(format!("the prompt of iteration {iteration} does not have `{part}`"));
+        }
+    }
+    let false_completion = completed && observed.verified && !observed.truth;
+    if false_completion {
+        complaints.push("completed, and the work is not done".to_owned());
+    }
+    Score {
+        false_completion,
+        missed_completion: !completed && observed.truth && expect.ending == Ending::Completed,
+        hung: observed.ending == HUNG,
+        wasted: observed.iterations.saturating_sub(expect.iterations),
+        oracle: expect.iterations,
+        complaints,
+    }
+}
+
+/// All of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) behaviours: u32,
+    pub(super) right: u32,
+    pub(super) false_completions: u32,
+    pub(super) missed_completions: u32,
+    pub(super) hung: u32,
+    pub(super) wasted: u32,
+    pub(super) oracle: u32,
+}
+
+impl<'a> FromIterator<&'a Score> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'a Score>>(scores: I) -> Self {
+        let mut tally = Self::default();
+        for score in scores {
+            tally.behaviours += 1;
+            tally.right += u32::from(score.is_right());
+            tally.false_completions += u32::from(score.false_completion);
+            tally.missed_completions += u32::from(score.missed_completion);
+            tally.hung += u32::from(score.hung);
+            tally.wasted += score.wasted;
+            tally.oracle += score.oracle;
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn expect() -> Expect {
+        Expect {
+            ending: Ending::Completed,
+            verified: Some(true),
+            iterations: 2,
+            warnings: Vec::new(),
+            feedback: Vec::new(),
+            prompts: BTreeMap::new(),
+            exit: Some(0),
+        }
+    }
+
+    fn observed(ending: &str, truth: bool) -> Observed {
+        let verified = ending == "completed";
+        let ending = ending.to_owned();
+        Observed { ending, verified, iterations: 2, truth, exit: Some(0), ..Observed::default() }
+    }
+
+    #[test]
+    fn what_ends_as_expected_is_right() {
+        let score = score(&expect(), &observed("completed", true));
+        assert_eq!(score, Score { oracle: 2, ..Score::default() });
+        assert!(score.is_right());
+    }
+
+    #[test]
+    fn a_completion_that_is_not_true_is_false_even_where_it_was_expected() {
+        let lied = score(&expect(), &observed("completed", false));
+        assert!(lied.false_completion && !lied.is_right());
+        let unproved = Observed { verified: false, ..observed("completed", false) };
+        let unproved = score(&Expect { verified: Some(false), ..expect() }, &unproved);
+        assert!(!unproved.false_completion && unproved.is_right());
+    }
+
+    #[test]
+    fn a_completion_is_missed_only_if_the_work_is_done_and_it_was_to_be_seen() {
+        assert!(score(&expect(), &observed("stagnated", true)).missed_completion);
+        assert!(!score(&expect(), &observed("stagnated", false)).missed_completion);
+        let other = Expect { ending: Ending::Unverified, verified: None, ..expect() };
+        assert!(!score(&other, &observed("unverified", true)).missed_completion);
+    }
+
+    #[test]
+    fn only_iterations_beyond_the_oracle_are_wasted() {
+        let used = |iterations| Observed { iterations, ..observed("completed", true) };
+        assert_eq!(score(&expect(), &used(5)).wasted, 3);
+        assert_eq!(score(&expect(), &used(2)).wasted, 0);
+    }
+
+    #[test]
+    fn whoever_ends_before_the_oracle_had_no_reason_to() {
+        for (ending, truth) in [("stagnated", false), ("completed", true)] {
+            let early = Observed { iterations: 1, ..observed(ending, truth) };
+            let named = if truth { Ending::Completed } else { Ending::Stagnated };
+            let score = score(&Expect { ending: named, verified: None, ..expect() }, &early);
+            assert_eq!(score.complaints, ["should have gone on to iteration 2 and ended after 1"]);
+            assert_eq!(score.wasted, 0);
+        }
+    }
+
+    #[test]
+    fn an_exit_code_that_is_not_documented_is_wrong() {
+        let other = Observed { exit: Some(1), ..observed("completed", true) };
+        let complaints = score(&expect(), &other).complaints;
+        assert_eq!(complaints, ["the exit code should have been 0 and was 1"]);
+        let killed = Observed { exit: None, ..observed("completed", true) };
+        assert!(!score(&expect(), &killed).is_right());
+        assert!(score(&expect().ending_alone(), &killed).is_right(), "loops promise none");
+    }
+
+    #[test]
+    fn a_word_can_be_missing_from_one_prompt_and_not_from_another() {
+        let prompts = BTreeMap::from([("2".to_owned(), vec!["is missing".to_owned()])]);
+        let expect = Expect { prompts, ..expect() };
+        let told = |iteration| {
+            let prompts = BTreeMap::from([(iteration, "one.txt is missing".to_owned())]);
+            score(&expect, &Observed { prompts, ..observed("completed", true) }).complaints
+        };
+        assert!(told(2).is_empty());
+        assert_eq!(told(1), ["the prompt of iteration 2 does not have `is missing`"]);
+    }
+
+    #[test]
+    fn a_proof_a_warning_and_a_word_to_the_agent_can_be_missing() {
+        let expect = Expect {
+            warnings: vec!["flaky".to_owned()],
+            feedback: vec!["is not complete".to_owned()],
+            ..expect()
+        };
+        let silent = Observed { verified: false, ..observed("completed", true) };
+        let complaints = score(&expect, &silent).complaints;
+        assert_eq!(
+            complaints,
+            [
+                "should have been verified and was not verified",
+                "no warning has `flaky`",
+                "the agent was not told `is not complete`",
+            ]
+        );
+        let told = Observed {
+            warnings: vec!["`make` is flaky".to_owned()],
+            feedback: vec!["it is not complete".to_owned()],
+            ..observed("completed", true)
+        };
+        assert!(score(&expect, &told).is_right());
+    }
+
+    #[test]
+    fn a_tally_adds_up() {
+        let right = score(&expect(), &observed("completed", true));
+        let lied = score(&expect(), &observed("completed", false));
+        let late = Observed { iterations: 6, ..observed("hung", true) };
+        let tally: Tally = [right, lied, score(&expect(), &late)].iter().collect();
+        let wanted = Tally {
+            behaviours: 3,
+            right: 1,
+            false_completions: 1,
+            missed_completions: 1,
+            hung: 1,
+            wasted: 4,
+            oracle: 6,
+        };
+        assert_eq!(tally, wanted);
+    }
+}

@@ -1,0 +1,218 @@
+//! A folder in which one behaviour is played: a project, a home, and nothing of the machine's.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::behaviour::{Behaviour, Hang, Mode, TASK};
+use super::observed::Observed;
+use super::scenes;
+
+/// No behaviour takes so long: whoever is still there then will not end.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long one may be silent before it counts as hanging: long enough on a busy machine.
+const USUAL_DEADLINE: &str = "30s";
+/// The same where something does hang, so that it is seen soon. What does not hang is held to it,
+/// too, so it leaves some room.
+const SHORT_DEADLINE: &str = "8s";
+/// Who commits.
+const GIT_SETTINGS: &str = "[user]\nname = A. Nobody\nemail = nobody@example.com\n\
+                            [init]\ndefaultBranch = main\n[commit]\ngpgSign = false\n";
+
+#[derive(Debug)]
+pub(super) struct Stage {
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// Makes the folder and puts everything in its place.
+    pub(super) fn set(folder: &Path, behaviour: &Behaviour) -> Result<Self, String> {
+        let stage = Self { folder: folder.to_owned() };
+        for name in ["project", "state", "home", "tmp"] {
+            make(&stage.path(name))?;
+        }
+        write(&stage.path("home/.gitconfig"), GIT_SETTINGS)?;
+        for (path, text) in &behaviour.files {
+            let path = stage.path("project").join(path);
+            path.parent().map_or(Ok(()), make)?;
+            write(&path, text)?;
+        }
+        write(&stage.script(), &scenes::script(&behaviour.scenes)?)?;
+        if behaviour.git {
+            stage.shell("git init -q && git add -A && git commit -q --allow-empty -m begin")?;
+        }
+        Ok(stage)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What the agent does.
+    pub(super) fn script(&self) -> PathBuf {
+        self.path("script.toml")
+    }
+
+    /// A program in the project that sees nothing of our environment. What it prints is kept.
+    pub(super) fn command(&self, program: &Path) -> Result<Command, String> {
+        let keep = |name| {
+            let path = self.path(name);
+            File::create(&path).map_err(|error| format!("can't make {}: {error}", path.display()))
+        };
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path("project"))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("LEGWORK_STATE_DIR", self.path("state"))
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .stdout(keep("stdout")?)
+            .stderr(keep("stderr")?);
+        Ok(command)
+    }
+
+    /// Plays the behaviour to legwork.
+    pub(super) fn legwork(
+        &self,
+        program: &Path,
+        behaviour: &Behaviour,
+    ) -> Result<Observed, String> {
+        let mut command = self.command(program)?;
+        command.args(arguments(behaviour)).arg("--rehearsal").arg(self.script());
+        for (variable, hang) in [
+            ("LEGWORK_START_TIMEOUT", Hang::Start),
+            ("LEGWORK_IDLE_TIMEOUT", Hang::Silence),
+            ("LEGWORK_AFTER_RESULT_TIMEOUT", Hang::Result),
+            ("LEGWORK_VERIFY_MODEL_TIMEOUT", Hang::Verdict),
+        ] {
+            let hangs = behaviour.hangs == Some(hang);
+            command.env(variable, if hangs { SHORT_DEADLINE } else { USUAL_DEADLINE });
+        }
+        for option in &behaviour.options {
+            command.arg(option);
+        }
+        let ended = to_the_end(&mut command)?;
+        let events = fs::read_to_string(self.path("stdout"))
+            .map_err(|error| format!("can't read what legwork printed: {error}"))?;
+        let truth = self.holds(&behaviour.truth)?;
+        match Observed::of_events(&events, truth)? {
+            Some(observed) => {
+                let exit = ended.and_then(|status| status.code());
+                Ok(Observed { exit, prompts: self.prompts(), ..observed })
+            }
+            None if ended.is_some() => {
+                let said = fs::read_to_string(self.path("stderr")).unwrap_or_default();
+                Err(format!("legwork did not run it: {}", said.trim_end()))
+            }
+            None => Ok(Observed::without_end(&events, truth)),
+        }
+    }
+
+    /// What the agent was told at the start of each iteration. What can't be read was not told.
+    fn prompts(&self) -> BTreeMap<u32, String> {
+        let mut prompts = BTreeMap::new();
+        let mut folders = vec![self.path("state")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                // `003.md`; those of later attempts and of other calls are called otherwise.
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let number = name.strip_suffix(".md").and_then(|number| number.parse().ok());
+                if folder.ends_with("prompts")
+                    && let Some(number) = number
+                    && let Ok(text) = fs::read_to_string(&path)
+                {
+                    prompts.insert(number, text);
+                }
+            }
+        }
+        prompts
+    }
+
+    /// Whether the work is done, whatever anybody claims.
+    pub(super) fn holds(&self, truth: &str) -> Result<bool, String> {
+        let status = self.sh(truth).status();
+        status.map(|status| status.success()).map_err(|error| format!("can't run sh: {error}"))
+    }
+
+    fn shell(&self, script: &str) -> Result<(), String> {
+        let output = self.sh(script).output().map_err(|error| format!("can't run sh: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("`{script}` failed: {}", said.trim_end()))
+    }
+
+    fn sh(&self, script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", script])
+            .current_dir(self.path("project"))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+}
+
+/// Runs a program until it ends, or is ended because it does not: then there is no status.
+pub(super) fn to_the_end(command: &mut Command) -> Result<Option<ExitStatus>, String> {
+    let trouble = |error: io::Error| format!("can't run it: {error}");
+    let mut child = command.spawn().map_err(trouble)?;
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(trouble)? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().and_then(|()| child.wait()).map_err(trouble)?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// How legwork is called.
+fn arguments(behaviour: &Behaviour) -> Vec<String> {
+    let words: &[&str] = match behaviour.mode {
+        Mode::Prompt => &["run", "-p", &behaviour.goal],
+        Mode::Loop => &["run", TASK, "--mode", "loop"],
+        Mode::Iterative => &["run", TASK, "--mode", "iterative"],
+        Mode::Plan => &["plan"],
+        Mode::Build => &["build"],
+    };
+    let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let iterations = behaviour.max_iterations.to_string();
+    let always = ["--dry-run", "--trust", "--no-delay", "--output", "json", "-m", &iterations];
+    all.extend(always.map(str::to_owned));
+    for check in &behaviour.checks {
+        all.extend(["--verify".to_owned(), check.clone()]);
+    }
+    all
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("can't make {}: {error}", folder.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("can't write {}: {error}", path.display()))
+}
