@@ -15,7 +15,7 @@ use toml_edit::{DocumentMut, Item as TomlItem};
 
 use super::baseline::{Baseline, Ground, Kept};
 use super::git::Git;
-use super::identity::{Identities, LINK};
+use super::identity::{self, Identities, LINK};
 use super::rules::CONFIGURATION;
 use super::{Item, Kind, Origin, Sight, Snapshot, Workspace};
 use crate::files;
@@ -34,9 +34,15 @@ const BINARY: usize = 8_000;
 impl Workspace {
     /// Keeps what git has no copy of, for the rest of the run. `snapshot` is the first of the run.
     pub fn keep_baseline(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
-        let ground = match &self.sight {
-            Sight::Git(view) => Ground::Git { base: view.base().map(str::to_owned) },
-            Sight::None | Sight::Walk => Ground::Walk,
+        let ground = match (&self.sight, &snapshot.kind) {
+            (Sight::Git(view), Kind::Git(_)) => {
+                Ground::Git { base: view.base().map(str::to_owned) }
+            }
+            // Git gave no answer at the start: what it says later has nothing to be compared with.
+            (Sight::Git(_), Kind::Walk | Kind::Stray { .. }) | (Sight::None | Sight::Walk, _) => {
+                self.sight = Sight::Walk;
+                Ground::Walk
+            }
         };
         let effective = self.effective();
         let current = current(snapshot, &effective).into_iter();
@@ -342,7 +348,10 @@ fn contents(mut output: &[u8], all: &mut HashMap<String, Old>) {
         };
         let length = length.parse().unwrap_or(usize::MAX);
         let Some(content) = rest.get(..length) else { break };
-        all.insert(name.clone(), Old::Side(side(content)));
+        // Git does not look whether a content is what its name says, and the agent can write there.
+        if identity::is_named(content, name) {
+            all.insert(name.clone(), Old::Side(side(content)));
+        }
         output = rest.get(length + 1..).unwrap_or_default();
     }
 }

@@ -36,6 +36,9 @@ const HARDENED: [&str; 14] = [
     "core.quotePath=false",
 ];
 
+/// Where programs are if nobody says where.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// In the environment of every question.
 const SET: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -165,7 +168,7 @@ fn base(top: &Path) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<_> =
         SET.iter().map(|(name, value)| (name.into(), value.into())).collect();
     environment.extend(env::var_os("TMPDIR").map(|value| ("TMPDIR".into(), value)));
-    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
     environment.push(("PATH".into(), outside(&path, top)));
     environment
 }
@@ -177,7 +180,9 @@ fn outside(path: &OsStr, project: &Path) -> OsString {
         folder.is_absolute() && !folder.starts_with(project) && !real.starts_with(project)
     };
     // Folders that were split at a colon have none.
-    env::join_paths(env::split_paths(path).filter(is_safe)).unwrap_or_default()
+    let safe = env::join_paths(env::split_paths(path).filter(is_safe)).unwrap_or_default();
+    // An empty list would mean the current folder, which is the agent's.
+    if safe.is_empty() { USUAL_PATH.into() } else { safe }
 }
 
 #[cfg(test)]
@@ -188,5 +193,6 @@ mod tests {
     fn no_program_of_the_project_is_taken_for_git() {
         let path = OsStr::new("/usr/bin:bin:.::/p/node_modules/.bin:/pp/bin");
         assert_eq!(outside(path, Path::new("/p")), "/usr/bin:/pp/bin");
+        assert_eq!(outside(OsStr::new("/p/bin:."), Path::new("/p")), USUAL_PATH);
     }
 }

@@ -22,6 +22,7 @@ use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
 use super::sha1::Sha1;
+use crate::hex::hex;
 
 /// A file whose last change is younger than this when it is read may change again without its
 /// times showing it: its identity is not kept.
@@ -167,6 +168,14 @@ fn read(full: &Path, metadata: &Metadata, format: Format) -> io::Result<Option<(
     Ok(Some((stamp, Identity { mode, id: hasher.finish() })))
 }
 
+/// Whether a content is what git's name for it says.
+pub(super) fn is_named(content: &[u8], name: &str) -> bool {
+    let format = if name.len() == 64 { Format::Sha256 } else { Format::Sha1 };
+    let mut hasher = Hasher::new(format, content.len() as u64);
+    hasher.update(content);
+    hex(&hasher.finish()) == name
+}
+
 /// Names a content as git does.
 enum Hasher {
     Sha1(Box<Sha1>),
@@ -250,5 +259,13 @@ mod tests {
             names.push(name);
             file.set_modified(UNIX_EPOCH + Duration::from_secs(names.len() as u64)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_content_that_is_not_what_its_name_says_is_told_from_one_that_is() {
+        // `printf 'hello\n' | git hash-object --stdin`
+        let name = "ce013625030ba8dba906f756967f9e9ca394464a";
+        assert!(is_named(b"hello\n", name));
+        assert!(!is_named(b"hullo\n", name));
     }
 }

@@ -93,6 +93,9 @@ impl Private {
         let format = if config.contains("objectFormat") { Format::Sha256 } else { Format::Sha1 };
         let links = bytes_of(&folder.join(LINKS), LINKS_MAX)?;
         let links = links.split(|&byte| byte == 0).filter(|path| !path.is_empty());
+        // Left by a git that was killed: the index would never be brought up to date again. That it
+        // is not there is the usual case.
+        let _ = fs::remove_file(folder.join("index.lock"));
         Some(Self {
             git: Git::alone(folder, &top, &inside),
             links: links.map(to_path).collect(),

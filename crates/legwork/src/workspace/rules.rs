@@ -1,9 +1,14 @@
 //! Which files of a project count as work.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ignore::{DirEntry, WalkBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::{DirEntry, Match, WalkBuilder};
+
+use super::repository::text_of;
 
 /// Folders of ours and git's, wherever they are.
 const NOT_WORK: [&str; 2] = [".git", ".legwork"];
@@ -13,6 +18,9 @@ pub(super) const CONFIGURATION: &str = ".legwork/config.toml";
 
 /// In our own folder: what takes effect there, and is looked through for that reason.
 const EFFECTIVE: [&str; 3] = [CONFIGURATION, ".legwork/hooks", ".legwork/modes"];
+
+/// No more is read of a `.gitignore`.
+const IGNORE_MAX: u64 = 1 << 20;
 
 /// What counts, and what does not.
 #[derive(Debug)]
@@ -46,14 +54,16 @@ impl Rules {
 
     /// What is in a folder and is not ignored.
     pub(super) fn walk(&self, folder: &Path) -> ignore::Walk {
+        let ignored = Ignored::below(self.root.join(folder));
+        // What lies above the project, what the user ignores everywhere, and ignore files of other
+        // programs say nothing about it: work must never be invisible.
         WalkBuilder::new(self.root.join(folder))
-            .hidden(false)
-            .require_git(false)
-            // What lies above the project, and what the user ignores everywhere, says nothing
-            // about it: work must never be invisible.
-            .parents(false)
-            .git_global(false)
-            .filter_entry(|entry| NOT_WORK.iter().all(|name| entry.file_name() != *name))
+            .standard_filters(false)
+            .filter_entry(move |entry| {
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                NOT_WORK.iter().all(|name| entry.file_name() != *name)
+                    && !ignored.covers(entry.path(), is_folder)
+            })
             .build()
     }
 
@@ -66,6 +76,62 @@ impl Rules {
     pub(super) fn effective(&self) -> impl Iterator<Item = Found> + use<> {
         everything_in(EFFECTIVE.iter().map(|path| self.root.join(path)).collect())
     }
+}
+
+/// What `.gitignore` files say. They are read here: whoever made them chose what is in their place,
+/// and a pipe or an endless file must hold nobody.
+struct Ignored {
+    top: PathBuf,
+    /// What holds in a folder, the nearest last.
+    folders: Mutex<HashMap<PathBuf, Patterns>>,
+}
+
+type Patterns = Arc<Vec<Arc<Gitignore>>>;
+
+impl Ignored {
+    fn below(top: PathBuf) -> Self {
+        Self { top, folders: Mutex::default() }
+    }
+
+    fn covers(&self, path: &Path, is_folder: bool) -> bool {
+        let Some(folder) = path.parent().filter(|_| path != self.top) else { return false };
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        for patterns in patterns_in(folder, &self.top, &mut folders).iter().rev() {
+            match patterns.matched(path, is_folder) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+fn patterns_in(folder: &Path, top: &Path, known: &mut HashMap<PathBuf, Patterns>) -> Patterns {
+    if let Some(patterns) = known.get(folder) {
+        return Arc::clone(patterns);
+    }
+    let above = match folder.parent() {
+        Some(parent) if folder != top => patterns_in(parent, top, known),
+        Some(_) | None => Patterns::default(),
+    };
+    let patterns = match own_patterns(folder) {
+        Some(own) => Arc::new(above.iter().cloned().chain([Arc::new(own)]).collect()),
+        None => above,
+    };
+    known.insert(folder.to_owned(), Arc::clone(&patterns));
+    patterns
+}
+
+/// What the `.gitignore` of a folder says, if it has one. A line that can't be read says nothing.
+fn own_patterns(folder: &Path) -> Option<Gitignore> {
+    let text = text_of(&folder.join(".gitignore"), IGNORE_MAX)?;
+    let mut builder = GitignoreBuilder::new(folder);
+    for line in text.lines() {
+        // One line of it more or less: git leaves such lines out, too.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok()
 }
 
 fn everything_in(mut places: Vec<PathBuf>) -> impl Iterator<Item = Found> {

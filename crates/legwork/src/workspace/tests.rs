@@ -178,3 +178,31 @@ fn a_pipe_in_the_place_of_a_file_of_git_s_is_not_waited_for() {
     }
     assert_eq!(branches(&project), Branches::default());
 }
+
+#[test]
+fn ignore_files_of_git_count_nested_and_negated_and_those_of_other_programs_do_not() {
+    let (folder, mut workspace) = project();
+    let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+    write(".gitignore", "*.log\n/sub/out/\n");
+    write("sub/.gitignore", "!keep.log\n");
+    write(".ignore", "*\n");
+    let before = workspace.snapshot();
+    fs::create_dir(folder.path().join("sub/out")).unwrap();
+    write("a.log", "1");
+    write("sub/b.log", "2");
+    write("sub/out/c.txt", "3");
+    assert_eq!(workspace.snapshot().changed_since(&before), Some(0), "all of it is ignored");
+    write("sub/keep.log", "4");
+    write("d.txt", "5");
+    assert_eq!(workspace.snapshot().changed_since(&before), Some(2));
+}
+
+#[test]
+fn a_pipe_in_place_of_an_ignore_file_holds_nobody() {
+    let (folder, mut workspace) = project();
+    make_pipe(&folder.path().join(".gitignore"));
+    make_pipe(&folder.path().join("sub/.ignore"));
+    let before = workspace.snapshot();
+    fs::write(folder.path().join("new.txt"), "new").unwrap();
+    assert_eq!(workspace.snapshot().changed_since(&before), Some(1));
+}
