@@ -28,8 +28,8 @@ const PATIENCE: &str = "-timeout=10";
 const SHOWN_LINES: usize = 40;
 
 /// The targets, those that read the agent's bytes first.
-pub(crate) const TARGETS: [&str; 6] =
-    ["stream", "lines", "classify", "journal", "reset", "display"];
+pub(crate) const TARGETS: [&str; 7] =
+    ["stream", "lines", "words", "classify", "journal", "reset", "display"];
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 //! A mutant is a patch in `xtask/mutants`, whose first line says what it plants. The tree is copied
 //! beside its own build folder, so that only what a patch changes is built anew, and the tests that
 //! should find the error are run: first the machine's own, then the supervisor's and the simulated
-//! runs. It takes minutes, and so it is no part of the test command; only that every patch still
-//! applies is.
+//! runs. One whose name begins with `selftest-` has to be found by `legwork selftest`, and nothing
+//! else is asked. It takes minutes, and so it is no part of the test command; only that every patch
+//! still applies is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), String> {
     let mut table = Vec::new();
     for Mutant { name, what, patch } in &mutants {
         eprintln!("==> {name}: {what}");
-        let fate = copy.restore().and_then(|()| copy.apply(patch)).and_then(|()| copy.hunt());
+        let fate = copy.restore().and_then(|()| copy.apply(patch)).and_then(|()| copy.hunt(name));
         if let Err(why) = &fate {
             eprintln!("{why}");
         }
@@ -108,11 +109,14 @@ impl Copy<'_> {
     }
 
     /// The first test that finds the error; an error if none does, or none can be run.
-    fn hunt(&self) -> Result<String, String> {
+    fn hunt(&self, name: &str) -> Result<String, String> {
         let core: &[&str] = &["test", "--package", "legwork-core", "--lib", "machine"];
         let whole: &[&str] =
             &["test", "--package", "legwork", "--test", "it", "--", "supervisor::", "simulation::"];
-        for arguments in [core, whole] {
+        let night: &[&str] =
+            &["test", "--package", "legwork", "--test", "it", "--", "selftest::every_row"];
+        let hunters = if name.starts_with("selftest-") { vec![night] } else { vec![core, whole] };
+        for arguments in hunters {
             let mut command = cargo(&self.tree, arguments);
             command.env("CARGO_TARGET_DIR", &self.build).env("LEGWORK_SEEDS", SEEDS);
             command.env("RUST_BACKTRACE", "0").env_remove("LEGWORK_SEED");

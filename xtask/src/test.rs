@@ -57,22 +57,32 @@ fn documentation(root: &Path) -> Result<(), String> {
 }
 
 /// On its own, so that what does not link is told apart from a test that fails. All steps that
-/// follow need exactly this: another selection of packages would be compiled anew.
+/// follow need exactly this: another selection of packages would be compiled anew. The examples are
+/// benchmarks, and no step needs them.
 fn build(root: &Path) -> Result<(), String> {
-    program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))
+    let arguments = ["test", "--quiet", "--workspace", "--no-run", "--lib", "--bins", "--tests"];
+    program::run(&mut cargo(root, &arguments))
 }
 
-/// With nextest where it is installed: it ends tests that hang. It leaves out examples in
-/// comments, so those follow; plain `cargo test` runs them by itself. The tests with the real
-/// agent program have a step of their own.
+/// With nextest where it is installed: it ends tests that hang. Examples in comments follow. The
+/// tests with the real agent program have a step of their own.
 fn tests(root: &Path) -> Result<(), String> {
     if !program::works(&mut cargo(root, &["nextest", "--version"])) {
-        let arguments = ["test", "--workspace", "--", "--skip", claude::PREFIX];
-        return program::run(&mut cargo(root, &arguments));
+        let arguments =
+            ["test", "--workspace", "--lib", "--bins", "--tests", "--", "--skip", claude::PREFIX];
+        program::run(&mut cargo(root, &arguments))?;
+        return doc_tests(root);
     }
     let others = format!("not ({})", claude::FILTER);
-    let arguments = ["nextest", "run", "--workspace", "--filterset", &others];
+    let targets = ["--lib", "--bins", "--tests"];
+    let mut arguments = vec!["nextest", "run", "--workspace", "--filterset", &others];
+    arguments.extend(targets);
     program::run(&mut cargo(root, &arguments))?;
+    doc_tests(root)
+}
+
+/// Examples in comments.
+fn doc_tests(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &["test", "--workspace", "--doc"]))
 }
 

@@ -23,6 +23,7 @@ use crate::agent::outcome::CutReason;
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
 use crate::input::{Boxes, Changes, CheckResult, Finding, Mark, TaskProgress};
 use crate::outcome::Outcome;
+use crate::principles::Principles;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
 
@@ -257,8 +258,19 @@ pub enum Event {
     },
     /// A conflict of principles was decided.
     CouncilDecided {
+        /// In this iteration.
+        #[serde(default)]
+        iteration: Iteration,
+        /// The conflict, in the agent's words.
+        #[serde(default)]
+        conflict: String,
         /// How.
         decision: String,
+    },
+    /// The agent had written down the principles it was asked for; they hold from here on.
+    PrinciplesAdopted {
+        /// Which.
+        principles: Principles,
     },
     /// Something was put into the inbox of the next iteration.
     FeedbackAdded {

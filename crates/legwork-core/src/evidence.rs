@@ -7,13 +7,14 @@
 use crate::agent::dialect::Speech;
 use crate::agent::report::Words;
 use crate::settings::Completion;
+use crate::watchdog::{self, Beside};
 
 pub(crate) mod blockers;
 pub mod boxes;
 mod done;
 pub mod identity;
 pub mod plan;
-mod prose;
+pub(crate) mod prose;
 pub mod status;
 
 /// The marker by which an agent promises that all is done.
@@ -31,24 +32,37 @@ const SUMMARY_MAX: usize = 200;
 /// Where all of the output is one text, the prompt may be repeated in it: there only the last lines
 /// claim anything.
 pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
-    let mut lines = prose::own_lines(message);
     // Code at the very end still is what the message ends with, so only blank lines are dropped.
-    let end = message.trim_end().lines().count();
-    lines.truncate(end);
+    let message = message.trim_end();
+    let lines = prose::own_lines(message);
     let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let claims = match speech {
         Speech::Messages => &lines[..],
         Speech::OneText => tail,
     };
-    Words {
+    let mut words = Words {
         promise: claims.iter().any(|line| prose::visible(line) == PROMISE),
         signal: gives(claims, &completion.signal),
         end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| gives(tail, phrase)),
         says_done: done::says_done(claims),
         blockers: blockers::blockers(&lines),
+        conflict: watchdog::conflict(message, claims),
+        noticed: Vec::new(),
         summary: summary(message),
-        ..Words::default()
+    };
+    if !has_its_own_way(&words) {
+        let beside = if words.says_done { Beside::Done } else { Beside::Nothing };
+        words.noticed.extend(watchdog::hear(message, &lines, beside));
     }
+    words
+}
+
+/// Whether a message that asks or gives up does so beside something that is answered in another way:
+/// a claim by the gate, a need by a person, a conflict by a council. Words like "the task is done" are
+/// too little of a claim for that: they may be about a part of it.
+fn has_its_own_way(words: &Words) -> bool {
+    let claims = words.promise || words.signal || words.end_phrase;
+    claims || !words.blockers.is_empty() || words.conflict.is_some()
 }
 
 /// The first words of a message, on one line, for people.
@@ -79,7 +93,7 @@ const NOT_SAID: &[&str] =
     &["not", "'t", "never", "cannot", "without", "yet", "until", "unless", "once", "when", "if"];
 
 /// Whether the phrase is said in one of the lines, not merely spoken of.
-fn gives(lines: &[String], phrase: &str) -> bool {
+pub(crate) fn gives(lines: &[String], phrase: &str) -> bool {
     let phrase = phrase.trim();
     !phrase.is_empty()
         && lines.iter().any(|line| {
@@ -118,7 +132,7 @@ fn is_spoken_of(before: &str, after: &str) -> bool {
 }
 
 /// Quotation marks that open and close, of several languages.
-const QUOTES: &[(char, char)] = &[
+pub(crate) const QUOTES: &[(char, char)] = &[
     ('“', '”'),
     ('„', '“'),
     ('„', '”'),
@@ -133,7 +147,7 @@ const QUOTES: &[(char, char)] = &[
 
 /// Quotation marks that look alike on both sides, or are used either way round. An apostrophe is
 /// one only right beside what is quoted.
-fn is_mark(c: char) -> bool {
+pub(crate) fn is_mark(c: char) -> bool {
     matches!(c, '"' | '\'' | '”' | '’' | '»' | '«' | '›' | '‹' | '＂')
         || QUOTES.iter().any(|(open, close)| c == *open || c == *close)
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::report::{AgentNews, AttemptReport, Blocker};
 use crate::event::{Origin, StopWhen};
+use crate::principles::Principles;
 use crate::settings::Limits;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
@@ -191,6 +192,8 @@ pub struct Survey {
     pub boxes: Option<Boxes>,
     /// That list, as much of it as a verifier is shown. Not recorded.
     pub list: String,
+    /// The principles that the agent was to write down, if they are there.
+    pub principles: Option<Principles>,
     /// What is odd about any of it.
     pub warnings: Vec<String>,
 }

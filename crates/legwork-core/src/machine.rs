@@ -20,6 +20,7 @@
 mod attempts;
 mod between;
 mod calls;
+mod council;
 mod gate;
 mod judge;
 pub mod ledger;
@@ -82,6 +83,8 @@ struct Live {
     opening: Opening,
     /// The project after the last attempt or call.
     survey: Option<Box<Survey>>,
+    /// What an advisor said that the next iteration has not been told yet.
+    advice: Option<String>,
     /// Whether the last attempt did work, as it was before the gate ran anything.
     work: Option<bool>,
     /// The project that the gate is judging.

@@ -7,18 +7,22 @@ use std::time::Duration;
 
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
+use crate::principles::Principles;
 use crate::settings::Settings;
 use crate::units::{Iteration, Usd};
 
 mod changing;
 mod contract;
 mod question;
+mod quoted;
 mod template;
 
+pub(crate) use changing::{decided_before, decided_now, undecided};
 pub use contract::EXAMPLE as STATUS_EXAMPLE;
 pub use question::{
-    AnswerForm, Case, advice_question, council_question, review_question, verify_question,
+    AnswerForm, Case, Reviewed, advice_question, council_question, review_question, verify_question,
 };
+pub(crate) use quoted::{block, quoted};
 pub use template::{TOKENS, TemplateError, check, render};
 
 /// Notes longer than this are cut in the middle.
@@ -27,6 +31,10 @@ pub const NOTES_MAX: usize = 64 << 10;
 pub const SHORT_MAX: usize = 16 << 10;
 /// The inbox is cut to this, oldest entries out first.
 pub const INBOX_MAX: usize = 16 << 10;
+/// Decisions are cut to this, oldest out first.
+pub const DECISIONS_MAX: usize = 8 << 10;
+/// No more decisions than this are told.
+pub const MOST_DECISIONS: usize = 20;
 
 /// What the machine knows and the prompt has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +51,8 @@ pub struct Briefing {
     pub shorten: bool,
     /// The inbox, oldest first.
     pub feedback: Vec<Feedback>,
+    /// What the council of this run has decided, oldest first.
+    pub decisions: Vec<Decision>,
     /// What the previous iteration said it did.
     pub previous: Option<Previous>,
     /// What is left of the limits.
@@ -56,6 +66,17 @@ pub struct Feedback {
     pub source: FeedbackSource,
     /// What.
     pub text: String,
+}
+
+/// A conflict of principles that was decided, for the rest of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// In which iteration.
+    pub iteration: Iteration,
+    /// The conflict, in the agent's words.
+    pub conflict: String,
+    /// How it was decided.
+    pub decision: String,
 }
 
 /// What the previous iteration said of itself.
@@ -91,17 +112,42 @@ pub struct Prompt {
     pub user: String,
 }
 
+/// What was found in the project when the prompt was composed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The notes of earlier iterations.
+    pub notes: Option<String>,
+    /// What became of the file that principles were to be written into.
+    pub principles: Collected,
+}
+
+/// What became of the file that principles were to be written into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Collected {
+    /// It is not there.
+    #[default]
+    Missing,
+    /// It is there, and can't be used: what is wrong with it.
+    Unusable(String),
+    /// It is there, and will hold from the next iteration on.
+    Written,
+}
+
 /// Composes what an iteration is told.
 ///
 /// Everything up to the notes is the same in every iteration of a run, byte for byte, unless a
-/// template of the user's speaks of the iteration.
+/// template of the user's speaks of the iteration, or principles were adopted on the way.
 pub fn compose(
     settings: &Settings,
     briefing: &Briefing,
-    notes: Option<&str>,
+    found: &Found,
 ) -> Result<Prompt, TemplateError> {
     let tokens = template::Tokens::new(settings, briefing.iteration);
-    let mut user = tokens.render(template::PROMPT_FILE, &settings.texts.prompt)?;
+    let mut user = settings.principles.as_ref().map(Principles::text).unwrap_or_default();
+    if !user.is_empty() {
+        user.push('\n');
+    }
+    user.push_str(&tokens.render(template::PROMPT_FILE, &settings.texts.prompt)?);
     contract::checks(&mut user, settings);
     contract::status(&mut user, settings);
     contract::completion(&mut user, settings);
@@ -109,11 +155,17 @@ pub fn compose(
     section(&mut user, contract::task_heading(settings), settings.goal.trim());
     // From here on the text changes from one iteration to the next.
     if let Some(file) = &settings.notes_file {
-        let notes = changing::notes(briefing, file, notes);
+        let notes = changing::notes(briefing, file, found.notes.as_deref());
         section(&mut user, "CONTEXT FROM PREVIOUS ITERATION", &notes);
+    }
+    if let Some(decided) = changing::decided(&briefing.decisions, &briefing.feedback) {
+        section(&mut user, "Decided earlier", &decided);
     }
     if !briefing.feedback.is_empty() {
         section(&mut user, "What you were told since", &changing::inbox(briefing));
+    }
+    if let Some(text) = changing::principles_wanted(settings, briefing, &found.principles) {
+        section(&mut user, "Principles to write down", &text);
     }
     if let Some(text) = changing::hand_over(settings) {
         section(&mut user, "Hand over", &text);
@@ -132,7 +184,7 @@ fn system(settings: &Settings, tokens: &template::Tokens) -> Result<String, Temp
 }
 
 /// Head and tail of a text that is too long; what is missing between them is named.
-fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }

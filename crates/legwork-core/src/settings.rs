@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 use crate::agent::dialect::Permissions;
 use crate::mode;
+use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
 /// Everything the machine needs to know of the user's wishes.
@@ -47,6 +48,9 @@ pub struct Settings {
     pub verify: Verify,
     /// Further calls around an iteration.
     pub extras: Extras,
+    /// What the work goes by when two good things contradict each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principles: Option<Principles>,
     /// When an attempt is given up.
     pub deadlines: Deadlines,
     /// Which of the user's steering hooks exist.
@@ -78,6 +82,7 @@ impl Default for Settings {
             completion: Completion::default(),
             verify: Verify::default(),
             extras: Extras::default(),
+            principles: None,
             deadlines: Deadlines::default(),
             hooks: Hooks::default(),
             model: Model::default(),
@@ -115,6 +120,9 @@ pub struct Files {
     pub status: Option<String>,
     /// The list with boxes: a to-do list or a plan.
     pub list: Option<String>,
+    /// The file that the first iteration writes principles into; `None` = it is not asked to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principles: Option<String>,
 }
 
 /// What the agent is told beside the goal, as it was when the run began.
@@ -362,9 +370,9 @@ pub struct Extras {
 #[serde(rename_all = "snake_case")]
 pub enum Council {
     /// No.
-    #[default]
     Off,
     /// Yes.
+    #[default]
     On,
 }
 

@@ -315,6 +315,7 @@ impl RunView {
             | Event::PermissionDenied { .. }
             | Event::CallStarted { .. }
             | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::CheckpointMade { .. } => {}
         }
@@ -355,6 +356,7 @@ impl RunView {
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
             | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::LimitChanged { .. }
             | Event::CheckpointMade { .. }

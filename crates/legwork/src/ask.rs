@@ -180,6 +180,7 @@ impl Answer {
             | AttemptOutcome::BadStart { .. }
             | AttemptOutcome::NotStarted { .. }
             | AttemptOutcome::PromptTooLong
+            | AttemptOutcome::ContextFull
             | AttemptOutcome::BadRequest { .. }
             | AttemptOutcome::ModelNotFound { .. }
             | AttemptOutcome::Refused

@@ -9,15 +9,18 @@ mod inspect;
 mod life;
 mod list;
 mod new;
+mod principles;
 mod prompt;
 mod reference;
 mod resume;
 mod run;
+mod selftest;
 mod session;
 mod setup;
 mod show;
 mod steer;
 mod template;
+mod terminal;
 mod told;
 mod trust;
 mod validate;
@@ -100,6 +103,10 @@ enum Command {
     Config(config::Options),
     /// Approve what the project would run on this machine
     Trust(trust::Options),
+    /// Write down what the work goes by when two good things contradict each other
+    Principles(principles::Options),
+    /// Prove that runs survive the night on this machine
+    Selftest(selftest::Options),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
     Demo(demo::Options),
     /// Say whether a run can start here, and what to do if not
@@ -145,6 +152,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Stop(options) => steer::stop(&options),
             Command::Pause(options) => steer::pause(&options),
             Command::Tell(options) => steer::tell(&options),
+            Command::Principles(options) => principles::principles(&options),
+            Command::Selftest(options) => selftest::selftest(&options),
             Command::Demo(options) => demo::demo(&options),
             Command::Doctor(options) => doctor::doctor(&options),
             Command::Inspect(options) => inspect::inspect(&options),

@@ -33,6 +33,7 @@ use std::path::Path;
 pub use environment::{VARIABLES, Variable, environment};
 pub use error::{ConfigError, Mistake};
 pub use file::{ConfigFile, project_file, task_file, user_file};
+pub(crate) use file::{read_anywhere, read_inside};
 pub use keys::{KEYS, Key, find, look_up};
 pub use kind::{Items, Kind};
 pub use layer::Layer;

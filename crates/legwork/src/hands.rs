@@ -16,27 +16,28 @@ use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
 use legwork_core::event::Purpose;
-use legwork_core::input::{CheckReport, HookAnswer, Input, Mark, Prepared, Survey};
+use legwork_core::input::{CheckReport, HookAnswer, Input, Prepared, Survey};
 use legwork_core::machine::ledger::State;
-use legwork_core::prompt::{self, Briefing, Prompt};
+use legwork_core::prompt::{self, Briefing, Collected, Found, Prompt};
 use legwork_core::settings::Settings;
-use legwork_core::units::{AttemptId, CallId, Ticket};
+use legwork_core::units::{AttemptId, CallId, Iteration, Ticket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
 use crate::checks::Checks;
-use crate::evidence::{self, Look};
 use crate::files;
 use crate::journal::{RunDir, create_file};
+use crate::principles;
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
 use crate::task;
-use crate::workspace::{self, Baseline, Snapshot, Workspace};
+use crate::workspace::{self, Baseline};
+use looker::Looker;
 
-/// Our own folder in a project.
-const LEGWORK: &str = ".legwork";
+mod looker;
+
 /// How long checks that were cut may take to be gone when we leave.
 const LEAVE: Duration = Duration::from_secs(7);
 /// How long what was killed may take to be gone. Its guards go on without us.
@@ -67,21 +68,6 @@ impl fmt::Debug for Hands {
     }
 }
 
-/// Looks at the project and remembers how it was at the start of the iteration.
-#[derive(Debug)]
-struct Looker {
-    workspace: Workspace,
-    evidence: evidence::Files,
-    /// Where it is kept how the project was when the run began.
-    folder: PathBuf,
-    /// What was odd when nobody could be told.
-    warnings: Vec<String>,
-    /// `None` when this process was not there at the start.
-    start: Option<Snapshot>,
-    /// `None` when this process has not looked yet.
-    now: Option<Snapshot>,
-}
-
 impl Hands {
     /// Hands for a run in `project`.
     pub fn new(
@@ -92,18 +78,7 @@ impl Hands {
         containment: Containment,
         settings: &Settings,
     ) -> Self {
-        let mut workspace = workspace(project, settings).in_run(folder.path());
-        if let Some(baseline) = Baseline::of(folder.path()) {
-            workspace.compare_with(baseline);
-        }
-        let looker = Looker {
-            workspace,
-            evidence: evidence(project, settings).in_run(folder.path()),
-            folder: folder.path().to_owned(),
-            warnings: Vec::new(),
-            start: None,
-            now: None,
-        };
+        let looker = Looker::new(project, folder.path(), settings);
         Self {
             agent,
             project: project.to_owned(),
@@ -161,10 +136,18 @@ impl Hands {
         });
     }
 
-    fn survey(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+    fn survey(
+        &self,
+        ticket: Ticket,
+        iteration: Iteration,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
         let origin = state.origin.clone();
         let head = state.current().and_then(|current| current.start.head.clone());
         let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
+        let project = self.project.clone();
+        let to_collect = principles::to_collect(&state.settings).map(str::to_owned);
         self.look(news, move |looker| {
             looker.go_on_from(origin.as_ref());
             let (now, mark, evidence) = looker.look();
@@ -174,6 +157,12 @@ impl Hands {
                 .collect();
             warnings.append(&mut looker.warnings);
             warnings.extend(evidence.warnings);
+            let collected = to_collect.map(|file| principles::collected(&project, &file));
+            let principles = collected.transpose().unwrap_or_else(|why| {
+                warnings.push(format!("the principles can't be used: {why}"));
+                None
+            });
+            looker.keep_unsaid(iteration, &mut warnings);
             let before = looker.start.as_ref();
             let survey = Survey {
                 mark,
@@ -183,6 +172,7 @@ impl Hands {
                 status: evidence.status,
                 boxes: evidence.boxes,
                 list: evidence.list,
+                principles: principles.flatten(),
                 warnings,
             };
             Input::Surveyed(ticket, Box::new(survey))
@@ -223,7 +213,8 @@ impl Hands {
         let iteration = briefing.iteration.0;
         let label = attempt_label(iteration, number);
         self.tell_people(state, &briefing);
-        let prompt = match prompt::compose(&state.settings, &briefing, notes.as_deref()) {
+        let found = Found { notes, principles: principles::found(&self.project, &state.settings) };
+        let prompt = match prompt::compose(&state.settings, &briefing, &found) {
             Ok(prompt) => prompt,
             Err(error) => return refuse(post, chain(&error)),
         };
@@ -234,6 +225,11 @@ impl Hands {
         };
         if let Err(error) = self.keep(&name, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        if let Collected::Unusable(_) = found.principles
+            && let Err(error) = self.keep_principles(&name, &state.settings)
+        {
+            return refuse(post, format!("can't keep the principles as they are: {error}"));
         }
         let order = Order {
             source: Source::Attempt(attempt),
@@ -270,6 +266,14 @@ impl Hands {
         let path = self.folder.prompts().join(format!("{name}.md"));
         let mut file = create_file(&path)?;
         io::Write::write_all(&mut file, prompt.user.as_bytes())
+    }
+
+    /// Keeps the principles that the agent is to mend: they may be somebody's own.
+    fn keep_principles(&self, name: &str, settings: &Settings) -> io::Result<()> {
+        let Some(bytes) = principles::as_they_are(&self.project, settings) else { return Ok(()) };
+        let path = self.folder.prompts().join(format!("{name}-principles.toml"));
+        let mut file = create_file(&path)?;
+        io::Write::write_all(&mut file, &bytes)
     }
 
     fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
@@ -371,7 +375,7 @@ impl World for Hands {
             Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
             Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
             Effect::StartCall(request) => self.start_call(*request, state, news),
-            Effect::Survey { ticket, .. } => self.survey(ticket, state, news),
+            Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
             Effect::RunChecks { ticket } => self.run_checks(ticket, state, news),
             Effect::Nudge { attempt, text } => {
                 if let Some(attempt) = self.attempt(attempt) {
@@ -419,56 +423,6 @@ impl World for Hands {
             let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
     }
-}
-
-impl Looker {
-    /// The project as it is now.
-    fn look(&mut self) -> (Snapshot, Mark, Look) {
-        let now = self.workspace.snapshot();
-        self.now = Some(now.clone());
-        self.warnings.extend(self.workspace.take_warnings());
-        let evidence = self.evidence.look();
-        let mark = Mark {
-            fingerprint: now.fingerprint(),
-            head: now.head().map(str::to_owned),
-            head_tree: now.head_tree().map(str::to_owned),
-            status: evidence.identity.clone(),
-        };
-        (now, mark, evidence)
-    }
-
-    /// Takes the journal's word for how the run began, where nothing else was kept of that.
-    fn go_on_from(&mut self, origin: Option<&Mark>) {
-        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
-            self.workspace.compare_with(Baseline::of_mark(origin));
-        }
-    }
-
-    /// Keeps how the project is at the start of the run, once.
-    fn keep_baseline(&mut self, now: &Snapshot) {
-        if self.workspace.has_baseline() {
-            return;
-        }
-        if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
-            let text = "what was not committed when the run began could not be kept";
-            self.warnings.push(format!("{text}, and can't be compared: {error}"));
-        }
-    }
-}
-
-/// The files in which the agent says how far it is.
-fn evidence(project: &Path, settings: &Settings) -> evidence::Files {
-    evidence::Files::new(project, &settings.files, &settings.completion.evidence)
-}
-
-/// The project, with what of it is work: not what iterations leave for each other, but what the
-/// agent does in the folder of its task.
-fn workspace(project: &Path, settings: &Settings) -> Workspace {
-    let notes = settings.notes_file.iter().map(PathBuf::from).collect();
-    let reports = settings.files.task.iter().map(|task| Path::new(task).join(task::REPORTS));
-    let list = settings.files.list.iter().map(PathBuf::from);
-    let ours = reports.chain(list).filter(|path| path.starts_with(LEGWORK)).collect();
-    Workspace::new(project, notes).counting(ours)
 }
 
 /// The name of an attempt's files in the run folder.

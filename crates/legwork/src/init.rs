@@ -52,9 +52,9 @@ pub struct Written {
 }
 
 impl Look {
-    /// Looks at a project.
-    pub fn at(project: &Path) -> Self {
-        let view = View::of(project);
+    /// Looks at a project. `principles` is where the user says that principles go; empty = nowhere.
+    pub fn at(project: &Path, principles: &str) -> Self {
+        let view = View::of(project).with_principles(project, principles);
         Self { detected: detect(&view), imports: imports(&view) }
     }
 

@@ -248,6 +248,9 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
                     self.world.perform(effect.clone(), self.machine.state(), &self.post);
                 }
                 Effect::ClearTimer { key } => self.timers.clear(*key),
+                // How long what is being ended may take is a time of its own: the deadline from
+                // before would give it up too early.
+                Effect::SetTimer { key, alarm } => self.timers.set(*key, *alarm, &self.clock),
                 Effect::RunHook { .. }
                 | Effect::Prepare { .. }
                 | Effect::StartAttempt(_)
@@ -255,8 +258,7 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
                 | Effect::Survey { .. }
                 | Effect::RunChecks { .. }
                 | Effect::InspectChanges { .. }
-                | Effect::StartCall(_)
-                | Effect::SetTimer { .. } => {}
+                | Effect::StartCall(_) => {}
             }
         }
     }
@@ -343,6 +345,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
                 files_changed: 0,
                 beside_list: None,
                 list: String::new(),
+                principles: None,
                 commits: 0,
                 status: None,
                 boxes: None,

@@ -85,7 +85,8 @@ impl Selection {
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     let behaviours = selection.read(root)?;
     // As the tests are built, because they have most likely been.
-    program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
+    let arguments = ["test", "--quiet", "--workspace", "--no-run", "--lib", "--bins", "--tests"];
+    program::run(&mut cargo(root, &arguments))?;
     let folder = stage_folder()?;
     let mut columns = Vec::new();
     for player in [Player::Loop(PlainLoop::Bare), Player::Loop(PlainLoop::Grep)] {

@@ -49,6 +49,7 @@ fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
         "lines" => after(&[128, 16, 255, 1, 17, 0, 100, 200, 3, 50], recorded(root)?),
         // The work itself, ended by itself with the code 0, in chunks of 256 bytes.
         "stream" => after(&[7, 0b1_1100, 255], recorded(root)?),
+        "words" => spoken(root)?,
         "journal" => journals(root)?,
         "reset" => after(&EVENING.to_le_bytes(), strings(&LIMITS)),
         "display" => {
@@ -73,6 +74,15 @@ fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
         }
     }
     if texts.is_empty() { Err(format!("{} is empty", folder.display())) } else { Ok(texts) }
+}
+
+/// What agents say at the end of a turn.
+fn spoken(root: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let path = root.join("crates/legwork-core/src/watchdog/corpus.txt");
+    let corpus = fs::read_to_string(&path)
+        .map_err(|error| format!("can't read {}: {error}", path.display()))?;
+    let words = corpus.lines().filter_map(|line| line.split_once('|'));
+    Ok(words.map(|(_, words)| words.replace("\\n", "\n").into_bytes()).collect())
 }
 
 /// A journal as it is, the same without checksums, which the target adds, and some damage.

@@ -92,6 +92,8 @@ pub enum Said<'a> {
     Denied {
         /// The tool's name.
         tool: Cow<'a, str>,
+        /// The call; empty where that was not said. Its result, an error, comes later.
+        id: Cow<'a, str>,
     },
     /// A message of the model began or ended, and this is what it used.
     Usage {

@@ -59,6 +59,8 @@ pub enum AttemptOutcome {
     },
     /// The prompt is longer than the model can read.
     PromptTooLong,
+    /// Its context was full again right after it had been cut down, so it gave up.
+    ContextFull,
     /// The provider rejected the request.
     BadRequest {
         /// What it said.
@@ -185,6 +187,7 @@ impl AttemptOutcome {
             Self::BadStart { .. } => "bad_start",
             Self::NotStarted { .. } => "not_started",
             Self::PromptTooLong => "prompt_too_long",
+            Self::ContextFull => "context_full",
             Self::BadRequest { .. } => "bad_request",
             Self::ModelNotFound { .. } => "model_not_found",
             Self::Refused => "refused",
@@ -213,6 +216,7 @@ impl AttemptOutcome {
             | Self::Interrupted
             | Self::Lost => Consequence::Retry,
             Self::NotStarted { .. }
+            | Self::ContextFull
             | Self::BadRequest { .. }
             | Self::Refused
             | Self::OutputLimit
@@ -252,6 +256,7 @@ impl AttemptOutcome {
             | Self::Refused
             | Self::OutputLimit
             | Self::PromptTooLong
+            | Self::ContextFull
             | Self::Suspect { why: Suspicion::NoSignOfWork | Suspicion::BrokenOff } => true,
             Self::UsageLimited { .. }
             | Self::RateLimited
@@ -295,6 +300,7 @@ impl AttemptOutcome {
             Self::BadStart { why } => format!("did not start: {why}"),
             Self::NotStarted { why } => format!("could not be asked: {why}"),
             Self::PromptTooLong => "the prompt is too long".to_owned(),
+            Self::ContextFull => "its context ran full again and again".to_owned(),
             Self::BadRequest { why } => format!("the request was rejected: {why}"),
             Self::ModelNotFound { why } => format!("no such model: {why}"),
             Self::Refused => "the model declined".to_owned(),

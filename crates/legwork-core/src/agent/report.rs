@@ -102,6 +102,10 @@ pub struct Notice {
     pub key: String,
     /// The words themselves.
     pub text: String,
+    /// The end of the agent's own message around them, as it was written: the options before a
+    /// question, what was tried before a surrender. Empty where the words are all there is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
 }
 
 /// What the watchdog looks for.

@@ -13,18 +13,21 @@ use super::message::{
 };
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
 use super::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StreamFacts, TurnEnd, Words,
+    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, StreamFacts, TurnEnd,
+    Words,
 };
 use super::verdict::verdict;
 use crate::event::Purpose;
 use crate::evidence::{self, blockers};
 use crate::settings::Completion;
+use rhythm::Rhythm;
 use said::{LastWords, TEXT_MAX, end_of};
 use spend::{Sighting, Spend};
 use talk::Talk;
 use tools::{CallOf, Tools};
 use unknown::Unknown;
 
+mod rhythm;
 mod said;
 mod spend;
 mod talk;
@@ -98,6 +101,7 @@ pub struct Transcript {
     api_key: String,
     login_refused: bool,
     tools: Tools,
+    rhythm: Rhythm,
     spend: Spend,
     turns: u32,
     result: Option<ResultFacts>,
@@ -131,6 +135,7 @@ impl Transcript {
             api_key: String::new(),
             login_refused: false,
             tools: Tools::default(),
+            rhythm: Rhythm::default(),
             spend: Spend::default(),
             turns: 0,
             result: None,
@@ -273,18 +278,27 @@ impl Transcript {
                     Speech::OneText => self.last_words.append(&text),
                 }
             }
-            Said::ToolCall { id, name, .. } => {
-                let of = match owner {
-                    Owner::Main => CallOf::Main,
-                    Owner::Sub { call } => CallOf::Sub { parent: call.into_owned() },
-                };
-                self.tools.begin(mono, &id, &name, of);
+            Said::ToolCall { id, name, input } => {
+                let is_main = owner.is_main();
+                let is_new = self.tools.begin(mono, &id, &name, CallOf::new(owner));
+                if is_main && is_new {
+                    self.watch(|rhythm| rhythm.call(&name, input), tell);
+                }
             }
-            Said::ToolResult { id, went, .. } => self.tools.end(&id, went),
+            Said::ToolResult { id, went, content: _ } => {
+                let name = self.tools.end(&id, went).unwrap_or_default();
+                if owner.is_main() {
+                    self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
+                }
+            }
+            Said::Compaction if owner.is_main() => self.watch(Rhythm::compaction, tell),
             Said::Heartbeat { id } => self.tools.beat(mono, &id),
             Said::ApiRetry { status, .. } => self.retry(status, tell),
             Said::RateLimit(limit) => self.limited(limit, tell),
-            Said::Denied { tool } => self.deny(&tool, tell),
+            Said::Denied { tool, id } => {
+                self.rhythm.denied(&id);
+                self.deny(&tool, tell);
+            }
             Said::Usage { when, id, model, tokens } => {
                 if when == UsageAt::Start && owner == Owner::Main {
                     self.talk.begin_turn();
@@ -302,6 +316,19 @@ impl Transcript {
             | Said::Thinking
             | Said::Compaction
             | Said::Other { .. } => {}
+        }
+    }
+
+    /// Follows the rhythm of work. Calls are short, and nobody would answer them.
+    fn watch(
+        &mut self,
+        see: impl FnOnce(&mut Rhythm) -> Option<Notice>,
+        tell: &mut impl FnMut(AgentNews),
+    ) {
+        if self.purpose.is_none()
+            && let Some(notice) = see(&mut self.rhythm)
+        {
+            tell(AgentNews::Noticed(notice));
         }
     }
 
@@ -350,9 +377,22 @@ impl Transcript {
                 false if self.talk.waiting() > 0 => TurnEnd::Queued,
                 false => TurnEnd::Well,
             };
-            tell(AgentNews::TurnEnded { how, noticed: None });
+            let text = result.text.as_deref().unwrap_or(self.last_words.as_str());
+            let noticed = self.noticed(how, text);
+            tell(AgentNews::TurnEnded { how, noticed });
         }
         self.result = Some(result);
+    }
+
+    /// What the last words of a turn ask for or give up. After an error they are none of the agent's.
+    fn noticed(&self, how: TurnEnd, text: &str) -> Option<Notice> {
+        match how {
+            TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
+                let words = evidence::words(text, &self.completion, self.dialect.speech());
+                words.noticed.into_iter().next()
+            }
+            TurnEnd::Well | TurnEnd::Queued | TurnEnd::Failed => None,
+        }
     }
 
     /// The last result, unless it was overtaken: an agent that died over a further message of

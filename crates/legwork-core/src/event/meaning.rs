@@ -33,6 +33,7 @@ impl Event {
             Self::VerdictGiven { .. } => "verdict_given",
             Self::GateFinished { .. } => "gate_finished",
             Self::CouncilDecided { .. } => "council_decided",
+            Self::PrinciplesAdopted { .. } => "principles_adopted",
             Self::FeedbackAdded { .. } => "feedback_added",
             Self::LimitChanged { .. } => "limit_changed",
             Self::CheckpointMade { .. } => "checkpoint_made",
@@ -97,6 +98,9 @@ impl Event {
             Self::VerdictGiven { .. } => "A model judged a claim of completion.",
             Self::GateFinished { .. } => "The gate came to a result.",
             Self::CouncilDecided { .. } => "A conflict of principles was decided.",
+            Self::PrinciplesAdopted { .. } => {
+                "The agent had written down the principles it was asked for; they hold from here on."
+            }
             Self::FeedbackAdded { .. } => "Something was put into the inbox of the next iteration.",
             Self::LimitChanged { .. } => "The operator changed the limits of the run.",
             Self::CheckpointMade { .. } => "A snapshot of the project was made.",

@@ -19,6 +19,7 @@ use crate::input::{
     Boxes, ChangedFile, Changes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress,
 };
 use crate::outcome::{Outcome, Proof};
+use crate::principles::{Preset, Principles};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
@@ -196,7 +197,12 @@ fn gate() -> Vec<Event> {
                 failure: Some("8d3a51f0".to_owned()),
             },
         },
-        Event::CouncilDecided { decision: "keep the old routes for one release".to_owned() },
+        Event::CouncilDecided {
+            iteration: Iteration(3),
+            conflict: "speed against stable routes".to_owned(),
+            decision: "keep the old routes for one release".to_owned(),
+        },
+        Event::PrinciplesAdopted { principles: Principles::of(Preset::Startup) },
     ]
 }
 
@@ -325,6 +331,7 @@ fn notice() -> Notice {
         signal: WatchSignal::Asking,
         key: "shall i also move the tests".to_owned(),
         text: "Shall I also move the tests?".to_owned(),
+        context: String::new(),
     }
 }
 

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 /// Stands for every character of a code span. It is in no phrase that anybody looks for.
-const BLANK: char = '\u{0}';
+pub(crate) const BLANK: char = '\u{0}';
 
 /// A line without what nobody sees at its ends.
 pub(super) fn visible(line: &str) -> &str {
@@ -22,7 +22,7 @@ pub(super) fn visible(line: &str) -> &str {
 
 /// The lines of a text that are the writer's own, code spans blanked, without trailing spaces.
 /// Lines that are not his are empty, so that counting lines from the end still works.
-pub(super) fn own_lines(text: &str) -> Vec<String> {
+pub(crate) fn own_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut within = Within::Text;
     let mut paragraph = 0;
@@ -122,7 +122,7 @@ impl Fence {
 const MARKERS_MAX: usize = 8;
 
 /// What stands behind the list markers of a line.
-fn after_list_markers(line: &str) -> &str {
+pub(crate) fn after_list_markers(line: &str) -> &str {
     let mut text = line.trim_start();
     for _ in 0..MARKERS_MAX {
         let after = text.strip_prefix(['-', '*', '+']).or_else(|| {

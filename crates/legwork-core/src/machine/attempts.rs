@@ -114,6 +114,7 @@ impl Machine {
                 .filter(told)
                 .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
                 .collect(),
+            decisions: state.decisions.clone(),
             previous: state.last.as_ref().map(|last| Previous {
                 summary: last.finished.summary.clone(),
                 progress: last.finished.task,
@@ -132,7 +133,7 @@ impl Machine {
             AgentNews::Ready(ready) => self.ready(id, ready),
             AgentNews::Pulse(pulse) => self.pulse(&pulse),
             AgentNews::TurnEnded { how, noticed } => self.turn_ended(id, how, noticed),
-            AgentNews::Noticed(notice) => self.record_notice(id, notice),
+            AgentNews::Noticed(notice) => self.noticed(id, notice),
             AgentNews::Denied { tool } => {
                 if !self.current().denied.contains(&tool) {
                     self.record(Event::PermissionDenied { attempt: id, tool });
@@ -333,6 +334,9 @@ impl Machine {
             Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
             Consequence::Retry => self.retry(&report.outcome.sentence()),
             Consequence::FailIteration { too_long } => {
+                if report.outcome == AttemptOutcome::ContextFull {
+                    self.tell_of_full_context();
+                }
                 self.fail_iteration(report.outcome.sentence(), too_long);
             }
             Consequence::EndRun { ending } => self.end_by(report.outcome.sentence(), ending),

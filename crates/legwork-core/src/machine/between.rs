@@ -26,7 +26,7 @@ const MOST_REJECTIONS: u32 = 3;
 /// So many gates in a row that come to nothing end the run.
 const MOST_INCONCLUSIVE: u32 = 2;
 /// So many idle iterations in a row that report a blocker end the run.
-const MOST_BLOCKED: u32 = 2;
+pub(super) const MOST_BLOCKED: u32 = 2;
 /// So many failed reviews in a row end the run.
 const MOST_REVIEW_ERRORS: u32 = 3;
 /// The same checks failing in the same way on the same tree so often end the run.
@@ -180,6 +180,7 @@ impl Machine {
         self.live.opening = Opening::default();
         self.live.survey = None;
         self.live.work = None;
+        self.live.advice = None;
         self.live.delayed = false;
         let next = Iteration(self.ledger.totals.iterations).next();
         let (iteration, kind) = match before {
@@ -326,7 +327,7 @@ impl Machine {
             return Some(Outcome::ConsecutiveErrors { errors: rows.errors, last });
         }
         if rows.review_errors >= MOST_REVIEW_ERRORS {
-            let last = "the review failed".to_owned();
+            let last = format!("the review failed: {}", self.ledger.review_error);
             return Some(Outcome::ConsecutiveErrors { errors: rows.review_errors, last });
         }
         let once = settings.scope == Scope::Gate;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::Machine;
+use super::ledger::is_own_limit;
 use super::running::{LONGEST_END, Running};
 use crate::agent::dialect::Tools;
 use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::agent::report::{AgentNews, Answer, AttemptReport};
 use crate::effect::{CallRequest, Effect, Grace, Shape};
-use crate::event::{Event, FeedbackSource, Purpose, StopWhen};
+use crate::event::{Event, Purpose, StopWhen};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
-use crate::policy::escalation;
 use crate::policy::limits::{self, Share};
 use crate::settings::{Deadlines, Depth};
 use crate::units::{CallId, Usd};
@@ -41,10 +41,11 @@ impl Machine {
         work.cost.per(u64::from(work.count)).per(4).max(LEAST_REVIEW_COST)
     }
 
-    /// Starts a call that can be done without. One that does not fit into the limits is left out.
+    /// Starts a call that can be done without. One that does not fit into the limits beside the
+    /// gate that would follow is left out.
     /// True when it has to be waited for.
     pub(super) fn extra_call(&mut self, purpose: Purpose, question: String, cap: Usd) -> bool {
-        match limits::before_call(&self.ledger.settings, self.used(), cap) {
+        match limits::before_extra_call(&self.ledger.settings, self.used(), cap) {
             Ok(share) => {
                 self.start_call(purpose, question, share);
                 true
@@ -69,10 +70,10 @@ impl Machine {
         let attempt = Some(self.call_time(purpose));
         let deadlines = Deadlines { attempt, ..self.ledger.settings.deadlines.clone() };
         let cost = match purpose {
-            // It may work for as long as an attempt.
-            Purpose::Review => share.cost,
-            // They have little time as it is: their money buys them no less.
-            Purpose::Verify | Purpose::Advise | Purpose::Council => None,
+            Purpose::Review | Purpose::Advise | Purpose::Council => share.cost,
+            // It has little time as it is, and the run can't do without it: its money buys it no
+            // less.
+            Purpose::Verify => None,
         };
         let share = Share { cost, ..share };
         let running = Running::new(self.now.mono, share, deadlines, self.ledger.dialect);
@@ -207,8 +208,27 @@ impl Machine {
             }
             return self.advance();
         }
+        // It died with an earlier process of ours. A verifier is asked again; what the run can do
+        // without is left at that, or a process that dies of it would die of it again and again.
+        if report.outcome == AttemptOutcome::Lost {
+            if purpose == Purpose::Review {
+                self.warn(format!("the review is left out: {}", report.outcome.sentence()));
+            }
+            self.look_again_after(purpose);
+            return self.advance();
+        }
         match report.outcome.consequence() {
-            Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
+            // Nothing is waited for after a stop, and what was claimed can be judged without it.
+            Consequence::Wait { .. }
+                if self.ledger.stop.is_some() && purpose != Purpose::Verify =>
+            {
+                self.look_again_after(purpose);
+                self.advance();
+            }
+            Consequence::Wait { limit, until } => {
+                self.wait_for_limit(limit, until);
+                self.look_again_after(purpose);
+            }
             Consequence::EndRun { .. } if self.has_another_verifier(purpose, report) => {
                 self.warn(format!(
                     "{}; the agent's own model is asked instead (`verify.model_name`)",
@@ -222,8 +242,17 @@ impl Machine {
             | Consequence::Retry
             | Consequence::FailIteration { .. } => {
                 self.call_answered(purpose, report);
+                self.look_again_after(purpose);
                 self.advance();
             }
+        }
+    }
+
+    /// A reviewer may have changed the project, however it ended: what is judged is what it left.
+    fn look_again_after(&mut self, purpose: Purpose) {
+        if purpose == Purpose::Review {
+            self.live.survey = None;
+            self.live.work = None;
         }
     }
 
@@ -250,37 +279,24 @@ impl Machine {
     }
 
     fn call_answered(&mut self, purpose: Purpose, report: &AttemptReport) {
-        let text = match &report.answer {
-            Some(Answer::Text { text }) => Some(text.clone()),
-            Some(Answer::Verdict(_)) | None => None,
-        };
         match purpose {
             Purpose::Verify => self.verdict(report),
             Purpose::Review => {
-                // It may have changed the project: what is judged is what it left.
-                self.live.survey = None;
-                self.live.work = None;
-                if report.outcome.consequence() != Consequence::Judge {
-                    self.warn(format!("the review failed: {}", report.outcome.sentence()));
+                let how = report.outcome.sentence();
+                if is_own_limit(&report.outcome) {
+                    self.warn(format!("the review did not come to its end: it {how}"));
+                } else if report.outcome.consequence() != Consequence::Judge {
+                    self.warn(format!("the review failed: {how}"));
                 }
             }
             Purpose::Advise => {
-                let text = text.unwrap_or_else(|| {
-                    let open = self.open_notice();
-                    open.map_or_else(String::new, |notice| escalation::answer(&notice).to_owned())
-                });
-                self.record(Event::FeedbackAdded { source: FeedbackSource::Watchdog, text });
+                // Told where the project has been looked at: what is told depends on the work.
+                self.live.advice = match &report.answer {
+                    Some(Answer::Text { text }) => Some(text.clone()),
+                    Some(Answer::Verdict(_)) | None => None,
+                };
             }
-            Purpose::Council => match text {
-                Some(decision) => {
-                    self.record(Event::CouncilDecided { decision: decision.clone() });
-                    self.record(Event::FeedbackAdded {
-                        source: FeedbackSource::Council,
-                        text: decision,
-                    });
-                }
-                None => self.warn("the council came to no decision"),
-            },
+            Purpose::Council => self.council_answered(report),
         }
     }
 }

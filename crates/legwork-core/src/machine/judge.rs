@@ -1,9 +1,10 @@
 //! After the attempts: what was done, what was claimed, and who else is to be asked.
 
+use super::between::MOST_BLOCKED;
 use super::ledger::{Answered, Current, Entry, distinct};
 use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
-use crate::agent::report::{Blocker, Notice, Words};
+use crate::agent::report::{Blocker, Words};
 use crate::effect::Effect;
 use crate::event::{
     Event, FeedbackSource, IterationKind, IterationResult, Movement, Purpose, StopWhen,
@@ -11,9 +12,9 @@ use crate::event::{
 use crate::input::{Boxes, StatusReport, Survey};
 use crate::outcome::Outcome;
 use crate::policy::escalation::{self, Response};
-use crate::policy::progress;
-use crate::prompt;
-use crate::settings::{Council, EvidenceKind, Respond, Scope};
+use crate::policy::{limits, progress};
+use crate::prompt::{self, Reviewed};
+use crate::settings::{EvidenceKind, Respond, Scope};
 use crate::units::Ticket;
 
 impl Machine {
@@ -27,11 +28,11 @@ impl Machine {
             self.finish_iteration(IterationResult::Done, Some(Outcome::Failed { why }));
             return self.advance();
         }
-        if self.advise() || self.review() || self.council() {
-            return;
-        }
         let begun = self.current().gate.is_some();
         let claim = if begun { Vec::new() } else { self.claim(self.current(), &survey) };
+        if !begun && (self.advise(&claim) || self.review() || self.council(&claim)) {
+            return;
+        }
         if begun || !claim.is_empty() {
             return self.gate(&survey, claim);
         }
@@ -80,6 +81,11 @@ impl Machine {
         {
             self.live.work = Some(self.ledger.seen.is_work(&current.start, &survey));
         }
+        if let Some(principles) = &survey.principles
+            && self.ledger.settings.principles.is_none()
+        {
+            self.record(Event::PrinciplesAdopted { principles: principles.clone() });
+        }
         self.live.survey = Some(survey);
         self.live.untouched = true;
         self.advance();
@@ -94,7 +100,7 @@ impl Machine {
     }
 
     /// The agent's words, where they count: never those of an attempt that looks wrong.
-    fn words(current: &Current) -> Option<&Words> {
+    pub(super) fn words(current: &Current) -> Option<&Words> {
         let report = current.report.as_ref()?;
         (report.outcome.consequence() == Consequence::Judge).then_some(&report.words)
     }
@@ -166,6 +172,27 @@ impl Machine {
             && self.blockers(current, Some(survey)).is_empty()
     }
 
+    /// Whether another iteration will follow that can make something of what is found out now, as
+    /// far as can be told before this one is written down. Beside a claim it can't be told.
+    pub(super) fn goes_on(&self, claim: &[EvidenceKind]) -> bool {
+        let current = self.current();
+        let ends = self.live.survey.as_deref().is_none_or(|survey| self.ends_idle(current, survey));
+        let left = limits::left(&self.ledger.settings, self.used()).iterations;
+        claim.is_empty()
+            && current.kind == IterationKind::Work
+            && self.ledger.stop.is_none()
+            && left.is_none_or(|left| left > 1)
+            && !ends
+    }
+
+    /// Whether this iteration would be the one too many without work.
+    fn ends_idle(&self, current: &Current, survey: &Survey) -> bool {
+        let blocked = self.ledger.rows.blocked + 1 >= MOST_BLOCKED
+            && self.movement(current, survey) == Movement::Idle
+            && !self.blockers(current, Some(survey)).is_empty();
+        blocked || self.would_stagnate(current, survey)
+    }
+
     /// Whether the iteration moved the project forward.
     pub(super) fn movement(&self, current: &Current, survey: &Survey) -> Movement {
         if self.live.work == Some(true) {
@@ -190,11 +217,10 @@ impl Machine {
             .map(|status| status.blockers.clone())
             .unwrap_or_default();
         let stuck = current.notices.iter().filter_map(|(notice, answered)| {
-            let round = self.ledger.problems.get(&notice.key).copied().unwrap_or(0);
             let ours = *answered == Answered::No
                 && self.ledger.settings.extras.watchdog != Respond::Off
-                && escalation::response(round) == Response::Blocker;
-            ours.then(|| Blocker { key: notice.key.clone(), text: notice.text.clone() })
+                && self.response(notice) == Response::Blocker;
+            ours.then(|| escalation::blocker(notice, self.round(notice)))
         });
         let denied = (self.live.work != Some(true) && !current.denied.is_empty()).then(|| {
             let tools: Vec<_> = current.denied.iter().map(String::as_str).collect();
@@ -212,41 +238,6 @@ impl Machine {
         distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
     }
 
-    /// Something was noticed and not answered in the session: the next iteration is told. True
-    /// when that has to be waited for.
-    fn advise(&mut self) -> bool {
-        if self.ledger.settings.extras.watchdog == Respond::Off
-            || self.current().calls_done.contains(&Purpose::Advise)
-        {
-            return false;
-        }
-        let Some(notice) = self.open_notice() else { return false };
-        let round = self.ledger.problems.get(&notice.key).copied().unwrap_or(1);
-        match escalation::response(round) {
-            Response::Advise => {
-                let question = prompt::advice_question(&self.ledger.settings, &notice, round);
-                let asked = self.extra_call(Purpose::Advise, question, Machine::ADVICE_COST);
-                if !asked {
-                    let text = escalation::answer(&notice).to_owned();
-                    self.feedback_once(FeedbackSource::Watchdog, text);
-                }
-                asked
-            }
-            Response::RootCause => {
-                let text = escalation::root_cause(&notice);
-                self.feedback_once(FeedbackSource::Watchdog, text);
-                false
-            }
-            Response::Blocker => false,
-        }
-    }
-
-    /// The first thing that was noticed and not answered in the session.
-    pub(super) fn open_notice(&self) -> Option<Notice> {
-        let open = |(_, answered): &&(Notice, Answered)| *answered == Answered::No;
-        self.current().notices.iter().find(open).map(|(notice, _)| notice.clone())
-    }
-
     /// Puts a word into the inbox unless it is there already: this place is passed several times.
     pub(super) fn feedback_once(&mut self, source: FeedbackSource, text: String) {
         let waits = |entry: &Entry| entry.given_to.is_none() && entry.text == text;
@@ -256,28 +247,26 @@ impl Machine {
         }
     }
 
+    /// A second pair of eyes after work. True when it has to be waited for.
     fn review(&mut self) -> bool {
         let Some(wish) = self.ledger.settings.extras.review.clone() else {
             return false;
         };
-        if self.live.work != Some(true) || self.current().calls_done.contains(&Purpose::Review) {
+        let made = self.current().calls_done.contains(&Purpose::Review);
+        if self.live.work != Some(true) || made || self.ledger.stop.is_some() {
             return false;
         }
-        let question = prompt::review_question(&self.ledger.settings, &wish);
-        self.extra_call(Purpose::Review, question, self.review_cost())
-    }
-
-    fn council(&mut self) -> bool {
-        if self.ledger.settings.extras.council == Council::Off
-            || self.current().calls_done.contains(&Purpose::Council)
-        {
-            return false;
+        let report = self.current().report.as_ref();
+        let question = prompt::review_question(Reviewed {
+            settings: &self.ledger.settings,
+            wish: &wish,
+            summary: report.map_or("", |report| report.words.summary.as_str()),
+        });
+        let asked = self.extra_call(Purpose::Review, question, self.review_cost());
+        if !asked {
+            let text = "the review is left out: what is left of the limits is too little for it";
+            self.warn_once(text.to_owned());
         }
-        let conflict = Self::words(self.current()).and_then(|words| words.conflict.clone());
-        let Some(conflict) = conflict else {
-            return false;
-        };
-        let question = prompt::council_question(&self.ledger.settings, &conflict);
-        self.extra_call(Purpose::Council, question, Machine::ADVICE_COST)
+        asked
     }
 }

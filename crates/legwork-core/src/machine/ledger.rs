@@ -4,6 +4,8 @@
 //! function folds a live run and a journal, so what is not in an event can't be remembered, and
 //! what is can't be forgotten.
 
+mod finished;
+
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::time::Duration;
@@ -12,16 +14,16 @@ pub use super::state::{
     Answered, Current, Entry, Gate, Last, Nudge, OpenCall, Phase, Rows, Stage, State, Wait,
 };
 use crate::agent::dialect::Dialect;
-use crate::agent::outcome::{AttemptOutcome, Consequence};
+use crate::agent::outcome::{AttemptOutcome, Consequence, Deadline};
 use crate::agent::report::{AttemptReport, Blocker, Notice};
 use crate::event::{
-    Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
-    IterationResult, Movement, Purpose, Record, RunStarted, WaitEnd, WaitKind,
+    Continuation, Event, FeedbackSource, Figure, IterationKind, Purpose, Record, RunStarted,
+    StopWhen, WaitEnd, WaitKind,
 };
 use crate::input::{Boxes, Mark};
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
-use crate::settings::EvidenceKind;
+use crate::prompt::Decision;
 use crate::units::{AttemptId, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
@@ -131,6 +133,16 @@ impl State {
                     self.wrap_up = None;
                 }
             }
+            Event::CouncilDecided { iteration, conflict, decision } => {
+                self.decisions.push(Decision {
+                    iteration: *iteration,
+                    conflict: conflict.clone(),
+                    decision: decision.clone(),
+                });
+            }
+            Event::PrinciplesAdopted { principles } => {
+                self.settings.principles = Some(principles.clone());
+            }
             Event::IterationFinished(finished) => self.iteration_finished(finished),
             Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
             Event::StopCancelled => self.stop = None,
@@ -147,7 +159,6 @@ impl State {
             | Event::StatusChanged { .. }
             | Event::ChecksStarted { .. }
             | Event::CallCut { .. }
-            | Event::CouncilDecided { .. }
             | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
@@ -186,6 +197,7 @@ impl State {
                 self.paused = false;
                 self.rows = Rows::default();
                 self.failures.clear();
+                self.problems.clear();
                 self.waits = Row::default();
                 self.wait = None;
                 self.wrap_up = None;
@@ -220,6 +232,9 @@ impl State {
         if let Some(current) = self.current_mut() {
             current.attempts += 1;
             current.said.clear();
+            for (_, answered) in &mut current.notices {
+                *answered = Answered::Over;
+            }
             current.stage = Stage::Attempting { attempt, cap };
         }
     }
@@ -262,22 +277,21 @@ impl State {
         report: &AttemptReport,
     ) {
         self.charge(purpose.name(), cost, figure, report);
-        let consequence = report.outcome.consequence();
-        let waits = matches!(consequence, Consequence::Wait { .. });
-        let answered = consequence == Consequence::Judge;
+        let waits = matches!(report.outcome.consequence(), Consequence::Wait { .. });
         if purpose == Purpose::Verify
             && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
         {
             self.missing_verifiers += 1;
         }
-        if purpose == Purpose::Review && !waits {
-            self.rows.review_errors = if answered { 0 } else { self.rows.review_errors + 1 };
+        if purpose == Purpose::Review {
+            self.review_finished(&report.outcome);
         }
         if let Some(current) = self.current_mut() {
             current.call = None;
             current.unconcluded = Some((purpose, Box::new(report.clone())));
-            // A lost one was not made to its end, and a limited one not at all.
-            if waits || report.outcome == AttemptOutcome::Lost {
+            let lost = report.outcome == AttemptOutcome::Lost;
+            // A limited one was not made at all, and a verifier's last word is still to come.
+            if waits || (lost && purpose == Purpose::Verify) {
                 return;
             }
             if purpose == Purpose::Verify {
@@ -289,6 +303,26 @@ impl State {
                 }
             } else {
                 current.calls_done.insert(purpose);
+            }
+        }
+    }
+
+    /// A review that ended by itself or by its own limits is none that failed. One that a limit of
+    /// the account, a stop or a crash of ours ended says nothing.
+    fn review_finished(&mut self, outcome: &AttemptOutcome) {
+        let ours = *outcome == AttemptOutcome::Lost || self.stop == Some(StopWhen::Now);
+        match outcome.consequence() {
+            Consequence::Judge => self.rows.review_errors = 0,
+            Consequence::Retry if is_own_limit(outcome) => self.rows.review_errors = 0,
+            Consequence::Wait { .. } => {}
+            Consequence::JudgeTree
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => {
+                if !ours {
+                    self.rows.review_errors += 1;
+                    self.review_error = outcome.sentence();
+                }
             }
         }
     }
@@ -394,120 +428,16 @@ impl State {
             }
         }
     }
+}
 
-    fn fold_gate(&mut self, event: &Event) {
-        match event {
-            Event::GateStarted { claim, .. } => {
-                if let Some(current) = self.current_mut() {
-                    current.gate = Some(Gate {
-                        claim: claim.clone(),
-                        checks: None,
-                        findings: None,
-                        asked: 0,
-                        verdict: None,
-                        result: None,
-                    });
-                }
-            }
-            Event::ChecksFinished { results, fingerprint } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.checks = Some((results.clone(), fingerprint.clone()));
-                }
-            }
-            Event::ChangesInspected { findings, .. } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.findings = Some(findings.clone());
-                }
-            }
-            Event::VerdictGiven { verdict, .. } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.verdict = Some(*verdict);
-                }
-            }
-            Event::GateFinished { result } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.result = Some(result.clone());
-                }
-            }
-            _ => unreachable!("only the events of the gate are handed here"),
-        }
-    }
-
-    fn iteration_finished(&mut self, finished: &IterationFinished) {
-        let gate = self.gate_mut().and_then(|gate| gate.result.clone());
-        if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
-            *self.failures.entry(failure.clone()).or_default() += 1;
-        }
-        // The proof of what was complete before the run began is none.
-        if finished.iteration.0 > 0 {
-            self.totals.iterations += 1;
-        }
-        self.totals.commits += finished.commits;
-        if let Some(end) = &finished.end {
-            self.seen.add(end, finished.boxes);
-        }
-        let before = self.current().and_then(|current| current.boxes);
-        self.ticks.note(before, finished);
-        self.shorten = false;
-        match &finished.result {
-            IterationResult::Done => {
-                self.give_back_unheard();
-                self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
-                self.count_rows(finished, gate.as_ref());
-            }
-            IterationResult::Failed { too_long, .. } => {
-                self.rows.errors += 1;
-                self.shorten = *too_long;
-            }
-            IterationResult::Interrupted => {}
-        }
-        self.last = Some(Last { finished: finished.clone(), gate });
-        self.phase = Phase::Concluding;
-    }
-
-    fn count_rows(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
-        let rows = &mut self.rows;
-        rows.errors = 0;
-        rows.signals = if finished.signal { rows.signals + 1 } else { 0 };
-        let claimed = finished.claim != [EvidenceKind::LastWords];
-        match gate {
-            Some(GateResult::Rejected { .. }) if claimed => {
-                rows.rejections += 1;
-                rows.inconclusive = 0;
-            }
-            Some(GateResult::Inconclusive { .. }) => rows.inconclusive += 1,
-            Some(
-                GateResult::Rejected { .. }
-                | GateResult::Passed { .. }
-                | GateResult::Unaffordable { .. },
-            ) => {
-                rows.rejections = 0;
-                rows.inconclusive = 0;
-            }
-            // An iteration without a claim ends a row of rejections: the agent took them to heart.
-            // It says nothing of a verifier that can't be reached.
-            None => rows.rejections = 0,
-        }
-        // A claim without work is not idle, but neither does it wipe out the idle ones before it:
-        // claims and idleness in turn must not keep a run alive.
-        let reports = !finished.blockers.is_empty();
-        match finished.progress {
-            Movement::Work => {
-                rows.idle = 0;
-                rows.excused = 0;
-                rows.blocked = 0;
-                self.problems.clear();
-            }
-            Movement::Idle if reports => rows.blocked += 1,
-            Movement::Idle => {
-                rows.idle += 1;
-                rows.blocked = 0;
-            }
-            Movement::Excused => rows.excused += 1,
-            Movement::Uncounted if reports => rows.blocked += 1,
-            Movement::Uncounted => {}
-        }
-    }
+/// Whether a call was ended by what it may use, its time included.
+pub(super) fn is_own_limit(outcome: &AttemptOutcome) -> bool {
+    matches!(
+        outcome,
+        AttemptOutcome::TurnLimit
+            | AttemptOutcome::AttemptBudget
+            | AttemptOutcome::TimedOut { which: Deadline::Attempt }
+    )
 }
 
 /// Blockers, each key once.

@@ -18,6 +18,7 @@ use crate::policy::limits::Used;
 use crate::policy::progress::Seen;
 use crate::policy::ticks::Ticks;
 use crate::policy::waiting::Row;
+use crate::prompt::Decision;
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
@@ -66,6 +67,10 @@ pub struct State {
     pub told: BTreeSet<String>,
     /// In how many iterations each problem was noticed since the last progress.
     pub problems: BTreeMap<String, u32>,
+    /// Conflicts of principles that were decided, oldest first.
+    pub decisions: Vec<Decision>,
+    /// What was wrong with the last review that failed.
+    pub review_error: String,
     /// Words for the next iteration.
     pub inbox: Vec<Entry>,
     /// Whether the last prompt was too long.
@@ -129,7 +134,7 @@ pub struct Current {
     pub call: Option<OpenCall>,
     /// A call that is over and whose answer has not been taken yet.
     pub unconcluded: Option<(Purpose, Box<AttemptReport>)>,
-    /// Further calls made to their end.
+    /// Further calls made to their end, or lost: none is made twice.
     pub calls_done: BTreeSet<Purpose>,
     /// What the last verifier said.
     pub verifier: Option<AttemptReport>,
@@ -178,7 +183,7 @@ impl Current {
     /// Notes whether what has this key was answered in the session.
     pub(super) fn mark(&mut self, key: &str, now: Answered) {
         for (notice, answered) in &mut self.notices {
-            if notice.key == key {
+            if notice.key == key && *answered != Answered::Over {
                 *answered = now;
             }
         }
@@ -201,6 +206,8 @@ pub enum Answered {
     Live,
     /// Not yet.
     No,
+    /// It need not be: another attempt has begun since.
+    Over,
 }
 
 /// How far an iteration is.

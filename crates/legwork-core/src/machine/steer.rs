@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::ledger::Stage;
 use super::{Asked, Machine, Opening, Pending};
-use crate::agent::outcome::{AttemptOutcome, CutReason};
+use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
 use crate::effect::{Effect, Grace};
 use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
@@ -65,11 +66,22 @@ impl Machine {
         self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
         let waited = matches!(self.live.pending, Some(Pending { what: Asked::Wait { .. }, .. }));
         self.end_waiting();
-        // What was waited for is not tried any more, be it an attempt or a call.
-        if waited && self.ledger.current().is_some() {
+        // What was waited for is not tried any more, be it an attempt or a call. What was claimed
+        // is judged all the same where that was a call that can be done without.
+        if waited && self.ledger.current().is_some() && !self.is_attempted() {
             self.interrupt_iteration();
         }
         self.leave_off();
+    }
+
+    /// Whether the attempts of this iteration are over and its gate has not begun.
+    fn is_attempted(&self) -> bool {
+        self.ledger.current().is_some_and(|current| {
+            let judged = current.report.as_ref().is_some_and(|report| {
+                matches!(report.outcome.consequence(), Consequence::Judge | Consequence::JudgeTree)
+            });
+            current.stage == Stage::Attempted && judged && current.gate.is_none()
+        })
     }
 
     /// Goes on to the end that was asked for, if nothing is running any more.

@@ -2,9 +2,11 @@
 
 mod claims;
 mod corners;
+mod council;
 mod edges;
 mod endings;
 mod evidence;
+mod extras;
 mod failures;
 mod gate;
 mod injections;
@@ -14,6 +16,7 @@ mod order;
 mod plan;
 mod progress;
 mod recovery;
+mod review;
 mod session;
 mod steering;
 mod verifier;

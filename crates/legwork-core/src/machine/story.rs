@@ -2,10 +2,12 @@
 //!
 //! A line that begins with `>` is something that happens; the lines below it are decisions that
 //! must follow from it, in this order (others may stand between them; `not X` forbids one,
-//! `nothing` forbids all). `given` lines change the settings. The world is played by the story:
-//! it knows which question is open, so `surveyed B` answers the survey that was asked for.
+//! `nothing` forbids all). A decision begins with the words of its line, and `…` stands for any
+//! words. `given` lines change the settings. The world is played by the story: it knows which
+//! question is open, so `surveyed B` answers the survey that was asked for.
 
 mod agent;
+mod given;
 mod render;
 mod world;
 
@@ -47,7 +49,7 @@ pub(super) fn story(text: &str) -> Story {
         for wish in line.trim_start_matches("given ").split(", ") {
             match wish.strip_prefix("agent ") {
                 Some(name) => name.clone_into(&mut agent.name),
-                None => world::apply(&mut settings, wish),
+                None => given::apply(&mut settings, wish),
             }
         }
     }
@@ -79,11 +81,24 @@ fn check(line: &str, decisions: &[String], place: usize) -> Option<usize> {
         return decisions.is_empty().then_some(0);
     }
     if let Some(forbidden) = line.strip_prefix("not ") {
-        let found = decisions.iter().any(|decision| decision.starts_with(forbidden));
+        let found = decisions.iter().any(|decision| is_told(decision, forbidden));
         return (!found).then_some(place);
     }
-    let found = decisions[place..].iter().position(|decision| decision.starts_with(line))?;
+    let found = decisions[place..].iter().position(|decision| is_told(decision, line))?;
     Some(place + found + 1)
+}
+
+/// Whether a decision begins like this line and has the parts behind each `…`, in their order.
+fn is_told(decision: &str, line: &str) -> bool {
+    let mut parts = line.split('…').map(str::trim);
+    let Some(mut rest) = parts.next().and_then(|first| decision.strip_prefix(first)) else {
+        return false;
+    };
+    for part in parts {
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
+    }
+    true
 }
 
 impl Story {

@@ -128,6 +128,12 @@ pub fn before_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, O
     }
 }
 
+/// The same for a call that can be done without: the gate that would follow comes before it.
+pub fn before_extra_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, Outcome> {
+    let share = before_call(settings, used, cap + gate_cost(settings))?;
+    Ok(Share { cost: Some(cap), ..share })
+}
+
 fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
     let limits = &settings.limits;
     let cost = limits.max_cost.map(|max| max.percent(limits.reserve));

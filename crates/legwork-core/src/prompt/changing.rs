@@ -1,10 +1,15 @@
 //! What changes from one iteration to the next: it comes last.
 
-use super::{Briefing, INBOX_MAX, Left, NOTES_MAX, SHORT_MAX, cut_middle, writes};
+use super::quoted::{block, in_one_voice, quoted};
+use super::{
+    Briefing, Collected, DECISIONS_MAX, Decision, Feedback, INBOX_MAX, Left, MOST_DECISIONS,
+    NOTES_MAX, SHORT_MAX, cut_middle, writes,
+};
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
+use crate::principles;
 use crate::settings::Settings;
-use crate::units::human;
+use crate::units::{Iteration, human};
 
 /// The notes of earlier iterations.
 pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&str>) -> String {
@@ -34,6 +39,15 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Human => "The person you work for",
         };
         let text = cut_middle(feedback.text.trim(), INBOX_MAX);
+        let text = match feedback.source {
+            // Whoever the agent works for may say and name what they like.
+            FeedbackSource::Human => text.into_owned(),
+            FeedbackSource::Checks
+            | FeedbackSource::Verifier
+            | FeedbackSource::Watchdog
+            | FeedbackSource::Council
+            | FeedbackSource::Ladder => in_one_voice(&text),
+        };
         let entry = format!("**{source}:**\n\n{text}");
         // The newest is told in any case.
         match room.checked_sub(entry.len()) {
@@ -52,6 +66,87 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
     kept.join("\n\n")
 }
 
+/// More of a conflict than this is not needed to know it again, in characters.
+const CONFLICT_MAX: usize = 300;
+
+/// What was decided earlier in the run and is not told by the inbox anyway, oldest first; `None` if
+/// there is nothing. What does not fit is the oldest, and that is said.
+pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<String> {
+    let in_inbox = |decided: &&Decision| {
+        let entries = [decided_now(decided), decided_before(decided)];
+        feedback.iter().any(|feedback| {
+            feedback.source == FeedbackSource::Council && entries.contains(&feedback.text)
+        })
+    };
+    let told: Vec<_> = decisions.iter().filter(|decided| !in_inbox(decided)).collect();
+    let mut room = DECISIONS_MAX;
+    let mut kept: Vec<String> = Vec::new();
+    for Decision { iteration, conflict, decision } in told.iter().rev().take(MOST_DECISIONS) {
+        let conflict = quoted(conflict, CONFLICT_MAX);
+        let decision = block(&cut_middle(decision.trim(), DECISIONS_MAX / 2));
+        let entry = format!("**In iteration {iteration}:** \"{conflict}\"\n\n{decision}");
+        match room.checked_sub(entry.len()) {
+            Some(left) => room = left,
+            None => break,
+        }
+        kept.push(entry);
+    }
+    let left_out = told.len() - kept.len();
+    if left_out > 0 {
+        let decisions = if left_out == 1 { "decision" } else { "decisions" };
+        kept.push(format!("[{left_out} older {decisions} left out here]"));
+    }
+    kept.reverse();
+    let intro = "These conflicts came up before. They are decided, and that holds:";
+    (!kept.is_empty()).then(|| format!("{intro}\n\n{}", kept.join("\n\n")))
+}
+
+/// What the next iteration is told of a conflict that was decided for it.
+pub(crate) fn decided_now(decided: &Decision) -> String {
+    let what = unresolved(&decided.conflict);
+    format!("{what} It is decided, and holds:\n\n{}", block(&decided.decision))
+}
+
+/// What the next iteration is told of a conflict that had been decided before.
+pub(crate) fn decided_before(decided: &Decision) -> String {
+    let Decision { iteration, conflict, decision } = decided;
+    let what = unresolved(conflict);
+    format!("{what} It was decided in iteration {iteration}, and holds:\n\n{}", block(decision))
+}
+
+/// What the next iteration is told of a conflict that nobody decided.
+pub(crate) fn undecided(conflict: &str) -> String {
+    format!("{} {BY_ITSELF}", unresolved(conflict))
+}
+
+const BY_ITSELF: &str = "Nobody decided it for you. Decide it by the order, note the decision and \
+    why, and go on: constraints come before objectives; after that legal > security > user intent \
+    > data integrity > quality > speed > UX.";
+
+fn unresolved(conflict: &str) -> String {
+    format!("The last iteration could not resolve: \"{}\".", quoted(conflict, CONFLICT_MAX))
+}
+
+/// The request to write principles down, where there are none and they are wanted: in the first
+/// iteration, and later only to mend what was written. Who wraps up begins nothing.
+pub(super) fn principles_wanted(
+    settings: &Settings,
+    briefing: &Briefing,
+    collected: &Collected,
+) -> Option<String> {
+    let file = settings.files.principles.as_deref()?;
+    if settings.principles.is_some() || briefing.kind != IterationKind::Work {
+        return None;
+    }
+    match collected {
+        Collected::Missing if briefing.iteration == Iteration(1) => {
+            Some(principles::request(file, None))
+        }
+        Collected::Unusable(wrong) => Some(principles::request(file, Some(wrong))),
+        Collected::Missing | Collected::Written => None,
+    }
+}
+
 /// What the next iteration has to be told, and where that goes.
 pub(super) fn hand_over(settings: &Settings) -> Option<String> {
     let place = match (&settings.notes_file, &settings.files.list) {
@@ -67,18 +162,22 @@ pub(super) fn hand_over(settings: &Settings) -> Option<String> {
     ))
 }
 
+/// More of what an iteration said of itself is not told to the next, in characters.
+const SUMMARY_MAX: usize = 1_000;
+const PHASE_MAX: usize = 200;
+
 pub(super) fn this_iteration(briefing: &Briefing) -> String {
     let mut text = format!("This is iteration {}.", briefing.iteration);
     if let Some(previous) = &briefing.previous {
         if !previous.summary.trim().is_empty() {
-            let summary = previous.summary.trim();
+            let summary = quoted(&previous.summary, SUMMARY_MAX);
             writes(&mut text, format_args!(" The one before said: “{summary}”"));
         }
         if let Some(TaskProgress { completed, total }) = previous.progress {
             writes(&mut text, format_args!(" Done by then: {completed} of {total}."));
         }
         if let Some(phase) = previous.phase.as_deref().filter(|phase| !phase.trim().is_empty()) {
-            writes(&mut text, format_args!(" It was at: {}.", phase.trim()));
+            writes(&mut text, format_args!(" It was at: {}.", quoted(phase, PHASE_MAX)));
         }
     }
     limits_left(&mut text, &briefing.left);

@@ -13,6 +13,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has to read its recordings")]
 
 mod endings;
+mod noticed;
 mod reading;
 mod stories;
 mod table;

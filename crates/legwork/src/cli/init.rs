@@ -1,26 +1,22 @@
 //! `legwork init`: set a project up: find out its type and commands, and write .legwork/.
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use legwork_core::display::display_safe;
-use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 
-use super::session::{catch_signals, interrupted};
+use super::session::interrupted;
+use super::terminal::{self, Terminal};
 use super::{approval, print, say, which};
-use crate::config::{self, ConfigFile};
+use crate::config::{self, ConfigFile, Resolved};
 use crate::error::Failure;
-use crate::init::ask::{Gone, Person, describe};
+use crate::init::ask::{Gone, describe};
 use crate::init::import::Import;
 use crate::init::place::{CONFIG, Existing, check_new};
 use crate::init::{Look, Setup, Written};
-use crate::signals::Signals;
-
-/// No line that somebody types is as long as that.
-const LONGEST_LINE: u64 = 64 << 10;
+use crate::principles;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
@@ -46,7 +42,7 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
     let existing = if options.force { Existing::Kept } else { Existing::Refused };
     check_new(&project, existing)?;
-    let mut look = Look::at(&project);
+    let mut look = Look::at(&project, &principles_file(&project)?);
     if options.no_import {
         look.imports = crate::init::import::Imports::default();
     }
@@ -60,7 +56,7 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
     let mut terminal = Terminal::new()?;
     let setup = if options.yes {
         by_default(look)
-    } else if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    } else if !terminal::is_there() {
         say(
             "There is no terminal to ask on: what was found is taken, and the permissions `edits`.",
         );
@@ -88,6 +84,19 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
         approve_for_init,
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where principles will be looked for when the project has its new configuration, which says
+/// nothing of that; empty = nowhere.
+fn principles_file(project: &Path) -> Result<String, Failure> {
+    // Where nothing can be imported, nobody's configuration is in the way.
+    if !project.join(principles::FOREIGN).exists() {
+        return Ok(principles::USUAL.to_owned());
+    }
+    let get_env = |name: &str| env::var_os(name);
+    let user = ConfigFile::user(get_env).map(|file| file.layer()).transpose()?;
+    let layers = user.into_iter().chain([config::environment(get_env)?]);
+    Ok(principles::configured(&Resolved::new(layers)).unwrap_or_default())
 }
 
 /// Records that what the configuration would run was chosen by the user. Hooks that were there
@@ -132,63 +141,4 @@ fn show(written: &Written, setup: &Setup) -> Result<(), Failure> {
         imported.collect::<String>()
     ));
     Ok(())
-}
-
-/// Somebody at the terminal.
-struct Terminal {
-    runtime: Runtime,
-    signals: Signals,
-    lines: Option<mpsc::Receiver<String>>,
-}
-
-impl Terminal {
-    fn new() -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::trouble(format!("can't start: {error}")))?;
-        let signals = runtime.block_on(async { catch_signals() })?;
-        Ok(Self { runtime, signals, lines: None })
-    }
-}
-
-impl Person for Terminal {
-    fn tell(&mut self, text: &str) {
-        say(text);
-    }
-
-    fn ask(&mut self, question: &str) -> Result<String, Gone> {
-        let mut out = io::stderr();
-        // Nobody to ask when the terminal is gone; reading from it says so.
-        drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
-        let lines = self.lines.get_or_insert_with(read_lines);
-        let signals = &mut self.signals;
-        self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = signals.next() => Err(Gone::Interrupted),
-                line = lines.recv() => line.ok_or(Gone::EndOfInput),
-            }
-        })
-    }
-}
-
-/// The lines of standard input. A read can't be given up, so a thread of its own waits for it, and
-/// is left behind when nobody wants its lines any more.
-fn read_lines() -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        loop {
-            let mut line = Vec::new();
-            let mut input = io::stdin().lock().take(LONGEST_LINE);
-            match input.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            if sender.blocking_send(String::from_utf8_lossy(&line).into_owned()).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use legwork_core::event::IterationKind;
-use legwork_core::prompt::{self, Briefing, Left};
+use legwork_core::prompt::{self, Briefing, Found, Left};
 use legwork_core::settings::Settings;
 use legwork_core::units::Iteration;
 
@@ -13,6 +13,7 @@ use super::run::{self, Command};
 use super::told::{self, Purpose};
 use super::{print, say, which};
 use crate::error::Failure;
+use crate::principles;
 use crate::workspace;
 
 /// What the command can be told: what a run can be told.
@@ -53,6 +54,7 @@ fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> 
         cut_off: false,
         shorten: false,
         feedback: Vec::new(),
+        decisions: Vec::new(),
         previous: None,
         left: Left {
             iterations: limits.max_iterations,
@@ -61,5 +63,6 @@ fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> 
             tokens: limits.max_tokens,
         },
     };
-    prompt::compose(settings, &briefing, notes.as_deref()).map_err(|error| Failure::because(&error))
+    let found = Found { notes, principles: principles::found(project, settings) };
+    prompt::compose(settings, &briefing, &found).map_err(|error| Failure::because(&error))
 }

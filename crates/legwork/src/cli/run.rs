@@ -73,6 +73,11 @@ pub(super) struct Options {
     #[arg(long, help_heading = "Completion")]
     require_complete: bool,
 
+    /// After each iteration that did work, let a second fresh agent review and repair it, by these
+    /// words or, without any, by our own
+    #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion")]
+    review_prompt: Option<String>,
+
     #[command(flatten)]
     limits: LimitOptions,
 
@@ -186,6 +191,11 @@ struct AgentOptions {
     #[arg(long, value_name = "FILE")]
     append_system_prompt_file: Option<PathBuf>,
 
+    /// What the work goes by when two good things contradict each other: a TOML file such as
+    /// `legwork principles` writes, or the YAML form [default: `.legwork/principles.toml`]
+    #[arg(long, value_name = "FILE")]
+    principles_file: Option<PathBuf>,
+
     /// Let the agent do everything without asking
     #[arg(long)]
     dangerously_skip_permissions: bool,
@@ -286,7 +296,7 @@ impl Options {
         let goal = self.prompt.as_deref().map(goal).transpose()?;
         let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
         if self.task.is_none() && goal.is_none() && !own_goal {
-            return Err(nothing_to_do(project));
+            return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
         let untrusted = match (self.trust, self.ignore_untrusted) {
             // Who only looks runs nothing.
@@ -304,6 +314,7 @@ impl Options {
             unlimited: self.unlimited,
             purpose,
             appended: self.agent.append_system_prompt_file.clone(),
+            principles: self.agent.principles_file.clone(),
             untrusted,
         })
     }
@@ -319,6 +330,7 @@ impl Options {
         flags.give("verify.commands", list(&self.verify));
         flags.give("completion.signal", self.completion_signal.clone());
         flags.give("completion.threshold", self.completion_threshold);
+        flags.give("review.prompt", self.review_prompt.clone());
         if self.no_detect {
             flags.set_by_flag("--no-detect", "completion.detect", false);
         }
@@ -380,10 +392,15 @@ fn list(items: &[String]) -> Option<Vec<String>> {
     (!items.is_empty()).then(|| items.to_vec())
 }
 
-/// Neither a task nor a goal: what there is to choose from.
-fn nothing_to_do(project: &Path) -> Failure {
+/// Neither a task nor a goal: what there is to choose from. An option that takes words may have
+/// taken the name of the task.
+fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
     let names: Vec<_> =
         task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
+    if let Some(name) = names.iter().find(|name| review == Some(name.as_str())) {
+        let message = format!("`{name}` was taken as the words of -r/--review-prompt");
+        return Failure::usage(message).hint(format!("put the task first: legwork run {name} -r"));
+    }
     let failure = told::nothing_to_do();
     if names.is_empty() {
         return failure;

@@ -4,7 +4,7 @@
 mod place;
 mod program;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
@@ -29,6 +29,7 @@ use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::chance;
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
+use crate::decisions::{self, Decisions};
 use crate::error::Failure;
 use crate::evidence::{self, Left};
 use crate::hands::Hands;
@@ -195,9 +196,14 @@ impl Session {
 
         let past = journal::read(&place.folder.journal()).map_err(|e| Failure::because(&e))?;
         let view = Rc::new(RefCell::new(RunView::of(&past.records)));
-        let watcher = watcher(Rc::clone(&view), display.as_ref());
+        let path = place.folder.path().join(decisions::FILE);
+        let decisions = Decisions::of(path, &past.records);
+        let complaints = Rc::default();
+        let watcher =
+            watcher(Rc::clone(&view), display.as_ref(), decisions, Rc::clone(&complaints));
         let beating = tokio::spawn(clock.clone().beat());
         let (supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
+        complaints.get_or_init(|| supervisor.notes());
         let mut listeners = self.listen(&place, signals, &operator, &supervisor.notes());
         listeners.push(beating);
         if let Some(note) = note {
@@ -384,11 +390,19 @@ fn contain(place: &Place) -> Containment {
 }
 
 /// What is done with every batch of events once it is recorded.
-fn watcher(view: Rc<RefCell<RunView>>, display: Option<&Display>) -> Watcher {
+fn watcher(
+    view: Rc<RefCell<RunView>>,
+    display: Option<&Display>,
+    mut decisions: Decisions,
+    complaints: Rc<OnceCell<Notes>>,
+) -> Watcher {
     let wake = display.map(Display::waker);
     Box::new(move |records| {
         for record in records {
             view.borrow_mut().record(record);
+        }
+        if let (Some(complaint), Some(notes)) = (decisions.record(records), complaints.get()) {
+            notes.warn(complaint);
         }
         if let Some(wake) = &wake {
             wake();

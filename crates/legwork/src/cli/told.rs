@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::evidence;
 use crate::files;
 use crate::modes::{self, Mode};
+use crate::principles;
 use crate::task::{self, Task};
 use crate::trust::{self, Item};
 use crate::workspace;
@@ -38,6 +39,8 @@ pub(super) struct Asked {
     pub(super) purpose: Purpose,
     /// What is added to the system prompt.
     pub(super) appended: Option<PathBuf>,
+    /// A file of principles that was named.
+    pub(super) principles: Option<PathBuf>,
     pub(super) untrusted: Untrusted,
 }
 
@@ -102,6 +105,16 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     if mode.definition.evidence.contains(&EvidenceKind::Planned) && !asked_for {
         settings.verify.commands.clear();
     }
+    let principles::Chosen { principles, to_write, note } = match asked.purpose {
+        Purpose::Run | Purpose::Look => {
+            principles::chosen(project, asked.principles.as_deref(), &resolved)?
+        }
+        // Whether work is complete is no matter of taste.
+        Purpose::Verify => principles::Chosen::default(),
+    };
+    settings.principles = principles;
+    settings.files.principles = to_write;
+    notes.extend(note);
     match asked.purpose {
         Purpose::Run => {
             must_have_plan(project, &mode, &settings)?;
@@ -220,6 +233,7 @@ fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failure> {
         task: task.map(|task| file(task, "")),
         status: task.map(|task| file(task, task::STATUS)),
         list,
+        principles: None,
     })
 }
 
@@ -368,6 +382,8 @@ mod tests {
         assert_eq!(allowed(&[]), sources, "there are none");
         fs::write(folder.join("settings.json"), "{}").unwrap();
         assert_eq!(allowed(&[]), ["user"], "nobody approved it");
+        let projects_alone = allowed_sources(&["project".to_owned()], project.path(), &[]);
+        assert_eq!(projects_alone, ["user"], "told nothing, the program would read all of them");
         let approved = trust::agent_files(project.path());
         assert_eq!(allowed(&approved), sources);
         fs::write(folder.join("settings.json"), "{\"hooks\": {}}").unwrap();

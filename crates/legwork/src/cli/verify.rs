@@ -158,6 +158,7 @@ impl Options {
             unlimited: false,
             purpose: Purpose::Verify,
             appended: None,
+            principles: None,
             untrusted,
         }
     }

@@ -1,10 +1,14 @@
 //! What the configuration means for a run: every key that has a field in the settings sets it.
 
 use legwork_core::settings::{
-    Agent, Commands, Completion, Deadlines, EvidenceKind, Limits, Model, Retry, Settings, Verify,
+    Agent, Commands, Completion, Council, Deadlines, EvidenceKind, Extras, Limits, Model, Retry,
+    Settings, Verify,
 };
 
 use super::resolved::Resolved;
+
+/// Stands for our own words where others can be given.
+const BUILT_IN: &str = "builtin";
 
 impl Resolved {
     /// Sets every field that a key stands for. What the mode says of evidence has to be there
@@ -14,7 +18,7 @@ impl Resolved {
         put(&mut settings.notes_file, self.get_optional("notes.file"));
         put(&mut settings.delay, self.get_duration("delay"));
         put(&mut settings.progress.threshold, self.get_count("stagnation.threshold"));
-        put(&mut settings.extras.watchdog, self.word("watchdog.respond"));
+        self.extras(&mut settings.extras);
         self.limits(&mut settings.limits);
         self.retry(&mut settings.retry);
         self.completion(&mut settings.completion);
@@ -23,6 +27,19 @@ impl Resolved {
         self.model(&mut settings.model);
         self.deadlines(&mut settings.deadlines);
         self.commands(&mut settings.commands);
+    }
+
+    fn extras(&self, extras: &mut Extras) {
+        put(&mut extras.watchdog, self.word("watchdog.respond"));
+        put(&mut extras.review, self.get_optional("review.prompt"));
+        // Our own words are chosen by their name.
+        if extras.review.as_deref() == Some(BUILT_IN) {
+            extras.review = Some(String::new());
+        }
+        put(
+            &mut extras.council,
+            self.get_bool("council.enabled").map(|on| if on { Council::On } else { Council::Off }),
+        );
     }
 
     fn limits(&self, limits: &mut Limits) {

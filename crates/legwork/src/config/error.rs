@@ -34,7 +34,8 @@ pub struct Mistake {
 }
 
 impl ConfigError {
-    pub(super) fn new(path: &Path, text: &str, mut mistakes: Vec<Mistake>) -> Self {
+    /// What is wrong with this file.
+    pub(crate) fn new(path: &Path, text: &str, mut mistakes: Vec<Mistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.span.start);
         Self { path: path.to_owned(), text: text.to_owned(), mistakes }
     }

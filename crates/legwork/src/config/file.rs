@@ -92,12 +92,10 @@ impl ConfigFile {
 
     /// Its text; `None` if it is not there.
     pub fn read(&self) -> Result<Option<String>, Failure> {
-        let bytes = match &self.inside {
-            Some((project, relative)) => files::read_inside(project, relative, MOST),
+        match &self.inside {
+            Some((project, relative)) => read_inside(project, relative, MOST),
             None => read_anywhere(&self.path),
-        };
-        let bytes = bytes.map_err(|error| unusable(&error))?;
-        bytes.map(|bytes| text(&self.path, bytes)).transpose()
+        }
     }
 
     /// Replaces it, or makes it, folders and all.
@@ -117,6 +115,22 @@ impl ConfigFile {
         }
         files::replace(&target, text.as_bytes()).map_err(|error| Failure::because(&error))
     }
+}
+
+/// The text of a file in the project; `None` if it is not there.
+pub(crate) fn read_inside(
+    project: &Path,
+    relative: &Path,
+    most: u64,
+) -> Result<Option<String>, Failure> {
+    let bytes = files::read_inside(project, relative, most).map_err(|error| unusable(&error))?;
+    bytes.map(|bytes| text(&project.join(relative), bytes)).transpose()
+}
+
+/// The text of a file anywhere; `None` if it is not there.
+pub(crate) fn read_anywhere(path: &Path) -> Result<Option<String>, Failure> {
+    let bytes = bytes_anywhere(path).map_err(|error| unusable(&error))?;
+    bytes.map(|bytes| text(path, bytes)).transpose()
 }
 
 /// The text of a file, which has to be one.
@@ -144,7 +158,7 @@ pub(super) fn unusable(error: &FileError) -> Failure {
     }
 }
 
-fn read_anywhere(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+fn bytes_anywhere(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let fail = |source| FileError::Read { path: path.to_owned(), source };
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use legwork_core::agent::dialect::Permissions;
 use legwork_core::settings::{
-    Agent, Commands, Completion, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits, Model,
-    Progress, Quota, Rerun, Respond, Retry, Settings, Tamper, Verify,
+    Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
+    Model, Progress, Quota, Rerun, Respond, Retry, Settings, Tamper, Verify,
 };
 use legwork_core::units::Usd;
 
@@ -36,8 +36,10 @@ fn effects(resolved: &Resolved) -> String {
     let mut settings = Settings::default();
     resolved.apply(&mut settings);
     let environment = resolved.environment_of_agent();
-    let agents = resolved.get_text("prompt.agents_file");
-    format!("{settings:?} {:?} {:?} {environment:?} {agents:?}", resolved.level(), resolved.color())
+    let files = ["prompt.agents_file", "principles.file"].map(|key| resolved.get_text(key));
+    let collect = resolved.get_bool("principles.collect");
+    let (level, color) = (resolved.level(), resolved.color());
+    format!("{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?}")
 }
 
 /// One layer of each kind that says this of a key, the weakest first.
@@ -194,7 +196,11 @@ fn a_file_with_every_key_gives_these_settings() {
             max_cost: Usd::from_cents(100),
             model_timeout: Some(Duration::from_mins(1)),
         },
-        extras: Extras { watchdog: Respond::Off, ..Extras::default() },
+        extras: Extras {
+            review: text("Mind the docs."),
+            council: Council::Off,
+            watchdog: Respond::Off,
+        },
         deadlines: Deadlines {
             start: seconds(60),
             idle: seconds(61),
@@ -226,6 +232,8 @@ fn a_file_with_every_key_gives_these_settings() {
     assert_eq!(resolved.environment_of_agent()["IS_SANDBOX"], "1");
     assert_eq!((resolved.level(), resolved.color()), (Level::Json, ColorChoice::Never));
     assert_eq!(resolved.get_text("prompt.agents_file"), Some("AGENTS.md"));
+    assert_eq!(resolved.get_text("principles.file"), Some("docs/principles.toml"));
+    assert_eq!(resolved.get_bool("principles.collect"), Some(true));
 }
 
 #[test]
@@ -238,6 +246,7 @@ fn no_limit_of_iterations_and_no_text_can_take_back_what_an_earlier_layer_says()
     assert_eq!(settings.notes_file, None);
     assert_eq!(settings.commands, Commands::default());
     assert_eq!(settings.completion.end_phrase, None);
+    assert_eq!(settings.extras.review.as_deref(), Some(""), "our own words");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! understood costs one item and leaves a note.
 
 mod fresher;
+mod principles;
 mod ralph;
 mod shell;
 mod stories;
@@ -75,8 +76,14 @@ pub struct Imports {
 pub fn imports(view: &View) -> Imports {
     let mut names = Names::of(view);
     let mut found = Imports::default();
-    let sources =
-        [fresher::fresher, workspaces::workspaces, ralph::folder, ralph::root, stories::stories];
+    let sources = [
+        fresher::fresher,
+        workspaces::workspaces,
+        ralph::folder,
+        ralph::root,
+        stories::stories,
+        principles::principles,
+    ];
     for source in sources {
         let Some(mut import) = source(view, &mut names) else { continue };
         import.leave_out_known(view);
@@ -86,12 +93,6 @@ pub fn imports(view: &View) -> Imports {
         } else {
             found.imports.push(import);
         }
-    }
-    if view.has_file(".claude/principles.yaml") {
-        found.notes.push(
-            "`.claude/principles.yaml` was found and is left alone: `legwork principles` takes it"
-                .to_owned(),
-        );
     }
     found
 }

@@ -62,7 +62,7 @@ impl Placing {
         check_new(project, existing)?;
         let mut placing = Self::default();
         if let Some(old) = read(project, CONFIG)? {
-            placing.files.push((free_backup(project), old));
+            placing.files.push((free_backup(project, CONFIG), old));
         }
         placing.push(&format!("{FOLDER}/config.schema.json"), schema);
         let ignore = format!("{FOLDER}/.gitignore");
@@ -125,22 +125,23 @@ impl Placing {
     }
 }
 
-fn read(project: &Path, relative: &str) -> Result<Option<Vec<u8>>, Failure> {
+/// What is in a file; `None` if it is not there.
+pub(crate) fn read(project: &Path, relative: &str) -> Result<Option<Vec<u8>>, Failure> {
     read_inside(project, Path::new(relative), LARGEST).map_err(|error| Failure::because(&error))
 }
 
-/// The old configuration goes where no older one is.
-fn free_backup(project: &Path) -> String {
+/// What is replaced goes where nothing older is.
+pub(crate) fn free_backup(project: &Path, file: &str) -> String {
     let name = |number: u32| match number {
-        1 => format!("{CONFIG}.bak"),
-        number => format!("{CONFIG}.bak{number}"),
+        1 => format!("{file}.bak"),
+        number => format!("{file}.bak{number}"),
     };
     let is_free = |name: &String| fs::symlink_metadata(project.join(name)).is_err();
     (1..u32::MAX).map(name).find(is_free).unwrap_or_else(|| name(1))
 }
 
 /// Fails if the nearest folder that exists is none, or may not be written to.
-fn check_writable(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |at: &Path, why: &dyn std::fmt::Display| {
         Failure::trouble(format!("can't write `{}`: `{}` {why}", path.display(), at.display()))
     };

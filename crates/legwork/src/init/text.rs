@@ -300,6 +300,21 @@ const REST: &str = "\
 [watchdog]
 #respond = \"live\"
 
+# After each iteration that did work a second fresh agent reviews and repairs it, by these words;
+# builtin = by our own. There is none by default.
+[review]
+#prompt = \"builtin\"
+
+# What the work goes by when two good things contradict each other: `legwork principles` asks.
+[principles]
+#file = \".legwork/principles.toml\"
+# Whether the first iteration writes that file if it is not there.
+#collect = false
+
+# Whether a conflict of principles that the agent can't resolve is decided by one extra call.
+[council]
+#enabled = true
+
 # The file in which iterations hand over to each other.
 [notes]
 #file = \"SHARED_TASK_NOTES.md\"

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::error::Failure;
 use crate::files::{check_inside, read_inside};
+use crate::principles;
 
 /// No file that is looked at is as large as that.
 const LARGEST: u64 = 1 << 20;
@@ -56,6 +57,7 @@ const READ: &[&str] = &[
     ".metadata.json",
     ".ralphrc",
     "prd.json",
+    "principles.yaml",
     "config.sh",
     "config.toml",
 ];
@@ -83,6 +85,8 @@ pub enum Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     entries: BTreeMap<String, Content>,
+    /// Where principles go, if the user says so; empty = nowhere.
+    principles: Option<String>,
 }
 
 impl View {
@@ -109,6 +113,22 @@ impl View {
     pub fn with(mut self, path: &str, content: Content) -> Self {
         self.entries.insert(path.to_owned(), content);
         self
+    }
+
+    /// The view with what the user says of where principles go (empty = nowhere), and what is there.
+    #[must_use]
+    pub fn with_principles(mut self, project: &Path, file: &str) -> Self {
+        self.principles = Some(file.to_owned());
+        if !file.is_empty() && fs::symlink_metadata(project.join(file)).is_ok() {
+            let content = look(project, file, file);
+            self.entries.entry(file.to_owned()).or_insert(content);
+        }
+        self
+    }
+
+    /// Where principles go; empty = nowhere.
+    pub fn principles_file(&self) -> &str {
+        self.principles.as_deref().unwrap_or(principles::USUAL)
     }
 
     /// What is there under this path.

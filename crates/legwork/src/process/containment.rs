@@ -177,7 +177,8 @@ fn is_usable(folder: &Path) -> bool {
         return false;
     }
     let number = TRIALS.fetch_add(1, Ordering::Relaxed);
-    let trial = folder.join(format!("{PREFIX}{}-trial-{number}", std::process::id()));
+    let name = format!("{PREFIX}{}-{}-trial{number}", number_space(), std::process::id());
+    let trial = folder.join(name);
     let made = fs::create_dir(&trial).is_ok();
     let usable = made && trial.join(super::guard::KILL).exists() && {
         // Whoever may make a group may still not be allowed to put anybody into it.
@@ -185,7 +186,7 @@ fn is_usable(folder: &Path) -> bool {
             && fs::OpenOptions::new().write(true).open(folder.join("cgroup.procs")).is_ok()
     };
     if made {
-        // One that stays is empty and does no harm.
+        // One that stays is empty, and goes with the groups of the dead.
         let _ = fs::remove_dir(&trial);
     }
     usable
@@ -222,6 +223,7 @@ mod tests {
         assert_eq!(maker_of("legwork-4026-77-3", "4026"), Some(77));
         assert_eq!(maker_of("legwork-4027-77-3", "4026"), None);
         assert_eq!(maker_of("legwork--77-3", ""), None);
+        assert_eq!(maker_of("legwork-4026-77-trial0", "4026"), Some(77));
         assert_eq!(maker_of("legwork-77-trial", "4026"), None);
         assert_eq!(maker_of("user.slice", "4026"), None);
     }

@@ -2,8 +2,9 @@
 //!
 //! Every program we start stands below a [guard] of its own, which knows everything that
 //! the program starts, however that hides, and ends it with the program, at our request, or when
-//! we are gone. Two kinds have none: one talks to a person, on the user's own [terminal]; the other
-//! only reads, and is [asked](answer()) for what it prints.
+//! we are gone. Three kinds have none: one talks to a person, on the user's own [terminal]; one only
+//! reads, and is [asked](answer()) for what it prints; and one is our own binary, [`Watched`] by
+//! the self-test, which is after what its guards do without us.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -28,6 +29,7 @@ pub(crate) mod table;
 mod tail;
 pub mod terminal;
 pub mod tree_lock;
+mod watched;
 
 pub use answer::{Answer, AnswerEnd, Question, answer};
 pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_and_log, run_to_end, shell};
@@ -38,6 +40,7 @@ pub use left_over::end_left_over;
 pub use log::Log;
 pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
 pub use tail::Tail;
+pub use watched::{Errand, Family, Watched, below_us, can_be_watched};
 
 /// The pipes of a child.
 pub use tokio::net::unix::pipe::Sender as Stdin;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::ending::Ending;
 use super::failure::ApiError;
-use super::script::{Ruling, Scene, Usage};
+use super::script::{Reply, Ruling, Scene, Usage};
 use super::step::Step;
 use super::stream::{Block, Stream, Verdict};
 use super::tools;
@@ -88,9 +88,13 @@ struct Shares {
 
 impl Shares {
     fn of(scene: &Scene) -> Self {
-        let steps = scene.steps.iter().filter(|step| step.is_message()).count() as u64;
         let whole = scene.tokens.unwrap_or(Usage::TYPICAL);
-        Self { whole, count: (steps + u64::from(last_words(scene).is_some())).max(1), given: 0 }
+        Self::among(whole, &scene.steps, last_words(scene))
+    }
+
+    fn among(whole: Usage, steps: &[Step], last_words: Option<&str>) -> Self {
+        let steps = steps.iter().filter(|step| step.is_message()).count() as u64;
+        Self { whole, count: (steps + u64::from(last_words.is_some())).max(1), given: 0 }
     }
 
     fn next(&mut self) -> Usage {
@@ -106,7 +110,7 @@ fn last_words(scene: &Scene) -> Option<&str> {
         Ending::Result(text) | Ending::HangAfterResult(text, _) => Some(text),
         Ending::Verdict { reason, .. } => Some(reason),
         Ending::Answer(_) => Some(DONE),
-        Ending::LastWords if last_said(scene).is_none() => Some(DONE),
+        Ending::LastWords if last_said(&scene.steps).is_none() => Some(DONE),
         Ending::LastWords
         | Ending::Hang(_)
         | Ending::HangAtStart(_)
@@ -155,6 +159,7 @@ fn perform<W: Write>(stream: &mut Stream<W>, step: &Step, shares: &mut Shares) -
             let resets = Timestamp::now() + jiff::SignedDuration::from_hours(2);
             stream.quota(*used, *window, resets)
         }
+        Step::Compact => stream.compaction(),
     }
 }
 
@@ -188,7 +193,7 @@ fn end<W: Write>(
         }
         Ending::Answer(answer) => structured(answer),
         Ending::Result(text) | Ending::HangAfterResult(text, _) => success(text),
-        Ending::LastWords => success(last_said(scene).unwrap_or(DONE)),
+        Ending::LastWords => success(last_said(&scene.steps).unwrap_or(DONE)),
         Ending::MaxTurns => {
             used_up("error_max_turns", "max_turns", "Reached maximum number of turns (1)")
         }
@@ -210,8 +215,8 @@ fn end<W: Write>(
     Ok(code)
 }
 
-fn last_said(scene: &Scene) -> Option<&str> {
-    scene.steps.iter().rev().find_map(|step| match step {
+fn last_said(steps: &[Step]) -> Option<&str> {
+    steps.iter().rev().find_map(|step| match step {
         Step::Say(text) => Some(text.as_str()),
         _ => None,
     })
@@ -277,21 +282,33 @@ fn converse<W: Write, R: BufRead>(
     lines: R,
     mut heard: impl FnMut(&str),
 ) -> io::Result<()> {
-    let mut replies = scene.replies.iter().map(String::as_str);
-    let last = scene.replies.last().map_or(REPLY, String::as_str);
+    let usual = Reply { says: Some(REPLY.to_owned()), ..Reply::default() };
+    let mut replies = scene.replies.iter();
+    let last = scene.replies.last().unwrap_or(&usual);
     for line in lines.lines() {
         let line = line?;
         let Some(text) = super::live_message(&line) else {
             continue;
         };
         heard(&text);
-        let reply = replies.next().unwrap_or(last);
         stream.init()?;
         stream.take_up(&text)?;
-        stream.message(&Block::Text(reply), Usage::TYPICAL)?;
-        stream.result(success(reply), COST)?;
+        answer(replies.next().unwrap_or(last), stream)?;
     }
     Ok(())
+}
+
+fn answer<W: Write>(reply: &Reply, stream: &mut Stream<W>) -> io::Result<()> {
+    let said = last_said(&reply.steps);
+    let last_words = reply.says.as_deref().or(if said.is_none() { Some(REPLY) } else { None });
+    let mut shares = Shares::among(Usage::TYPICAL, &reply.steps, last_words);
+    for step in &reply.steps {
+        perform(stream, step, &mut shares)?;
+    }
+    if let Some(text) = last_words {
+        stream.message(&Block::Text(text), shares.next())?;
+    }
+    stream.result(success(last_words.or(said).unwrap_or(REPLY)), COST)
 }
 
 fn hang() -> ExitCode {

@@ -32,7 +32,8 @@ const SCENE: [(&str, &str); 6] = [
     ("`model`", "the model it claims to be; without it the one it is asked to be"),
     (
         "`replies`",
-        "what it answers to further messages of a session that stays open; the last one repeats",
+        "what it makes of further messages of a session that stays open, one after the other, once \
+         its turn is over: words, or `{ steps = [...], says = \"...\" }`; the last one repeats",
     ),
 ];
 
@@ -47,7 +48,7 @@ const VALIDATE: [(&str, &str); 2] = [
     ("`reason`", "why"),
 ];
 
-const STEPS: [(&str, &str); 11] = [
+const STEPS: [(&str, &str); 14] = [
     ("`{ say = \"...\" }`", "words of the agent"),
     ("`{ think = \"...\" }`", "thoughts, which count for nothing"),
     ("`{ write = \"path\", text = \"...\" }`", "writes a file, with its folders"),
@@ -65,6 +66,9 @@ const STEPS: [(&str, &str); 11] = [
         "`{ quota = 80, window = \"five_hour\" }`",
         "reports how much of the account's quota is used, in percent; or `\"seven_day\"`",
     ),
+    ("`{ compact = true }`", "its context is full and is replaced by a summary"),
+    ("`{ run = \"command\", times = 30 }`", "the same so often; `times` goes with every step"),
+    ("`{ repeat = [...], times = 10 }`", "these steps, so often"),
 ];
 
 const ENDINGS: [(&str, &str); 21] = [

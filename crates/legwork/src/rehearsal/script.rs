@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 pub use super::reference::{EXAMPLE, page as reference};
 
 use super::ending::Ending;
-use super::step::Step;
+use super::step::{self, Step};
 
 /// What `--dry-run` plays when nobody gave a script: it looks, says what it would do, and claims.
 /// It changes nothing.
@@ -53,11 +53,55 @@ pub struct Scene {
     /// What its messages and its result say that it used; otherwise [`Usage::TYPICAL`].
     pub tokens: Option<Usage>,
     /// What it says and does, in order.
+    #[serde(deserialize_with = "step::steps")]
     pub steps: Vec<Step>,
     /// How it ends.
     pub ending: Ending,
-    /// What it answers to further messages of a session that stays open; the last one repeats.
-    pub replies: Vec<String>,
+    /// What it makes of further messages of a session that stays open; the last one repeats.
+    pub replies: Vec<Reply>,
+}
+
+/// What is made of one further message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it says and does, in order.
+    pub steps: Vec<Step>,
+    /// Last words; those of the steps without it.
+    pub says: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReplyVisitor)
+    }
+}
+
+/// A reply is its words alone, or a table.
+struct ReplyVisitor;
+
+impl<'de> Visitor<'de> for ReplyVisitor {
+    type Value = Reply;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, or a table with `steps` and `says`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, words: &str) -> Result<Reply, E> {
+        Ok(Reply { steps: Vec::new(), says: Some(words.to_owned()) })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Reply, A::Error> {
+        let RawReply { steps, says } = RawReply::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Reply { steps, says })
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawReply {
+    #[serde(deserialize_with = "step::steps")]
+    steps: Vec<Step>,
+    says: Option<String>,
 }
 
 /// Tokens, as a script gives them.
@@ -207,6 +251,7 @@ struct RawRuling {
     model: Option<String>,
     cost: Option<Usd>,
     tokens: Option<Usage>,
+    #[serde(deserialize_with = "step::steps")]
     steps: Vec<Step>,
     ending: Option<Ending>,
 }
@@ -244,6 +289,7 @@ struct RawJudgement {
     model: Option<String>,
     cost: Option<Usd>,
     tokens: Option<Usage>,
+    #[serde(deserialize_with = "step::steps")]
     steps: Vec<Step>,
     ending: Option<Ending>,
 }

@@ -9,6 +9,10 @@ use super::script::{duration, inside, through};
 
 /// Noise is made in lines; more of it than this would only be slow.
 const FLOOD_MAX: u64 = 1 << 30;
+/// The most often that a step is done: enough for whoever goes in circles.
+const TIMES_MAX: u32 = 1000;
+/// The most steps that one table stands for: tables that repeat each other multiply.
+const STEPS_MAX: usize = 10_000;
 
 /// One step of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub enum Step {
         /// Of which window.
         window: Window,
     },
+    /// Its context is full and is replaced by a summary.
+    Compact,
 }
 
 /// The windows of an account's quota.
@@ -86,14 +92,27 @@ impl Step {
             | Self::Run(_)
             | Self::Read(_)
             | Self::Denied(_) => true,
-            Self::Wait(_) | Self::Garbage(_) | Self::Flood(_) | Self::Quota { .. } => false,
+            Self::Wait(_)
+            | Self::Garbage(_)
+            | Self::Flood(_)
+            | Self::Quota { .. }
+            | Self::Compact => false,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Step {
+/// Reads a list of steps; what is to be done several times is there as often.
+pub(super) fn steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Step>, D::Error> {
+    let entries = Vec::<Entry>::deserialize(deserializer)?;
+    Ok(entries.into_iter().flat_map(|entry| entry.0).collect())
+}
+
+/// What one table of a list of steps stands for.
+struct Entry(Vec<Step>);
+
+impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        through(deserializer, step)
+        through(deserializer, |raw| entry(raw).map(Self))
     }
 }
 
@@ -111,13 +130,21 @@ struct RawStep {
     garbage: Option<String>,
     flood: Option<u64>,
     quota: Option<u8>,
+    compact: Option<bool>,
+    #[serde(deserialize_with = "some_steps")]
+    repeat: Option<Vec<Step>>,
     text: Option<String>,
     old: Option<String>,
     new: Option<String>,
     window: Option<Window>,
+    times: Option<u32>,
 }
 
-fn step(mut raw: RawStep) -> Result<Step, String> {
+fn some_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Step>>, D::Error> {
+    steps(deserializer).map(Some)
+}
+
+fn entry(mut raw: RawStep) -> Result<Vec<Step>, String> {
     let verbs: Vec<&str> = raw.verbs();
     let [verb] = verbs[..] else {
         return Err(match verbs[..] {
@@ -125,7 +152,19 @@ fn step(mut raw: RawStep) -> Result<Step, String> {
             _ => format!("does more than one thing ({}); make it several steps", verbs.join(", ")),
         });
     };
-    let step = main_step(&mut raw, verb)?;
+    let times = match raw.times.take() {
+        None if raw.repeat.is_some() => return Err("`repeat` needs `times` beside it".to_owned()),
+        None => 1,
+        Some(times @ 1..=TIMES_MAX) => times as usize,
+        Some(_) => return Err(format!("`times` has to be a number from 1 to {TIMES_MAX}")),
+    };
+    let steps = match raw.repeat.take() {
+        Some(steps) => steps,
+        None => vec![main_step(&mut raw, verb)?],
+    };
+    if steps.len() * times > STEPS_MAX {
+        return Err(format!("these would be more than {STEPS_MAX} steps"));
+    }
     let rest = [
         ("text", raw.text.is_some()),
         ("old", raw.old.is_some()),
@@ -134,7 +173,7 @@ fn step(mut raw: RawStep) -> Result<Step, String> {
     ];
     match rest.iter().find(|(_, left)| *left) {
         Some((name, _)) => Err(format!("`{name}` means nothing beside `{verb}`")),
-        None => Ok(step),
+        None => Ok(vec![steps; times].concat()),
     }
 }
 
@@ -176,6 +215,13 @@ fn main_step(raw: &mut RawStep, verb: &str) -> Result<Step, String> {
             _ => Err(format!("`flood` can't be more than {FLOOD_MAX} bytes")),
         };
     }
+    if let Some(compacts) = raw.compact.take() {
+        return if compacts {
+            Ok(Step::Compact)
+        } else {
+            Err("`compact = false` says nothing: leave it out".to_owned())
+        };
+    }
     match raw.quota.take() {
         Some(used @ 0..=100) => {
             Ok(Step::Quota { used, window: raw.window.take().unwrap_or_default() })
@@ -186,7 +232,7 @@ fn main_step(raw: &mut RawStep, verb: &str) -> Result<Step, String> {
 
 impl RawStep {
     const VERBS: &str = "`say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `wait`, \
-                         `garbage`, `flood`, `quota`";
+                         `garbage`, `flood`, `quota`, `compact`, `repeat`";
 
     fn verbs(&self) -> Vec<&'static str> {
         [
@@ -201,6 +247,8 @@ impl RawStep {
             ("garbage", self.garbage.is_some()),
             ("flood", self.flood.is_some()),
             ("quota", self.quota.is_some()),
+            ("compact", self.compact.is_some()),
+            ("repeat", self.repeat.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, there)| there.then_some(name))

@@ -13,6 +13,12 @@ use super::step::Window;
 
 /// The version of the program that is imitated.
 pub(super) const VERSION: &str = "2.1.325";
+/// What a context becomes when it is full, as the program puts it.
+const SUMMARY: &str = "This session is being continued from a previous conversation that ran out \
+                       of context. The summary below covers the earlier portion of the \
+                       conversation.\n\nSummary:\nWhat was done so far.\n\nContinue the \
+                       conversation from where it left off without asking the user any further \
+                       questions.";
 const TOOLS: [&str; 6] = ["Task", "Bash", "Edit", "Read", "WebFetch", "Write"];
 
 /// Who speaks, and how.
@@ -177,6 +183,30 @@ impl<W: Write> Stream<W> {
             "status": status, "resetsAt": resets.as_second(), "rateLimitType": window.name(),
             "utilization": f64::from(used) / 100.0, "isUsingOverage": false,
         }}))
+    }
+
+    /// The context is full: everything the program prints about replacing it by a summary.
+    pub(super) fn compaction(&mut self) -> io::Result<()> {
+        self.line(json!({
+            "type": "system", "subtype": "status", "status": "compacting",
+            "compact_output_chars": 0,
+        }))?;
+        self.line(json!({
+            "type": "system", "subtype": "status", "status": null, "compact_result": "success",
+        }))?;
+        let before = uuid(self.cast.chance, self.ids);
+        self.line(json!({
+            "type": "system", "subtype": "compact_boundary", "logical_parent_uuid": before,
+            "compact_metadata": {
+                "trigger": "auto", "pre_tokens": 967_042, "post_tokens": 2578,
+                "cumulative_dropped_tokens": 964_464, "duration_ms": 210,
+            },
+        }))?;
+        let content = json!([{"type": "text", "text": SUMMARY}]);
+        self.line(json!({
+            "type": "user", "message": {"role": "user", "content": content},
+            "parent_tool_use_id": null, "isSynthetic": true,
+        }))
     }
 
     /// The provider did not answer: everything the program prints about that, result included.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use legwork_core::agent::report::WatchSignal;
+use legwork_core::agent::report::{Answer, AttemptReport, WatchSignal};
+use legwork_core::display::one_line;
 use legwork_core::event::{
     Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
     IterationResult, Movement, Origin, Purpose, RunStarted, StopWhen, VerdictKind, WaitEnd,
@@ -20,6 +21,8 @@ use super::page::Page;
 
 /// How many of the last lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
+/// More of what somebody said than this is not shown, in characters.
+const LONGEST_QUOTE: usize = 120;
 
 /// Puts an event on the page, if people want to know of it. The view has it already.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
@@ -53,11 +56,11 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
             page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
         }
         Event::WatchdogNoticed { notice, .. } => {
-            page.detail(&format!("{}: {}", noticed(notice.signal), notice.text));
+            page.detail(&with_words(noticed(notice.signal), &notice.text));
         }
         Event::NudgeSent { answers, text, .. } => page.detail(&match answers {
-            Some(_) => format!("answered: {text}"),
-            None => format!("told the agent: {text}"),
+            Some(_) => with_words("answered", text),
+            None => with_words("told the agent", text),
         }),
         Event::PermissionDenied { tool, .. } => {
             page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
@@ -67,7 +70,11 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
         Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
         Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
-        Event::CouncilDecided { decision } => page.detail(&format!("decided: {decision}")),
+        Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
+        Event::CouncilDecided { decision, .. } => page.detail(&with_words("decided", decision)),
+        Event::PrinciplesAdopted { .. } => {
+            page.detail("the agent wrote down principles; they hold from here on");
+        }
         Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
         Event::LimitChanged { limits: now } => page.line(&format!("Limits: {}", limits(now))),
         Event::StopRequested { when, by } => stop_requested(page, *when, *by),
@@ -90,7 +97,6 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         | Event::QuotaReported { .. }
         | Event::GateStarted { .. }
         | Event::ChangesInspected { .. }
-        | Event::CallFinished { .. }
         | Event::CheckpointMade { .. }
         | Event::RunFinished { .. } => {}
     }
@@ -241,10 +247,32 @@ fn call_started(page: &mut Page<'_>, view: &RunView, purpose: Purpose) {
             "asking a model whether it is complete"
         }
         Purpose::Verify => "claimed complete: asking a model",
-        Purpose::Review => "reviewing",
+        Purpose::Review => "reviewing the work",
         Purpose::Advise => "asking for advice",
         Purpose::Council => "asking for a decision between principles",
     });
+}
+
+/// What a reviewer or an advisor said. Verdicts and decisions are events of their own, and what
+/// went wrong is a warning.
+fn call_finished(page: &mut Page<'_>, purpose: Purpose, report: &AttemptReport) {
+    let said = match &report.answer {
+        Some(Answer::Text { text }) => text.as_str(),
+        Some(Answer::Verdict(_)) | None => return,
+    };
+    match purpose {
+        Purpose::Review => page.detail(&with_words("the review says", said)),
+        Purpose::Advise => page.detail(&with_words("advice", said)),
+        Purpose::Verify | Purpose::Council => {}
+    }
+}
+
+/// A word of ours and the words of somebody else, the first of them.
+fn with_words(what: &str, words: &str) -> String {
+    match one_line(words, LONGEST_QUOTE).as_str() {
+        "" => what.to_owned(),
+        words => format!("{what}: {words}"),
+    }
 }
 
 fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {

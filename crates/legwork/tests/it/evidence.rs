@@ -49,6 +49,7 @@ impl Place {
             task: Some("task".to_owned()),
             status: Some(STATUS.to_owned()),
             list: Some(list.to_owned()),
+            principles: None,
         };
         Files::new(&self.project(), &files, &[EvidenceKind::Status, EvidenceKind::Todo])
     }

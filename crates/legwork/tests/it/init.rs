@@ -327,7 +327,7 @@ fn used() -> Hermit {
             "prd.json",
             r#"{"project": "App", "userStories": [{"id": 1, "title": "A", "passes": true}]}"#,
         ),
-        (".claude/principles.yaml", "a: 1"),
+        (".claude/principles.yaml", "preset: startup\n"),
         ("Cargo.toml", ""),
     ])
 }
@@ -344,7 +344,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
         "limits.max_iterations = 25",
         "the commands of fresher (`.fresher/`) are left out, as nobody was asked",
         "`.ralph/AGENT.md` is left out: something else became `.legwork/AGENTS.md`",
-        "`.claude/principles.yaml` was found and is left alone",
+        ".claude/principles.yaml -> .legwork/principles.toml",
     ]);
     assert_snapshot!(did.out, @"
     .legwork/config.schema.json
@@ -365,6 +365,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     .legwork/tasks/App/INSTRUCTIONS.md
     .legwork/tasks/App/TODO.md
     .legwork/tasks/App/task.toml
+    .legwork/principles.toml
     .legwork/config.toml
     ");
     assert_snapshot!(set(&hermit), @r#"
@@ -430,6 +431,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
             ("Found claude-iterate", "n"),
             ("Found ralph", "y"),
             ("Found user stories", "no"),
+            ("Found principles", "n"),
             ("test  [cargo test]", "make check"),
             ("build [cargo build]", "-"),
             ("lint  [cargo clippy --all-targets]", ""),

@@ -166,6 +166,16 @@ impl Request {
         self.messages().filter(|message| message["role"] == "assistant").count()
     }
 
+    /// The conversation so far: who spoke, and the texts that were said.
+    pub(crate) fn conversation(&self) -> Vec<(&str, String)> {
+        self.messages()
+            .map(|message| {
+                let role = message["role"].as_str().unwrap_or_default();
+                (role, texts(&message["content"]).join("\n"))
+            })
+            .collect()
+    }
+
     /// Whether anybody but the model said this in any message. What the user says while the model
     /// is at work comes as a message of the system.
     pub(crate) fn says(&self, words: &str) -> bool {

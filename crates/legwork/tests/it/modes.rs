@@ -301,6 +301,19 @@ fn a_task_needs_instructions_and_a_mode_that_works_on_tasks_needs_a_task() {
 }
 
 #[test]
+fn a_task_that_was_taken_as_the_words_of_an_option_is_noticed() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port"]).exits(0);
+    let did = hermit.run(&["run", "-r", "port"]).exits(2);
+    assert_eq!(
+        did.err,
+        "error: `port` was taken as the words of -r/--review-prompt\n\
+         hint: put the task first: legwork run port -r\n"
+    );
+    hermit.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
+}
+
+#[test]
 fn a_stop_file_in_the_folder_of_the_task_stops_its_run() {
     let hermit = with_task("iterative");
     let script = hermit.script(

@@ -30,6 +30,7 @@ mod sessions;
 mod setup;
 mod signals;
 mod waits;
+mod watchdog;
 
 use std::env;
 use std::fs;

@@ -287,6 +287,55 @@ async fn a_session_that_stays_open_answers_until_its_input_is_closed() {
     );
 }
 
+#[tokio::test]
+async fn an_answer_to_a_further_message_can_do_something() {
+    let mut stage = Stage::with_script(
+        r#"[[attempt]]
+        ending = { result = "Which one?" }
+        [[attempt.replies]]
+        steps = [{ say = "The second, then." }, { write = "second.txt", text = "2" }]
+        [[attempt.replies]]
+        steps = [{ run = "exit 3" }]
+        says = "There is no third."
+        "#,
+    );
+    stage.input = InputShape::Messages;
+    let mut agent = stage.rehearsal();
+    let mut performance = Performance::start(&mut agent, attempt(1));
+    let turn_ended = |news: &AgentNews| matches!(news, AgentNews::TurnEnded { .. });
+    for message in ["You choose.", "Go on.", "And now?"] {
+        performance.until(turn_ended).await;
+        performance.attempt().say(message.to_owned());
+    }
+    performance.until(turn_ended).await;
+    performance.attempt().close_input();
+    let (_, report) = performance.finish().await;
+    assert_eq!(fs::read_to_string(stage.project().join("second.txt")).unwrap(), "2");
+    assert_eq!(report.words.summary, "There is no third.");
+    assert_eq!((report.stream.results, report.stream.tool_calls), (4, 3), "the last one repeats");
+    assert_eq!(report.stream.tool_errors, 2);
+}
+
+#[tokio::test]
+async fn what_is_done_several_times_is_done_so_often() {
+    let stage = Stage::with_script(
+        r#"[[attempt]]
+        steps = [
+          { run = "echo a >>log", times = 3 },
+          { repeat = [{ run = "echo b >>log" }, { run = "echo c >>log", times = 2 }], times = 2 },
+          { compact = true, times = 4 },
+        ]
+        ending = { result = "That was much." }"#,
+    );
+    let report = report(&mut stage.rehearsal(), attempt(1)).await;
+    let log = fs::read_to_string(stage.project().join("log")).unwrap();
+    assert_eq!(log.replace('\n', ""), "aaabccbcc");
+    assert_eq!(report.stream.tool_calls, 9);
+    assert_eq!((report.stream.bad_lines, report.stream.unknown_events), (0, 0));
+    let raw = fs::read_to_string(stage.run_folder().join("output/001-1.ndjson")).unwrap();
+    assert_eq!(raw.matches("\"compact_boundary\"").count(), 4);
+}
+
 #[test]
 fn it_answers_for_its_version_and_wants_a_prompt() {
     let run = |arguments: &[&str]| {

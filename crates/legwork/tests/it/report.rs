@@ -10,13 +10,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use legwork::report::{ColorChoice, Level, Shown, Style, Surroundings, reporter, summary};
 use legwork_core::agent::message::{AgentMessage, Owner, Said};
+use legwork_core::agent::outcome::AttemptOutcome;
+use legwork_core::agent::report::{Answer, AttemptReport, Notice, WatchSignal};
 use legwork_core::event::{
-    Event, GateResult, IterationFinished, IterationResult, Movement, Record, samples,
+    Event, Figure, GateResult, IterationFinished, IterationResult, Movement, Purpose, Record,
+    samples,
 };
 use legwork_core::input::Boxes;
 use legwork_core::journal::{Line, encode};
 use legwork_core::outcome::{Outcome, Proof};
-use legwork_core::units::{RunId, Usd};
+use legwork_core::units::{AttemptId, CallId, RunId, Usd};
 use legwork_core::view::RunView;
 
 /// What was written, for everybody to see.
@@ -129,6 +132,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
         	test result: "FAILED"
       missing: src/returns.rs
       decided: keep the old routes for one release
+      the agent wrote down principles; they hold from here on
     Limits: at most 50 iterations, $20.00, 8h 00m of work
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping after this iteration, asked by `legwork stop`
@@ -324,7 +328,7 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
     assert_snapshot!(text, @r#"
     ✓ Task completed successfully after 1 iteration
       verified by `cargo test`
-      1 attempt, 2 commits, 4 files changed, 37s at work, 1h 20m waiting
+      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       2 warnings, see above
       log: /var/log/run
@@ -338,7 +342,7 @@ fn a_run_at_its_limit_says_how_to_go_on() {
     assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
     ⚠️ Reached maximum iterations (10)
       claimed, rejected: `cargo test` failed (exit 101)
-      1 attempt, 2 commits, 4 files changed, 37s at work, 1h 20m waiting
+      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       2 warnings, see above
       log: /var/log/run
@@ -355,7 +359,7 @@ fn a_wait_that_is_too_long_is_told_in_local_time() {
     error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than legwork may wait
       that is 2026-11-17 04:00 UTC here
       claimed complete in iteration 3, and not believed: `cargo test` failed (exit 101)
-      1 iteration, 1 attempt, 2 commits, 4 files changed, 37s at work, 1h 20m waiting
+      1 iteration, 1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
       2 warnings, see above
       log: /var/log/run
@@ -378,7 +382,99 @@ fn a_run_that_never_worked_has_no_cost_to_tell() {
     let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
     assert_snapshot!(text, @r#"
     error: The agent's account refused to work: not logged in
-      0 iterations, 0 attempts, 37s at work
+      0 iterations, 0 attempts, 38s at work
       next: log in: start `claude` once by hand, then `legwork resume 20261115-233412-7f3a --again`
     "#);
+}
+
+/// A call from its start to its end.
+fn call(number: u32, purpose: Purpose, cents: u64, said: &str) -> [Event; 2] {
+    let answer = Some(Answer::Text { text: said.to_owned() });
+    let report = AttemptReport { answer, ..AttemptReport::bare(AttemptOutcome::Finished) };
+    let call = CallId(number);
+    let (cost, figure) = (Usd::from_cents(cents), Figure::Reported);
+    let (duration, report) = (Duration::from_secs(9), Box::new(report));
+    [
+        Event::CallStarted { call, purpose, cap: None },
+        Event::CallFinished { call, purpose, cost, figure, duration, report },
+    ]
+}
+
+/// A run in which everybody was asked.
+fn everybody_asked() -> Vec<Record> {
+    let mut records = records();
+    let words = "Which of the two? ".repeat(40);
+    let notice = |signal| {
+        let (key, context) = ("k".to_owned(), String::new());
+        Notice { signal, key, text: words.clone(), context }
+    };
+    let noticed = [
+        WatchSignal::Asking,
+        WatchSignal::GivingUp,
+        WatchSignal::Repetition,
+        WatchSignal::ToolErrors,
+        WatchSignal::Compaction,
+    ];
+    let attempt = AttemptId(7);
+    let events: Vec<Event> = noticed
+        .map(|signal| Event::WatchdogNoticed { attempt, notice: notice(signal) })
+        .into_iter()
+        .chain(call(3, Purpose::Advise, 2, "The path is wrong.\n\n1. Look at it.\n2. Mend it."))
+        .chain(call(4, Purpose::Review, 30, "One test proved nothing; it does now."))
+        .chain(call(5, Purpose::Review, 20, "\u{1b}[2JNothing to mend."))
+        .chain(call(6, Purpose::Council, 4, "keep the old routes"))
+        .collect();
+    let at = records.iter().position(|it| matches!(it.event, Event::GateStarted { .. })).unwrap();
+    let (when, active) = (records[at].at, records[at].active);
+    let added = events.into_iter().map(|event| Record { at: when, active, event });
+    records.splice(at..at, added);
+    records
+}
+
+#[test]
+fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
+    let paper = Paper::default();
+    let mut reporter =
+        reporter(Level::Progress, style(true, ColorChoice::Auto), Box::new(paper.clone()));
+    for (record, seq) in everybody_asked().into_iter().zip(1..) {
+        let mut raw = Vec::new();
+        encode(&mut raw, seq, &run(), &record);
+        reporter.event(&Line { seq, run: run(), record }, &raw).unwrap();
+    }
+    reporter.flush().unwrap();
+    let text = paper.text();
+    let shown: Vec<_> = text
+        .lines()
+        .skip_while(|line| !line.contains("may not use"))
+        .skip(1)
+        .take_while(|line| !line.contains("claimed complete"))
+        .collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+      the agent asks: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent gives up: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the agent repeats itself: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      tool errors in a row: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      the context runs full again and again: Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of the two? Which of th…
+      asking for advice
+      advice: The path is wrong. 1. Look at it. 2. Mend it.
+      reviewing the work
+      the review says: One test proved nothing; it does now.
+      reviewing the work
+      the review says: Nothing to mend.
+      asking for a decision between principles
+    "#);
+}
+
+#[test]
+fn the_summary_has_every_purpose_with_its_calls_and_what_they_cost() {
+    let summary = RunView::of(&everybody_asked()).summary(&run());
+    let text = summary::render(&summary, &style(true, ColorChoice::Auto), None);
+    let cost = text.lines().find(|line| line.contains("cost ")).unwrap();
+    assert!(
+        cost.contains(
+            "(work $0.42 in 1 attempt, advise $0.02 in 1 call, council $0.04 in 1 call, \
+             review $0.50 in 2 calls, verify $0.0081 in 1 call)"
+        ),
+        "{cost}"
+    );
 }

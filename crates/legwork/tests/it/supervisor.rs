@@ -73,6 +73,7 @@ impl World for Play {
                     files_changed: 1,
                     beside_list: None,
                     list: String::new(),
+                    principles: None,
                     commits: 0,
                     status: None,
                     boxes: None,
@@ -89,7 +90,12 @@ impl World for Play {
                     purpose: None,
                     iteration: request.briefing.iteration.0,
                     label: String::new(),
-                    prompt: prompt::compose(&state.settings, &request.briefing, None).unwrap(),
+                    prompt: prompt::compose(
+                        &state.settings,
+                        &request.briefing,
+                        &prompt::Found::default(),
+                    )
+                    .unwrap(),
                     cap: request.cap,
                     model: request.model,
                 };
@@ -297,6 +303,30 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
     assert_eq!(ending.outcome.name(), "journal_failed");
     assert_eq!(log.orders().len(), 1);
     assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_from_before() {
+    let stage = Stage::new();
+    let mut settings = settings();
+    // It fires in the grace of an attempt whose first word can't be recorded.
+    settings.deadlines.start = Duration::from_secs(3);
+    let ready = Step::News(AgentNews::Ready(legwork_core::agent::report::Ready::default()));
+    let script = vec![Step::After(Duration::from_secs(1)), ready, Step::IgnoreTerm, Step::Hang];
+    let (play, _) = Play::new(vec![script], &[]);
+    let (supervisor, _operator) = stage.supervisor(settings, play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    let recorded = stage.recorded();
+    let outcomes: Vec<_> = recorded
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes, ["interrupted"]);
 }
 
 #[tokio::test(start_paused = true)]

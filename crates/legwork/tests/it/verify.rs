@@ -142,7 +142,10 @@ fn a_model_decides_and_says_what_is_missing() {
     let said = object(&did);
     assert_eq!((&said["verdict"], &said["reason"]), (&json!("fail"), &json!("half of it")));
     assert_eq!(said["missing"], json!(["the farewell"]));
+    let did = rehearse(&hermit, yes, &[]).exits(0);
+    assert!(did.out.starts_with("`a` would be verified: "), "{}", did.out);
     let did = rehearse(&hermit, no, &[]).exits(6);
+    assert!(did.out.starts_with("`a` would not be complete: half of it\n"), "{}", did.out);
     assert!(did.out.contains("  missing: the farewell\n"), "{}", did.out);
     assert!(did.out.contains("cost $0.01 (verify $0.01 in 1 call)"), "{}", did.out);
 }

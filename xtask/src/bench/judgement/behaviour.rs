@@ -69,6 +69,11 @@ pub(super) struct Expect {
     /// Parts of what it has to be told at the start of an iteration, by its number.
     #[serde(default)]
     pub(super) prompts: BTreeMap<String, Vec<String>>,
+    /// How often something is said into a running session; without it, it is not asked.
+    pub(super) nudges: Option<u32>,
+    /// How many calls of a purpose are made; the others are not asked.
+    #[serde(default)]
+    pub(super) calls: BTreeMap<Purpose, u32>,
     /// The exit code that is documented for the ending.
     #[serde(skip)]
     pub(super) exit: Option<i32>,
@@ -85,7 +90,31 @@ impl Expect {
             warnings: Vec::new(),
             feedback: Vec::new(),
             prompts: BTreeMap::new(),
+            nudges: None,
+            calls: BTreeMap::new(),
             exit: None,
+        }
+    }
+}
+
+/// What a call is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Purpose {
+    Verify,
+    Review,
+    Advise,
+    Council,
+}
+
+impl Purpose {
+    /// Its name in the events of a run.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Review => "review",
+            Self::Advise => "advise",
+            Self::Council => "council",
         }
     }
 }
@@ -346,6 +375,11 @@ says = "Done."
                 "iterations = 1, prompts = { 0 = [] }",
                 &["`0`", "`expect.prompts`"],
             ),
+            (
+                "iterations = 1",
+                "iterations = 1, calls = { advice = 1 }",
+                &["`advice`", "`advise`", "`council`"],
+            ),
             ("truth = \"test -e one.txt\"", "", &["`truth`"]),
             ("[[behaviour.attempt]]\nsays = \"Done.\"", "", &["`[[behaviour.attempt]]`"]),
         ] {
@@ -368,6 +402,7 @@ says = "Done."
             ("\"completed\"", "\"complete\""),
             ("\"prompt\"", "\"promt\""),
             ("mode =", "hangs = \"often\"\nmode ="),
+            ("iterations = 1", "iterations = 1, calls = { advice = 1 }"),
         ] {
             let error = wrong(from, to);
             let (_, known) = error.split_once("expected").unwrap_or_else(|| panic!("{error}"));

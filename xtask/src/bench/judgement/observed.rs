@@ -16,6 +16,10 @@ pub(super) struct Observed {
     pub(super) feedback: Vec<String>,
     /// What the agent was told at the start of each iteration.
     pub(super) prompts: BTreeMap<u32, String>,
+    /// What was said into running sessions.
+    pub(super) nudges: Vec<String>,
+    /// How many calls were made, by their purpose.
+    pub(super) calls: BTreeMap<String, u32>,
     /// The exit code, of those that promise one.
     pub(super) exit: Option<i32>,
     /// Whether the work was really done.
@@ -57,6 +61,8 @@ impl Observed {
             }
             "warning" => self.warnings.push(text("text")),
             "feedback_added" => self.feedback.push(text("text")),
+            "nudge_sent" => self.nudges.push(text("text")),
+            "call_started" => *self.calls.entry(text("purpose")).or_default() += 1,
             "changes_inspected" => {
                 for finding in event["findings"].as_array().into_iter().flatten() {
                     let part = |name: &str| finding[name].as_str().unwrap_or_default();
@@ -89,7 +95,10 @@ mod tests {
 {"event":"warning","text":"a check is flaky"}
 {"event":"changes_inspected","findings":[{"path":"tests/a.py","what":"deleted"}]}
 {"event":"feedback_added","source":"checks","text":"it is not complete"}
+{"event":"nudge_sent","text":"nobody is here"}
+{"event":"call_started","purpose":"advise"}
 {"event":"iteration_started","iteration":2}
+{"event":"call_started","purpose":"advise"}
 {"event":"run_finished","reason":"completed","proof":"verified","note":"a note","totals":{"iterations":2}}
 "#;
 
@@ -103,6 +112,8 @@ mod tests {
                 .map(str::to_owned)
                 .into(),
             feedback: vec!["it is not complete".to_owned()],
+            nudges: vec!["nobody is here".to_owned()],
+            calls: BTreeMap::from([("advise".to_owned(), 2)]),
             truth: true,
             ..Observed::default()
         };

@@ -59,6 +59,34 @@ fn quoted(text: &str) -> String {
 
 /// A scene without short forms, and how often it is played.
 fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
+    let steps = steps_of(&mut scene)?;
+    scene.insert("steps".to_owned(), Value::Array(steps));
+    if let Some(Value::Array(replies)) = scene.get_mut("replies") {
+        for reply in replies.iter_mut().filter_map(Value::as_table_mut) {
+            let steps = steps_of(reply)?;
+            reply.insert("steps".to_owned(), Value::Array(steps));
+        }
+    }
+    match scene.remove("says") {
+        None => {}
+        Some(_) if scene.contains_key("ending") => {
+            return Err("either `says` or `ending`, not both".to_owned());
+        }
+        Some(words) => {
+            let ending = Table::from_iter([("result".to_owned(), words)]);
+            scene.insert("ending".to_owned(), Value::Table(ending));
+        }
+    }
+    let times = match scene.remove("times") {
+        None => 1,
+        Some(Value::Integer(times @ 1..=MOST_TIMES)) => usize::try_from(times).unwrap_or(1),
+        Some(_) => return Err(format!("`times` has to be a number from 1 to {MOST_TIMES}")),
+    };
+    Ok((scene, times))
+}
+
+/// What a scene or a reply does, its short forms written out.
+fn steps_of(scene: &mut Table) -> Result<Vec<Value>, String> {
     let mut steps = match scene.remove("steps") {
         None => Vec::new(),
         Some(Value::Array(steps)) => steps,
@@ -94,23 +122,7 @@ fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
         }
         Some(_) => return Err("`runs` has to be a list of commands".to_owned()),
     }
-    scene.insert("steps".to_owned(), Value::Array(steps));
-    match scene.remove("says") {
-        None => {}
-        Some(_) if scene.contains_key("ending") => {
-            return Err("either `says` or `ending`, not both".to_owned());
-        }
-        Some(words) => {
-            let ending = Table::from_iter([("result".to_owned(), words)]);
-            scene.insert("ending".to_owned(), Value::Table(ending));
-        }
-    }
-    let times = match scene.remove("times") {
-        None => 1,
-        Some(Value::Integer(times @ 1..=MOST_TIMES)) => usize::try_from(times).unwrap_or(1),
-        Some(_) => return Err(format!("`times` has to be a number from 1 to {MOST_TIMES}")),
-    };
-    Ok((scene, times))
+    Ok(steps)
 }
 
 fn step(members: &[(&str, &str)]) -> Value {
@@ -158,6 +170,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_has_short_forms_too_and_may_be_words_alone() {
+        let script = of(r#"
+            says = "Which one?"
+            replies = [{ writes = { "one.txt" = "one" }, says = "That one." }, "None."]
+        "#);
+        let wanted: Table = toml::from_str(
+            r#"
+            replies = [
+              { steps = [{ write = "one.txt", text = "one" }], says = "That one." },
+              "None.",
+            ]
+            "#,
+        )
+        .unwrap();
+        let script = script.unwrap();
+        assert_eq!(script["attempt"][0]["replies"], wanted["replies"]);
+    }
+
+    #[test]
     fn a_short_form_that_is_wrong_says_what_is_allowed() {
         for (text, part) in [
             ("writes = 1", "`writes` has to be a table"),
@@ -166,6 +197,7 @@ mod tests {
             ("status = \"done\"", "`status` has to be a table"),
             ("steps = 1", "`steps` has to be a list"),
             ("times = 0", "from 1 to 50"),
+            ("replies = [{ runs = 1 }]", "`runs` has to be a list"),
             ("says = \"a\"\nending = { crash = 1 }", "either `says` or `ending`"),
         ] {
             let error = of(text).unwrap_err();

@@ -55,6 +55,7 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
         let (should, is) = if observed.verified { ("not ", "") } else { ("", "not ") };
         complaints.push(format!("should {should}have been verified and was {is}verified"));
     }
+    complaints.extend(said_and_asked(expect, observed));
     let missing = |said: &[String], wanted: &[String]| -> Vec<String> {
         let absent = |part: &&String| !said.iter().any(|text| text.contains(part.as_str()));
         wanted.iter().filter(absent).cloned().collect()
@@ -84,6 +85,24 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
         oracle: expect.iterations,
         complaints,
     }
+}
+
+/// What was said into running sessions, and who was asked beside the work.
+fn said_and_asked(expect: &Expect, observed: &Observed) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let said = observed.nudges.len();
+    if let Some(nudges) = expect.nudges.filter(|nudges| *nudges as usize != said) {
+        let texts = observed.nudges.join(" / ");
+        complaints.push(format!("should have been nudged {nudges} times and was {said}: {texts}"));
+    }
+    for (purpose, calls) in &expect.calls {
+        let name = purpose.name();
+        let made = observed.calls.get(name).copied().unwrap_or(0);
+        if made != *calls {
+            complaints.push(format!("should have made {calls} calls to {name} and made {made}"));
+        }
+    }
+    complaints
 }
 
 /// All of them together.
@@ -118,6 +137,7 @@ impl<'a> FromIterator<&'a Score> for Tally {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::behaviour::Purpose;
     use super::*;
 
     fn expect() -> Expect {
@@ -128,6 +148,8 @@ mod tests {
             warnings: Vec::new(),
             feedback: Vec::new(),
             prompts: BTreeMap::new(),
+            nudges: None,
+            calls: BTreeMap::new(),
             exit: Some(0),
         }
     }
@@ -225,6 +247,26 @@ mod tests {
             ..observed("completed", true)
         };
         assert!(score(&expect, &told).is_right());
+    }
+
+    #[test]
+    fn nudges_and_calls_are_counted_where_that_is_asked() {
+        let calls = BTreeMap::from([(Purpose::Advise, 0), (Purpose::Review, 2)]);
+        let expect = Expect { nudges: Some(0), calls, ..expect() };
+        let seen = Observed {
+            nudges: vec!["nobody is here".to_owned()],
+            calls: BTreeMap::from([("advise".to_owned(), 1), ("verify".to_owned(), 3)]),
+            ..observed("completed", true)
+        };
+        assert_eq!(
+            score(&expect, &seen).complaints,
+            [
+                "should have been nudged 0 times and was 1: nobody is here",
+                "should have made 2 calls to review and made 0",
+                "should have made 0 calls to advise and made 1",
+            ]
+        );
+        assert!(score(&expect.ending_alone(), &seen).is_right());
     }
 
     #[test]

@@ -1,4 +1,5 @@
 mod needs;
+mod noticed;
 
 use super::*;
 use crate::agent::report::QuotaWindow;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::agent::message::Went;
+use crate::agent::message::{Owner, Went};
 use crate::agent::report::RunningTool;
 
 /// More calls at once than this are not followed; the attempt's own deadline still holds.
@@ -35,6 +35,15 @@ pub(super) enum CallOf {
     },
 }
 
+impl CallOf {
+    pub(super) fn new(owner: Owner<'_>) -> Self {
+        match owner {
+            Owner::Main => Self::Main,
+            Owner::Sub { call } => Self::Sub { parent: call.into_owned() },
+        }
+    }
+}
+
 impl Tools {
     /// Calls so far.
     pub(super) fn calls(&self) -> u32 {
@@ -46,9 +55,10 @@ impl Tools {
         self.errors
     }
 
-    pub(super) fn begin(&mut self, mono: Duration, id: &str, name: &str, of: CallOf) {
+    /// A call begins. Gives back whether it is one that is not known yet: some are told twice.
+    pub(super) fn begin(&mut self, mono: Duration, id: &str, name: &str, of: CallOf) -> bool {
         if self.running.iter().any(|running| running.id == id) {
-            return;
+            return false;
         }
         self.calls = self.calls.saturating_add(1);
         if self.running.len() < RUNNING_MAX {
@@ -60,9 +70,11 @@ impl Tools {
                 heartbeat: None,
             });
         }
+        true
     }
 
-    pub(super) fn end(&mut self, id: &str, went: Went) {
+    /// A call came back. Gives back the name of its tool, if the call is known.
+    pub(super) fn end(&mut self, id: &str, went: Went) -> Option<String> {
         match went {
             Went::Well => {}
             Went::Wrong => self.errors = self.errors.saturating_add(1),
@@ -72,7 +84,10 @@ impl Tools {
             CallOf::Main => running.id == id,
             CallOf::Sub { parent } => running.id == id || parent == id,
         };
+        let ended = self.running.iter().find(|running| running.id == id);
+        let name = ended.map(|running| running.name.clone());
         self.running.retain(|running| !is_over(running));
+        name
     }
 
     pub(super) fn beat(&mut self, mono: Duration, id: &str) {

@@ -92,7 +92,7 @@ fn a_status_file_written_earlier_in_this_run_still_claims() {
 fn what_is_noticed_in_mid_turn_is_recorded_once_and_answered_afterwards() {
     story(
         "
-        given watchdog live
+        given watchdog next
         > start
         > prepared A
         > agent ready
@@ -102,7 +102,7 @@ fn what_is_noticed_in_mid_turn_is_recorded_once_and_answered_afterwards() {
         > agent repeats itself
           nothing
         > agent finishes
-        > surveyed B
+        > surveyed A
           call_started 1 advise
         ",
     );

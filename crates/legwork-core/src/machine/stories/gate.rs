@@ -412,7 +412,7 @@ fn a_conflict_of_principles_is_decided_by_the_council() {
           call_started 1 council
         > call says: safety first
           council_decided: safety first
-          feedback_added Council: safety first
+          feedback_added Council: … > safety first
           iteration_finished 1 Work
         ",
     );

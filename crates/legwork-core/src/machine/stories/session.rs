@@ -29,9 +29,7 @@ fn while_a_message_of_ours_waits_nothing_is_said_and_nothing_closed() {
         > tell: use sqlite
           nudge_sent: use sqlite
         > agent asks before it reads on
-          watchdog_noticed Asking
-          not nudge_sent
-          not -> close input
+          nothing
         > agent turn ends
           -> close input 1
         ",

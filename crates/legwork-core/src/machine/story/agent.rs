@@ -6,7 +6,7 @@ use crate::agent::report::{
 };
 use crate::units::{Now, Tokens, Usd};
 
-use super::world::duration;
+use super::given::duration;
 
 /// `model=NAME`, `failed=SERVER`.
 pub(super) fn ready(words: &[&str]) -> Ready {
@@ -60,9 +60,20 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
             "signal" => report.words.signal = true,
             "says-done" => report.words.says_done = true,
             "end-phrase" => report.words.end_phrase = true,
-            "conflict" => report.words.conflict = Some("speed against safety".to_owned()),
+            "conflict" => {
+                let conflict = if value.is_empty() { "speed-against-safety" } else { value };
+                let conflict = conflict.replace('-', " ");
+                report.words.conflict = Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
+            }
+            "unmarked-conflict" => {
+                report.words.conflict = Some("speed against safety".to_owned());
+            }
             "blocker" => report.words.blockers.push(blocker(value)),
             "gives-up" => report.words.noticed.push(notice(WatchSignal::GivingUp, "item seven")),
+            "asks" => report.words.noticed.push(notice(WatchSignal::Asking, "which database")),
+            "stumbled" => {
+                report.words.noticed.push(notice(WatchSignal::ToolErrors, "no such file"));
+            }
             "denied" => report.denied.push(value.to_owned()),
             "heard" => report.heard = Some(value.parse().expect("a number")),
             "unasked" => report.priced = Some(Usd::ZERO),
@@ -86,6 +97,8 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
         "bad_start" => AttemptOutcome::BadStart { why: why() },
         "not_started" => AttemptOutcome::NotStarted { why: why() },
         "prompt_too_long" => AttemptOutcome::PromptTooLong,
+        "context_full" => AttemptOutcome::ContextFull,
+        "took_too_long" => AttemptOutcome::TimedOut { which: Deadline::Attempt },
         "bad_request" => AttemptOutcome::BadRequest { why: why() },
         "model_not_found" => AttemptOutcome::ModelNotFound { why: why() },
         "refused" => AttemptOutcome::Refused,
@@ -107,5 +120,6 @@ pub(super) fn blocker(key: &str) -> Blocker {
 }
 
 pub(super) fn notice(signal: WatchSignal, text: &str) -> Notice {
-    Notice { signal, key: text.replace(' ', "-"), text: text.to_owned() }
+    let (key, context) = (text.replace(' ', "-"), String::new());
+    Notice { signal, key, text: text.to_owned(), context }
 }

@@ -30,13 +30,16 @@ pub(super) fn event_line(event: &Event) -> String {
             format!("{name} {limit:?} {}", human(*wait))
         }
         Event::LimitWaitEnded { why, .. } => format!("{name} {why:?}"),
-        Event::BlockerReported { blocker } => format!("{name} {}", blocker.key),
+        Event::BlockerReported { blocker } => format!("{name} {}: {}", blocker.key, blocker.text),
         Event::WatchdogNoticed { notice, .. } => format!("{name} {:?}", notice.signal),
         Event::NudgeSent { text, .. } => format!("{name}: {text}"),
         Event::PermissionDenied { tool, .. } => format!("{name} {tool}"),
         Event::GateStarted { claim, .. } => format!("{name} {claim:?}"),
         Event::ChecksStarted { commands } => format!("{name} {}", commands.join(", ")),
-        Event::CallStarted { call, purpose, .. } => format!("{name} {call} {}", purpose.name()),
+        Event::CallStarted { call, purpose, cap } => {
+            let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
+            format!("{name} {call} {}{cap}", purpose.name())
+        }
         Event::CallFinished { call, purpose, cost, figure, report, .. } => format!(
             "{name} {call} {} {} {cost}{}",
             purpose.name(),
@@ -67,7 +70,8 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::Warning { text } => format!("{name}: {text}"),
         Event::RunFinished { outcome, note, .. } => ending_line(outcome, note.as_deref()),
         Event::RunContinued { why } => format!("{name} {why:?}"),
-        Event::CouncilDecided { decision } => format!("{name}: {decision}"),
+        Event::CouncilDecided { decision, .. } => format!("{name}: {decision}"),
+        Event::PrinciplesAdopted { .. } => name.to_owned(),
         Event::RunStarted(_)
         | Event::AgentReady { .. }
         | Event::QuotaReported { .. }
@@ -108,6 +112,7 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
                 (briefing.cut_off, " cut-off"),
                 (briefing.shorten, " shortened"),
                 (!briefing.feedback.is_empty(), " with feedback"),
+                (!briefing.decisions.is_empty(), " with decisions"),
             ] {
                 if said {
                     line.push_str(word);

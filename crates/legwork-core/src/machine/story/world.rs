@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::super::Machine;
 use super::agent::{blocker, notice, pulse, ready, report};
+use super::given::{apply, duration};
 use crate::agent::outcome::{AttemptOutcome, CutReason, Death};
 use crate::agent::report::{
     AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchSignal,
@@ -18,10 +19,7 @@ use crate::input::{
     Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
     Input, Inspection, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
 };
-use crate::settings::{
-    Council, Depth, EvidenceKind, Excuse, Judge, Respond, Scope, Settings, Stagnation, Tamper,
-};
-use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket, Usd};
+use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
 /// What was asked of the world and has not been answered.
 #[derive(Default)]
@@ -102,20 +100,14 @@ impl World {
     pub(super) fn input(&mut self, line: &str, now: &mut Now, machine: &Machine) -> Option<Input> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let text = line.split_once(": ").map_or("", |(_, text)| text).to_owned();
+        if only_passes(&words, now) {
+            return None;
+        }
+        if let Some(control) = control(&words, &text, machine) {
+            return Some(Input::Control(control));
+        }
         Some(match words.as_slice() {
             ["start"] => Input::Start,
-            ["wait", time] => {
-                pass(now, duration(time));
-                return None;
-            }
-            ["clock", "jumps", "back", time] => {
-                now.wall = now.wall.checked_sub(duration(time)).expect("a date");
-                return None;
-            }
-            ["clock", "jumps", time] => {
-                now.wall = now.plus(duration(time));
-                return None;
-            }
             ["timer"] => {
                 self.fire(now, |key| matches!(key, TimerKey::Delay(_) | TimerKey::Wait(_)))
             }
@@ -149,43 +141,8 @@ impl World {
                 Input::Inspected(self.changes.take()?, Box::new(inspection))
             }
             ["call", "fails", outcome, rest @ ..] => self.call_over(report(outcome, rest, *now))?,
-            ["call", answer, rest @ ..] => {
-                let answer = match *answer {
-                    "yes" | "no:" => Some(Answer::Verdict(Verdict {
-                        complete: *answer == "yes",
-                        reason: text,
-                        missing: Vec::new(),
-                    })),
-                    "says:" => Some(Answer::Text { text }),
-                    "unclear" => None,
-                    other => panic!("a call can't {other}"),
-                };
-                let rest = if *answer_cost(rest) == *"" { "$0.05" } else { answer_cost(rest) };
-                self.call_over(AttemptReport { answer, ..report("finished", &[rest], *now) })?
-            }
-            ["hook", "goes", "on"] => Input::Hook(self.hook.take()?, HookAnswer::GoOn),
-            ["hook", "skips"] => Input::Hook(self.hook.take()?, HookAnswer::Skip),
-            ["hook", "aborts"] => {
-                let why = "exited with 2".to_owned();
-                Input::Hook(self.hook.take()?, HookAnswer::Abort { why })
-            }
-            ["hook", "fails"] => {
-                let why = "exited with 7".to_owned();
-                Input::Hook(self.hook.take()?, HookAnswer::Failed { why })
-            }
-            ["stop"] => stop(StopWhen::AfterIteration, Origin::Operator),
-            ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
-            ["signal"] => stop(StopWhen::Now, Origin::Signal),
-            ["cancel", "stop"] => Input::Control(Control::CancelStop),
-            ["pause"] => Input::Control(Control::Pause),
-            ["resume"] => Input::Control(Control::Resume),
-            ["retry", "now"] => Input::Control(Control::RetryNow),
-            ["tell:", ..] => Input::Control(Control::Tell { text }),
-            ["limit", rest @ ..] => {
-                let mut settings = machine.state().settings.clone();
-                apply(&mut settings, &rest.join(" "));
-                Input::Control(Control::SetLimits(settings.limits))
-            }
+            ["call", answer, rest @ ..] => self.call_says(answer, text, rest, *now)?,
+            ["hook", rest @ ..] => Input::Hook(self.hook.take()?, hook_answer(rest)),
             ["journal", "fails"] => {
                 Input::JournalFailed { why: "no space left on device".to_owned() }
             }
@@ -213,10 +170,14 @@ impl World {
                 AgentNews::TurnEnded { how, noticed }
             }
             ["turn", "ends"] => AgentNews::TurnEnded { how: TurnEnd::Well, noticed: None },
+            ["turn", "ends", "before", "it", "reads", "on"] => {
+                AgentNews::TurnEnded { how: TurnEnd::Queued, noticed: None }
+            }
             ["denied", tool] => AgentNews::Denied { tool: (*tool).to_owned() },
             ["repeats", "itself"] => {
                 AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
             }
+            ["stumbles"] => AgentNews::Noticed(notice(WatchSignal::ToolErrors, "no such file")),
             ["login", "refused"] => AgentNews::LoginRefused,
             ["quota", used] => {
                 let quota = QuotaNews {
@@ -250,6 +211,25 @@ impl World {
         let wait = self.dates.remove(&key).map_or(wait, |date| now.until(date));
         pass(now, wait);
         Input::Timer(key)
+    }
+
+    /// A call comes to its end: `yes`, `no: WHY`, `says: WORDS`, `unclear`.
+    fn call_says(&mut self, how: &str, text: String, rest: &[&str], now: Now) -> Option<Input> {
+        let answer = match how {
+            "yes" | "no:" => Some(Answer::Verdict(Verdict {
+                complete: how == "yes",
+                reason: text,
+                missing: Vec::new(),
+            })),
+            "says:" => Some(Answer::Text { text }),
+            "unclear" => None,
+            other => panic!("a call can't {other}"),
+        };
+        let cost = match answer_cost(rest) {
+            "" => "$0.05",
+            cost => cost,
+        };
+        self.call_over(AttemptReport { answer, ..report("finished", &[cost], now) })
     }
 
     fn call_over(&mut self, report: AttemptReport) -> Option<Input> {
@@ -338,7 +318,18 @@ impl World {
         mark.head_tree = tree;
         let beside_list = known.then_some(u32::saturating_sub(files_changed, 1));
         let list = String::new();
-        Survey { mark, files_changed, beside_list, commits: 0, status, boxes, list, warnings }
+        let principles = None;
+        Survey {
+            mark,
+            files_changed,
+            beside_list,
+            commits: 0,
+            status,
+            boxes,
+            list,
+            principles,
+            warnings,
+        }
     }
 }
 
@@ -379,8 +370,48 @@ fn status_called(value: &str) -> StatusReport {
     }
 }
 
-fn stop(when: StopWhen, by: Origin) -> Input {
-    Input::Control(Control::Stop { when, by })
+/// Whether only time passes, for us or for the clock on the wall.
+fn only_passes(words: &[&str], now: &mut Now) -> bool {
+    match words {
+        ["wait", time] => pass(now, duration(time)),
+        ["clock", "jumps", "back", time] => {
+            now.wall = now.wall.checked_sub(duration(time)).expect("a date");
+        }
+        ["clock", "jumps", time] => now.wall = now.plus(duration(time)),
+        _ => return false,
+    }
+    true
+}
+
+/// What the operator wants, if this is about the operator.
+fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
+    let stop = |when, by| Control::Stop { when, by };
+    Some(match words {
+        ["stop"] => stop(StopWhen::AfterIteration, Origin::Operator),
+        ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
+        ["signal"] => stop(StopWhen::Now, Origin::Signal),
+        ["cancel", "stop"] => Control::CancelStop,
+        ["pause"] => Control::Pause,
+        ["resume"] => Control::Resume,
+        ["retry", "now"] => Control::RetryNow,
+        ["tell:", ..] => Control::Tell { text: text.to_owned() },
+        ["limit", rest @ ..] => {
+            let mut settings = machine.state().settings.clone();
+            apply(&mut settings, &rest.join(" "));
+            Control::SetLimits(settings.limits)
+        }
+        _ => return None,
+    })
+}
+
+fn hook_answer(words: &[&str]) -> HookAnswer {
+    match words {
+        ["goes", "on"] => HookAnswer::GoOn,
+        ["skips"] => HookAnswer::Skip,
+        ["aborts"] => HookAnswer::Abort { why: "exited with 2".to_owned() },
+        ["fails"] => HookAnswer::Failed { why: "exited with 7".to_owned() },
+        other => panic!("a hook can't {other:?}"),
+    }
 }
 
 fn pass(now: &mut Now, time: Duration) {
@@ -423,83 +454,9 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
     salvage
 }
 
-pub(super) fn duration(text: &str) -> Duration {
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number = text[..at].parse().expect("a number of time");
-    match &text[at..] {
-        "ms" => Duration::from_millis(number),
-        "s" => Duration::from_secs(number),
-        "m" => Duration::from_mins(number),
-        "h" => Duration::from_hours(number),
-        other => panic!("no unit of time is called `{other}`"),
-    }
-}
-
 /// `OPEN/DONE`.
 fn boxes_of(text: &str) -> Boxes {
     let (open, done) = text.split_once('/').expect("OPEN/DONE");
     let number = |text: &str| text.parse().expect("a number");
     Boxes { open: number(open), done: number(done) }
-}
-
-/// `given` lines: one wish each.
-pub(super) fn apply(settings: &mut Settings, wish: &str) {
-    let words: Vec<&str> = wish.split_whitespace().collect();
-    let limits = &mut settings.limits;
-    match words.as_slice() {
-        ["max_iterations", n] => limits.max_iterations = Some(n.parse().expect("a number")),
-        ["max_cost", usd] => limits.max_cost = Usd::from_dollars(usd.parse().expect("dollars")),
-        ["max_tokens", n] => limits.max_tokens = Some(n.parse().expect("a number")),
-        ["max_duration", time] => limits.max_duration = Some(duration(time)),
-        ["max_wait", time] => limits.max_wait = duration(time),
-        ["reserve", percent] => limits.reserve = percent.parse().expect("percent"),
-        ["quota", percent] => limits.quota.five_hour = Some(percent.parse().expect("percent")),
-        ["retries", n] => settings.retry.max_retries = n.parse().expect("a number"),
-        ["max_errors", n] => {
-            settings.retry.max_consecutive_errors = n.parse().expect("a number");
-        }
-        ["threshold", n] => settings.progress.threshold = n.parse().expect("a number"),
-        ["mode", "build"] => settings.progress.ending = Stagnation::NoChanges,
-        ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,
-        ["delay", time] => settings.delay = duration(time),
-        ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
-        ["model", "auto"] => settings.verify.model = Judge::Auto,
-        ["model", "always"] => settings.verify.model = Judge::Always,
-        ["verifier", "cost", usd] => {
-            settings.verify.max_cost =
-                Usd::from_dollars(usd.parse().expect("dollars")).expect("usd");
-        }
-        ["verifier", "called", name] => settings.verify.model_name = Some((*name).to_owned()),
-        ["depth", "quick"] => settings.verify.depth = Depth::Quick,
-        ["depth", "deep"] => settings.verify.depth = Depth::Deep,
-        ["only", "the", "gate"] => settings.scope = Scope::Gate,
-        ["tamper", "warn"] => settings.verify.tamper = Tamper::Warn,
-        ["tamper", "reject"] => settings.verify.tamper = Tamper::Reject,
-        ["evidence", kinds @ ..] => {
-            settings.completion.evidence = kinds
-                .iter()
-                .map(|kind| match *kind {
-                    "status" => EvidenceKind::Status,
-                    "todo" => EvidenceKind::Todo,
-                    "plan" => EvidenceKind::Plan,
-                    "planned" => EvidenceKind::Planned,
-                    "promise" => EvidenceKind::Promise,
-                    "signal" => EvidenceKind::Signal,
-                    "end-phrase" => EvidenceKind::EndPhrase,
-                    other => panic!("no evidence is called `{other}`"),
-                })
-                .collect();
-        }
-        ["no", "detection"] => settings.completion.evidence.clear(),
-        ["review"] => settings.extras.review = Some("look again".to_owned()),
-        ["council"] => settings.extras.council = Council::On,
-        ["watchdog", "off"] => settings.extras.watchdog = Respond::Off,
-        ["watchdog", "live"] => settings.extras.watchdog = Respond::Live,
-        ["watchdog", "next"] => settings.extras.watchdog = Respond::Next,
-        ["hook", "started"] => settings.hooks.started = true,
-        ["hook", "next"] => settings.hooks.next_iteration = true,
-        ["ask", "for", model] => settings.model.name = Some((*model).to_owned()),
-        ["escalate", model] => settings.model.escalate = Some((*model).to_owned()),
-        _ => panic!("no story can be given `{wish}`"),
-    }
 }

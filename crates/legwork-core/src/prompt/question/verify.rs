@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{AnswerForm, Case, OUTPUT_MAX, pointing_at_nothing};
+use super::{AnswerForm, Case, OUTPUT_MAX};
 use crate::input::{
     Boxes, ChangedFile, CheckResult, CheckVerdict, Finding, Inspection, StatusReport, TaskProgress,
 };
+use crate::prompt::quoted::pointing_at_nothing;
 use crate::prompt::{cut_middle, section, writes};
 use crate::settings::{Depth, EvidenceKind, Settings, Tamper};
 

@@ -118,12 +118,16 @@ impl Report {
     /// In one line.
     fn headline(&self) -> String {
         let task = &self.task;
-        let what = match self.verdict {
-            Verdict::Pass => return format!("`{task}` is verified: {}", self.reason),
-            Verdict::Fail => "is not complete",
-            Verdict::Inconclusive => "is not verified",
-            Verdict::NotAffordable => "is not verified, a limit was in the way",
-            Verdict::Interrupted => "is not verified, it was interrupted",
+        // A script's word about the work is no word about the work.
+        let what = match (self.verdict, self.rehearsal) {
+            (Verdict::Pass, false) => "is verified",
+            (Verdict::Pass, true) => "would be verified",
+            (Verdict::Fail, false) => "is not complete",
+            (Verdict::Fail, true) => "would not be complete",
+            (Verdict::Inconclusive, false) => "is not verified",
+            (Verdict::Inconclusive, true) => "would not be verified",
+            (Verdict::NotAffordable, _) => "is not verified, a limit was in the way",
+            (Verdict::Interrupted, _) => "is not verified, it was interrupted",
         };
         format!("`{task}` {what}: {}", self.reason)
     }

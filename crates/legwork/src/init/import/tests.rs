@@ -231,10 +231,31 @@ fn a_source_that_makes_no_sense_is_a_note_and_no_import() {
 }
 
 #[test]
-fn principles_are_named_and_left_alone() {
-    let found = imports(&view(&[(".claude/principles.yaml", "a: 1")]));
-    assert_eq!(found.imports, []);
-    assert!(found.notes[0].contains("left alone"), "{:?}", found.notes);
+fn principles_of_another_tool_become_ours() {
+    let yaml = "preset: startup\nlayer0:\n  auditability: 9\n";
+    let import = only(&[(".claude/principles.yaml", yaml)]);
+    assert_snapshot!(shown(&import), @".claude/principles.yaml -> .legwork/principles.toml");
+    let written = text(&import, ".legwork/principles.toml");
+    assert_eq!(
+        legwork_core::principles::Principles::parse_toml(written),
+        legwork_core::principles::Principles::parse_yaml(yaml)
+    );
+}
+
+#[test]
+fn principles_that_are_wrong_or_would_replace_ours_are_named_and_left_alone() {
+    let broken = "layer0:\n  auditability: 99\n";
+    for (files, note) in [
+        (vec![(".claude/principles.yaml", broken)], "line 2: `layer0.auditability` has to be"),
+        (
+            vec![(".claude/principles.yaml", ""), (".legwork/principles.toml", "mine")],
+            "`.legwork/principles.toml` exists already",
+        ),
+    ] {
+        let found = imports(&view(&files));
+        assert_eq!(found.imports, []);
+        assert!(found.notes.iter().any(|one| one.contains(note)), "{:?}", found.notes);
+    }
 }
 
 #[test]

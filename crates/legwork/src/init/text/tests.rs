@@ -57,6 +57,7 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "agent.permissions agent.allowed_tools agent.disallowed_tools agent.args agent.env",
             "agent.pass_env agent.settings agent.max_turns",
             "model.name model.escalate model.fallback deadlines.idle deadlines.attempt",
+            "review.prompt principles.file principles.collect council.enabled",
             "watchdog.respond notes.file commands.test commands.build commands.lint",
         ]
         .iter()

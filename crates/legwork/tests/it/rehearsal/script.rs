@@ -16,7 +16,7 @@ fn an_unknown_step_is_shown_in_its_place() {
       |
     4 |   { sya = 'b' },
       |     ^^^
-    unknown field `sya`, expected one of `say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `wait`, `garbage`, `flood`, `quota`, `text`, `old`, `new`, `window`
+    unknown field `sya`, expected one of `say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `wait`, `garbage`, `flood`, `quota`, `compact`, `repeat`, `text`, `old`, `new`, `window`, `times`
     ");
 }
 
@@ -44,6 +44,13 @@ fn a_script_that_makes_no_sense_says_what_is_wrong() {
         ("steps = [{ wait = '-3s' }]", "`-3s` is no duration"),
         ("steps = [{ quota = 101 }]", "`quota` is a percentage"),
         ("steps = [{ flood = 2000000000 }]", "`flood` can't be more than"),
+        ("steps = [{ compact = false }]", "`compact = false` says nothing"),
+        ("steps = [{ run = 'a', times = 0 }]", "`times` has to be a number from 1 to 1000"),
+        ("steps = [{ repeat = [] }]", "`repeat` needs `times` beside it"),
+        ("steps = [{ repeat = [{ run = 'a', times = 1000 }], times = 11 }]", "more than 10000"),
+        ("steps = [{ repeat = [{ sya = 'a' }], times = 2 }]", "unknown field `sya`"),
+        ("replies = [1]", "a text, or a table with `steps` and `says`"),
+        ("replies = [{ syas = 'a' }]", "unknown field `syas`"),
         ("ending = {}", "says no way to end"),
         ("ending = { hang = true, crash = 1 }", "has more than one way to end"),
         ("ending = { hang = false }", "`hang = false` says nothing: leave it out"),

@@ -67,7 +67,11 @@ impl Script {
         words.signal = budget.calm || dice.one_in(budget.claims);
         words.says_done = budget.calm || dice.one_in(budget.claims);
         if !budget.calm && dice.one_in(6) {
-            words.conflict = Some("fast or safe".to_owned());
+            words.conflict =
+                Some(dice.of(&["fast or safe", "Fast, or safe?", "old or new"]).into());
+        }
+        if !budget.calm && dice.one_in(5) {
+            words.noticed.push(notice(dice));
         }
         if !budget.calm && dice.one_in(budget.blocks) {
             words.blockers.push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
@@ -104,8 +108,12 @@ impl Script {
             (dice.time(Duration::from_secs(9)), AgentNews::Ready(Ready::default())),
             (dice.time(Duration::from_mins(1)), pulse(dice.below(200))),
         ];
+        if dice.one_in(6) {
+            let noticed = AgentNews::Noticed(notice(dice));
+            news.push((dice.time(Duration::from_mins(2)), noticed));
+        }
         if dice.one_in(4) {
-            let noticed = dice.one_in(2).then(notice);
+            let noticed = dice.one_in(2).then(|| notice(dice));
             let how = dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
             news.push((Duration::from_secs(1), AgentNews::TurnEnded { how, noticed }));
         }
@@ -281,12 +289,13 @@ fn date(dice: &mut Dice, wall: Timestamp) -> Option<Timestamp> {
 fn garbage(dice: &mut Dice, wall: Timestamp) -> AgentNews {
     let resets_at = date(dice, wall);
     let used = dice.of(&[3, 95, 255]);
+    let notice = notice(dice);
     dice.of(&[
         AgentNews::Ready(Ready { failed_servers: vec!["x\u{1b}[2J\n".repeat(99)], ..ready() }),
         AgentNews::Pulse(Pulse { quiet: Duration::MAX, ..Pulse::default() }),
         AgentNews::Pulse(in_tool(Some(u64::MAX))),
-        AgentNews::TurnEnded { how: TurnEnd::Well, noticed: Some(notice()) },
-        AgentNews::Noticed(notice()),
+        AgentNews::TurnEnded { how: TurnEnd::Well, noticed: Some(notice.clone()) },
+        AgentNews::Noticed(notice),
         AgentNews::Denied { tool: "Ba\0sh".to_owned() },
         AgentNews::Quota(QuotaNews { window: QuotaWindow::FiveHour, used, resets_at }),
         AgentNews::Quota(QuotaNews { window: QuotaWindow::SevenDay, used, resets_at }),
@@ -314,7 +323,14 @@ fn leaving() -> Pulse {
     Pulse { leaving: true, ..Pulse::default() }
 }
 
-fn notice() -> Notice {
-    let (key, text) = ("which".to_owned(), "which?".to_owned());
-    Notice { signal: WatchSignal::Asking, key, text }
+fn notice(dice: &mut Dice) -> Notice {
+    let signal = dice.of(&[
+        WatchSignal::Asking,
+        WatchSignal::GivingUp,
+        WatchSignal::Repetition,
+        WatchSignal::ToolErrors,
+        WatchSignal::Compaction,
+    ]);
+    let text = dice.of(&["which?", "it can't\u{1b}[2J be\ndone", ""]).to_owned();
+    Notice { signal, key: text.clone(), text, context: String::new() }
 }

@@ -272,6 +272,7 @@ impl Sim {
             files_changed: 1,
             beside_list: None,
             list: String::new(),
+            principles: None,
             commits: 0,
             status,
             boxes,

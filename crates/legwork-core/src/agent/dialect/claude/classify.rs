@@ -145,6 +145,8 @@ fn of_prompt(error: &ErrorFacts, terminal_reason: &str) -> Option<AttemptOutcome
             && says(error, "prompt is too long"))
     {
         Some(AttemptOutcome::PromptTooLong)
+    } else if terminal_reason == "rapid_refill_breaker" || error.detail == "autocompact_thrashing" {
+        Some(AttemptOutcome::ContextFull)
     } else if error.kind == "model_not_found"
         || (error.status == Some(404) && mentions(error, "model"))
     {

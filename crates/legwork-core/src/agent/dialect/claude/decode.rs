@@ -71,6 +71,10 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
             let owner = owner(line.parent_tool_use_id);
             each(AgentMessage { owner, said: streamed(line.event.0.unwrap_or_default()) });
         }
+        // A sub-agent has a context of its own to cut down.
+        "system" if line.subtype.0 == "compact_boundary" => {
+            each(AgentMessage { owner: owner(line.parent_tool_use_id), said: Said::Compaction });
+        }
         _ => each(AgentMessage { owner: Owner::Main, said: plain(line) }),
     }
     Ok(())
@@ -215,8 +219,9 @@ fn plain(line: Line<'_>) -> Said<'_> {
             status: line.error_status.status(),
             delay: Duration::from_millis(line.retry_delay_ms.count().unwrap_or(0)),
         },
-        ("system", "permission_denied") => Said::Denied { tool: line.tool_name.0 },
-        ("system", "compact_boundary") => Said::Compaction,
+        ("system", "permission_denied") => {
+            Said::Denied { tool: line.tool_name.0, id: line.tool_use_id.0 }
+        }
         ("system", kind) if known::is_system(kind) => Said::Other { kind: line.subtype.0 },
         ("system", kind) => Said::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
         ("rate_limit_event", _) => {

@@ -52,7 +52,7 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
     assert!(said(line).is_empty());
     let line =
         r#"{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"m"}"#;
-    assert_eq!(said(line), [r#"Denied { tool: "Bash" }"#]);
+    assert_eq!(said(line), [r#"Denied { tool: "Bash", id: "" }"#]);
     let line = r#"{"type":"result","subtype":"success","is_error":"?","num_turns":"many","errors":{},
         "modelUsage":[],"total_cost_usd":-1,"permission_denials":[3],"result":null}"#;
     let mut seen = None;
@@ -175,6 +175,8 @@ fn errors_that_were_not_recorded_have_their_names_too() {
         (failed("server_error", "", None, "?"), "overloaded"),
         (failed("", "", Some(408), "?"), "network"),
         (failed("unknown", "", None, "something else"), "bad_request"),
+        (failed("invalid_request", "autocompact_thrashing", None, "full again"), "context_full"),
+        (failed("invalid_request", "", None, "Autocompact is thrashing"), "bad_request"),
         (failed("rate_limit", "", None, "slow down"), "rate_limited"),
         (failed("rate_limit", "usage_limit_reached", Some(429), "?"), "usage_limited"),
         (failed("", "", None, ""), "crashed"),

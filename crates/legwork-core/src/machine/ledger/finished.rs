@@ -1,0 +1,121 @@
+//! What a gate and the end of an iteration add to the state.
+
+use super::{Gate, Last, Phase, State};
+use crate::event::{Event, GateResult, IterationFinished, IterationResult, Movement};
+use crate::settings::EvidenceKind;
+
+impl State {
+    pub(super) fn fold_gate(&mut self, event: &Event) {
+        match event {
+            Event::GateStarted { claim, .. } => {
+                if let Some(current) = self.current_mut() {
+                    current.gate = Some(Gate {
+                        claim: claim.clone(),
+                        checks: None,
+                        findings: None,
+                        asked: 0,
+                        verdict: None,
+                        result: None,
+                    });
+                }
+            }
+            Event::ChecksFinished { results, fingerprint } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.checks = Some((results.clone(), fingerprint.clone()));
+                }
+            }
+            Event::ChangesInspected { findings, .. } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.findings = Some(findings.clone());
+                }
+            }
+            Event::VerdictGiven { verdict, .. } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.verdict = Some(*verdict);
+                }
+            }
+            Event::GateFinished { result } => {
+                if let Some(gate) = self.gate_mut() {
+                    gate.result = Some(result.clone());
+                }
+            }
+            _ => unreachable!("only the events of the gate are handed here"),
+        }
+    }
+
+    pub(super) fn iteration_finished(&mut self, finished: &IterationFinished) {
+        let gate = self.gate_mut().and_then(|gate| gate.result.clone());
+        if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {
+            *self.failures.entry(failure.clone()).or_default() += 1;
+        }
+        // The proof of what was complete before the run began is none.
+        if finished.iteration.0 > 0 {
+            self.totals.iterations += 1;
+        }
+        self.totals.commits += finished.commits;
+        if let Some(end) = &finished.end {
+            self.seen.add(end, finished.boxes);
+        }
+        let before = self.current().and_then(|current| current.boxes);
+        self.ticks.note(before, finished);
+        self.shorten = false;
+        match &finished.result {
+            IterationResult::Done => {
+                self.give_back_unheard();
+                self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
+                self.count_rows(finished, gate.as_ref());
+            }
+            IterationResult::Failed { too_long, .. } => {
+                self.rows.errors += 1;
+                self.shorten = *too_long;
+            }
+            IterationResult::Interrupted => {}
+        }
+        self.last = Some(Last { finished: finished.clone(), gate });
+        self.phase = Phase::Concluding;
+    }
+
+    fn count_rows(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+        let rows = &mut self.rows;
+        rows.errors = 0;
+        rows.signals = if finished.signal { rows.signals + 1 } else { 0 };
+        let claimed = finished.claim != [EvidenceKind::LastWords];
+        match gate {
+            Some(GateResult::Rejected { .. }) if claimed => {
+                rows.rejections += 1;
+                rows.inconclusive = 0;
+            }
+            Some(GateResult::Inconclusive { .. }) => rows.inconclusive += 1,
+            Some(
+                GateResult::Rejected { .. }
+                | GateResult::Passed { .. }
+                | GateResult::Unaffordable { .. },
+            ) => {
+                rows.rejections = 0;
+                rows.inconclusive = 0;
+            }
+            // An iteration without a claim ends a row of rejections: the agent took them to heart.
+            // It says nothing of a verifier that can't be reached.
+            None => rows.rejections = 0,
+        }
+        // A claim without work is not idle, but neither does it wipe out the idle ones before it:
+        // claims and idleness in turn must not keep a run alive.
+        let reports = !finished.blockers.is_empty();
+        match finished.progress {
+            Movement::Work => {
+                rows.idle = 0;
+                rows.excused = 0;
+                rows.blocked = 0;
+                self.problems.clear();
+            }
+            Movement::Idle if reports => rows.blocked += 1,
+            Movement::Idle => {
+                rows.idle += 1;
+                rows.blocked = 0;
+            }
+            Movement::Excused => rows.excused += 1,
+            Movement::Uncounted if reports => rows.blocked += 1,
+            Movement::Uncounted => {}
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! A world that answers at random, lies, fails, and is steered at any moment.
+
+use std::time::Duration;
+
+use super::super::Machine;
+use super::super::ledger::{Stage, State};
+use super::super::story::{Story, reread};
+use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::agent::report::{
+    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, TurnEnd, Verdict, WatchSignal,
+};
+use crate::effect::{CallRequest, Effect, Step};
+use crate::event::{Event, Origin, StopWhen};
+use crate::input::{
+    Boxes, CheckReport, CheckResult, CheckVerdict, Control, Finding, HookAnswer, Input, Inspection,
+    Mark, Prepared, Salvage, StatusReport, Survey, TimerKey,
+};
+use crate::policy::dice;
+use crate::settings::{Council, EvidenceKind, Judge, Respond, Settings, Tamper};
+use crate::units::{Fingerprint, Now, Tokens, Usd};
+
+/// One model call may go beyond the cap; the agent looks at its budget only after a call.
+pub(super) const OVERSHOOT: Usd = Usd::from_cents(3);
+
+/// A source of chance that a seed determines.
+struct Dice {
+    seed: u64,
+    thrown: u64,
+}
+
+impl Dice {
+    fn below(&mut self, below: u64) -> u64 {
+        self.thrown += 1;
+        dice(self.seed, self.thrown, below)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+        let index = usize::try_from(self.below(choices.len() as u64)).expect("small");
+        choices[index].clone()
+    }
+}
+
+fn settings(dice: &mut Dice) -> Settings {
+    let mut settings = Settings::default();
+    let limits = &mut settings.limits;
+    limits.max_iterations = dice.of(&[None, Some(1), Some(3), Some(8)]);
+    limits.max_cost = dice.of(&[None, Some(Usd::from_cents(40)), Some(Usd::from_cents(300))]);
+    limits.max_tokens = dice.of(&[None, Some(500), Some(5000)]);
+    limits.max_duration =
+        dice.of(&[None, Some(Duration::from_mins(3)), Some(Duration::from_hours(1))]);
+    limits.max_wait = dice.of(&[Duration::from_mins(20), Duration::from_hours(12)]);
+    settings.retry.max_retries = dice.of(&[0, 1, 5]);
+    settings.retry.max_consecutive_errors = dice.of(&[1, 3]);
+    settings.progress.threshold = dice.of(&[0, 1, 3]);
+    settings.delay = dice.of(&[Duration::ZERO, Duration::from_secs(2)]);
+    settings.completion.evidence = dice.of(&[
+        vec![],
+        vec![EvidenceKind::Promise, EvidenceKind::Signal],
+        vec![EvidenceKind::Status, EvidenceKind::Todo, EvidenceKind::Promise],
+    ]);
+    settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
+    settings.verify.model = dice.of(&[Judge::Off, Judge::Auto, Judge::Always]);
+    settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
+    settings.extras.review = dice.of(&[None, Some(String::new())]);
+    settings.extras.council = dice.of(&[Council::On, Council::On, Council::Off]);
+    settings.extras.watchdog = dice.of(&[Respond::Off, Respond::Live, Respond::Next]);
+    settings.hooks.next_iteration = dice.one_in(4);
+    settings
+}
+
+/// What the machine is waiting for, as the world sees it.
+#[derive(Clone, Debug)]
+pub(super) enum Owed {
+    Answer(Effect),
+    Timer(TimerKey, Duration),
+}
+
+pub(super) struct Run {
+    dice: Dice,
+    pub(super) story: Story,
+    pub(super) owed: Vec<Owed>,
+    /// Everything that was fed, with the time, and what came of it.
+    pub(super) fed: Vec<(Now, Input, Step)>,
+    /// How long the journal was after each step, and the state then.
+    pub(super) states: Vec<(usize, State)>,
+    pub(super) crashed: bool,
+}
+
+impl Run {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut dice = Dice { seed, thrown: 0 };
+        let settings = settings(&mut dice);
+        let story = Story::new(settings);
+        Self { dice, story, owed: vec![], fed: vec![], states: vec![], crashed: false }
+    }
+
+    pub(super) fn feed(&mut self, input: Input) {
+        let step = self.story.machine.handle(self.story.now, input.clone());
+        self.check(&step);
+        self.story.journal.extend(step.records.iter().cloned());
+        self.states.push((self.story.journal.len(), self.story.machine.state().clone()));
+        for effect in &step.effects {
+            self.owe(effect);
+        }
+        self.fed.push((self.story.now, input, step));
+    }
+
+    fn owe(&mut self, effect: &Effect) {
+        match effect {
+            Effect::SetTimer { key, alarm } => {
+                let at = match alarm {
+                    crate::effect::Alarm::After(after) => self.story.now.mono + *after,
+                    crate::effect::Alarm::At(at) => self.story.now.mono + self.story.now.until(*at),
+                };
+                self.owed.retain(|owed| !matches!(owed, Owed::Timer(k, _) if k == key));
+                self.owed.push(Owed::Timer(*key, at));
+            }
+            Effect::ClearTimer { key } => {
+                self.owed.retain(|owed| !matches!(owed, Owed::Timer(k, _) if k == key));
+            }
+            Effect::RunHook { .. }
+            | Effect::Prepare { .. }
+            | Effect::StartAttempt(_)
+            | Effect::Survey { .. }
+            | Effect::RunChecks { .. }
+            | Effect::InspectChanges { .. }
+            | Effect::StartCall(_) => self.owed.push(Owed::Answer(effect.clone())),
+            Effect::Nudge { .. }
+            | Effect::CloseInput { .. }
+            | Effect::CutAttempt { .. }
+            | Effect::CutChecks { .. }
+            | Effect::CutCall { .. }
+            | Effect::Finish => {}
+        }
+    }
+
+    /// What must hold of every single step.
+    fn check(&self, step: &Step) {
+        let before = self.states.last().map(|(_, state)| state);
+        if before.is_some_and(|state| state.outcome().is_some()) {
+            let revived = step.events().any(|event| matches!(event, Event::RunContinued { .. }));
+            assert!(step.is_empty() || revived, "decided after the end: {step:?}");
+        }
+        for effect in &step.effects {
+            if let Effect::StartAttempt(request) = effect {
+                let recorded = step.events().any(|event| {
+                    matches!(event, Event::AttemptStarted { attempt, .. } if *attempt == request.attempt)
+                });
+                assert!(recorded, "an attempt starts off the record");
+                let running = self.owed.iter().any(|owed| {
+                    matches!(owed, Owed::Answer(Effect::StartAttempt(_) | Effect::StartCall(_)))
+                });
+                assert!(!running, "two attempts at a time");
+            }
+        }
+        let ends = step.events().filter(|e| matches!(e, Event::RunFinished { .. })).count();
+        let finishes = step.effects.iter().filter(|e| **e == Effect::Finish).count();
+        assert!(ends <= 1 && ends == finishes, "a run ends once");
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.story.now.mono += time;
+        self.story.now.wall = self.story.now.plus(time);
+    }
+
+    /// One thing happens.
+    pub(super) fn step(&mut self) {
+        let time = Duration::from_millis(self.dice.below(20_000));
+        self.pass(time);
+        if self.dice.one_in(12) {
+            let control = self.control();
+            return self.feed(control);
+        }
+        if self.dice.one_in(40) {
+            return self.crash();
+        }
+        if self.dice.one_in(10)
+            && let Some(news) = self.chatter()
+        {
+            return self.feed(news);
+        }
+        if self.owed.is_empty() {
+            // Only the operator can make it go on.
+            return self.feed(Input::Control(Control::Resume));
+        }
+        let index = usize::try_from(self.dice.below(self.owed.len() as u64)).expect("small");
+        match self.owed.remove(index) {
+            Owed::Timer(key, at) => {
+                self.pass(at.saturating_sub(self.story.now.mono));
+                self.feed(Input::Timer(key));
+            }
+            Owed::Answer(effect) => {
+                let input = self.answer(&effect);
+                self.feed(input);
+            }
+        }
+    }
+
+    fn control(&mut self) -> Input {
+        let by = self.dice.of(&[Origin::Signal, Origin::Operator]);
+        let when = if self.dice.one_in(3) { StopWhen::Now } else { StopWhen::AfterIteration };
+        Input::Control(self.dice.of(&[
+            Control::Pause,
+            Control::Resume,
+            Control::Resume,
+            Control::RetryNow,
+            Control::CancelStop,
+            Control::Tell { text: "mind the gap".to_owned() },
+            Control::Stop { when, by },
+        ]))
+    }
+
+    /// News that does not end anything.
+    fn chatter(&mut self) -> Option<Input> {
+        let attempt = self.story.machine.state().last_attempt;
+        let tokens = Tokens { output: self.dice.below(900), ..Tokens::default() };
+        let pulse = Pulse { tokens, leaving: self.dice.one_in(3), ..Pulse::default() };
+        let notice = self.notice();
+        let noticed = Some(notice.clone()).filter(|_| self.dice.one_in(2));
+        let how = self.dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
+        let news = self.dice.of(&[
+            AgentNews::Ready(crate::agent::report::Ready::default()),
+            AgentNews::Pulse(pulse),
+            AgentNews::Noticed(notice),
+            AgentNews::TurnEnded { how, noticed },
+            AgentNews::Denied { tool: "Bash".to_owned() },
+        ]);
+        (attempt.0 > 0).then_some(Input::Agent(attempt, news))
+    }
+
+    fn crash(&mut self) {
+        self.story.journal = reread(&self.story.journal);
+        self.story.machine = Machine::resume(&self.story.journal);
+        self.owed.clear();
+        self.crashed = true;
+        if self.story.journal.is_empty() {
+            return;
+        }
+        let state = self.story.machine.state();
+        let cap = state.current().and_then(|current| match current.stage {
+            Stage::Attempting { cap, .. } => cap,
+            Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => {
+                current.call.and_then(|call| call.cap)
+            }
+        });
+        let report = self.dice.one_in(3).then(|| Box::new(self.report(cap)));
+        self.feed(Input::Resume(Salvage { report, ..Salvage::default() }));
+    }
+
+    fn report(&mut self, cap: Option<Usd>) -> AttemptReport {
+        let outcome = self.outcome();
+        let mut report = AttemptReport::bare(outcome);
+        // An honest agent stays within its cap, but for one call.
+        let most = cap.map_or(Usd::from_cents(50), |cap| cap + OVERSHOOT);
+        report.cost = (!self.dice.one_in(4))
+            .then(|| Usd::from_micros(self.dice.below(most.micros().min(600_000) + 1)));
+        report.tokens.output = self.dice.below(300);
+        report.words.promise = self.dice.one_in(3);
+        report.words.signal = self.dice.one_in(3);
+        report.words.says_done = self.dice.one_in(3);
+        if self.dice.one_in(4) {
+            let notice = self.notice();
+            report.words.noticed.push(notice);
+        }
+        if self.dice.one_in(6) {
+            let told = ["PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe", "old or new"];
+            report.words.conflict = Some(self.dice.of(&told).to_owned());
+        }
+        if self.dice.one_in(6) {
+            report.words.blockers.push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
+        }
+        report
+    }
+
+    fn notice(&mut self) -> Notice {
+        let signal = self.dice.of(&[
+            WatchSignal::Asking,
+            WatchSignal::GivingUp,
+            WatchSignal::Repetition,
+            WatchSignal::ToolErrors,
+            WatchSignal::Compaction,
+        ]);
+        let text = self.dice.of(&["which?", "it can't be done"]).to_owned();
+        Notice { signal, key: text.clone(), text, context: String::new() }
+    }
+
+    fn outcome(&mut self) -> AttemptOutcome {
+        let until = Some(self.story.now.plus(Duration::from_mins(self.dice.below(90))));
+        let until = until.filter(|_| self.dice.one_in(2));
+        let good = !self.dice.one_in(3);
+        if good {
+            return self.dice.of(&[AttemptOutcome::Finished, AttemptOutcome::TurnLimit]);
+        }
+        self.dice.of(&[
+            AttemptOutcome::UsageLimited { until },
+            AttemptOutcome::RateLimited,
+            AttemptOutcome::Overloaded,
+            AttemptOutcome::Crashed { how: Death::Code(3) },
+            AttemptOutcome::PromptTooLong,
+            AttemptOutcome::Refused,
+            AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
+            AttemptOutcome::Suspect { why: Suspicion::LocalCommand },
+            AttemptOutcome::Interrupted,
+            AttemptOutcome::AttemptBudget,
+            AttemptOutcome::Auth { why: "no".to_owned() },
+        ])
+    }
+
+    fn mark(&mut self) -> Mark {
+        Mark {
+            fingerprint: Fingerprint(self.dice.below(6).to_string()),
+            head: None,
+            head_tree: None,
+            status: self.dice.one_in(2).then(|| self.dice.below(4).to_string()),
+        }
+    }
+
+    fn boxes(&mut self) -> Option<Boxes> {
+        self.dice.of(&[None, Some(Boxes { open: 0, done: 2 })])
+    }
+
+    pub(super) fn answer(&mut self, effect: &Effect) -> Input {
+        match effect {
+            Effect::RunHook { ticket, .. } => {
+                let why = "exit 2".to_owned();
+                let answer = self.dice.of(&[
+                    HookAnswer::GoOn,
+                    HookAnswer::GoOn,
+                    HookAnswer::Skip,
+                    HookAnswer::Failed { why: why.clone() },
+                    HookAnswer::Abort { why },
+                ]);
+                Input::Hook(*ticket, answer)
+            }
+            Effect::Prepare { ticket, .. } => {
+                let mark = Some(self.mark()).filter(|_| !self.dice.one_in(3));
+                Input::Prepared(*ticket, Prepared { mark, boxes: self.boxes(), disk: None })
+            }
+            Effect::StartAttempt(request) => {
+                let report = Box::new(self.report(request.cap));
+                Input::Agent(request.attempt, AgentNews::Exited(report))
+            }
+            Effect::StartCall(request) => self.call(request),
+            Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
+            Effect::RunChecks { ticket } => Input::Checked(*ticket, self.checks()),
+            Effect::InspectChanges { ticket } => {
+                let finding = Finding { path: "t".to_owned(), what: "gone".to_owned() };
+                let findings = self.dice.of(&[vec![], vec![], vec![finding]]);
+                let inspection = Inspection { findings, ..Inspection::default() };
+                Input::Inspected(*ticket, Box::new(inspection))
+            }
+            other => unreachable!("nobody owes an answer to {other:?}"),
+        }
+    }
+
+    fn call(&mut self, request: &CallRequest) -> Input {
+        let mut report = self.report(request.cap);
+        let verdict = |complete| {
+            Some(Answer::Verdict(Verdict {
+                complete,
+                reason: "because".to_owned(),
+                missing: vec![],
+            }))
+        };
+        report.answer = self.dice.of(&[
+            None,
+            Some(Answer::Text { text: "try this".to_owned() }),
+            Some(Answer::Text { text: String::new() }),
+            verdict(true),
+            verdict(false),
+        ]);
+        Input::Call(request.call, AgentNews::Exited(Box::new(report)))
+    }
+
+    fn survey(&mut self) -> Survey {
+        let status = self.dice.one_in(3).then(|| StatusReport {
+            complete: self.dice.one_in(2),
+            failed: self.dice.one_in(9).then(|| "can't".to_owned()),
+            worked: self.dice.of(&[None, Some(true), Some(false)]),
+            ..StatusReport::default()
+        });
+        let boxes = self.boxes();
+        let mark = self.mark();
+        Survey {
+            mark,
+            files_changed: 1,
+            beside_list: self.dice.of(&[None, Some(0), Some(1)]),
+            commits: 0,
+            status,
+            boxes,
+            list: String::new(),
+            principles: None,
+            warnings: vec![],
+        }
+    }
+
+    fn checks(&mut self) -> CheckReport {
+        let verdict = self.dice.of(&[
+            CheckVerdict::Passed,
+            CheckVerdict::Flaky,
+            CheckVerdict::Failed { how: Death::Code(1) },
+        ]);
+        let result = CheckResult {
+            command: "make test".to_owned(),
+            verdict,
+            output: String::new(),
+            log: None,
+            duration: Duration::ZERO,
+        };
+        let fingerprint = self.mark().fingerprint;
+        CheckReport { results: vec![result], fingerprint, warnings: vec![] }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.story.machine.state().outcome().is_some()
+    }
+}

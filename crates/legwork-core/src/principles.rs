@@ -1,0 +1,174 @@
+//! What the work goes by when two good things contradict each other: eighteen weights in two layers.
+//!
+//! People write them as TOML ([`Principles::parse_toml`]), or bring the YAML form of another tool
+//! ([`Principles::parse_yaml`]); the agent is told them in words ([`Principles::text`]).
+
+mod draft;
+mod scale;
+#[cfg(test)]
+mod tests;
+mod toml_form;
+mod words;
+mod yaml_form;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::draft::{Help, Mistake};
+use self::scale::COUNT;
+pub use self::scale::{Layer, Principle, SCALE};
+pub use self::words::{CONFLICT, request};
+
+/// The weights of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Shape", into = "Shape")]
+pub struct Principles {
+    preset: Preset,
+    /// In the order of [`SCALE`].
+    weights: [Weight; COUNT],
+}
+
+/// How far a principle leans to one side: 1 to 10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Weight(u8);
+
+impl Weight {
+    /// A weight of 1 to 10; there are no others.
+    pub fn new(number: u8) -> Option<Self> {
+        (1..=10).contains(&number).then_some(Self(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<u8> for Weight {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Self, String> {
+        Self::new(number).ok_or_else(|| format!("{number} is no weight from 1 to 10"))
+    }
+}
+
+impl From<Weight> for u8 {
+    fn from(weight: Weight) -> Self {
+        weight.0
+    }
+}
+
+/// Weights that go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// A young product.
+    Startup,
+    /// Software that many depend on.
+    Enterprise,
+    /// A library or tool in the open.
+    Opensource,
+    /// The user's own.
+    Custom,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Startup, Self::Enterprise, Self::Opensource, Self::Custom];
+
+    /// The preset of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Enterprise => "enterprise",
+            Self::Opensource => "opensource",
+            Self::Custom => "custom",
+        }
+    }
+
+    /// What it is for, in a line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Startup => "a young product: little, soon, simple, and easy to take back",
+            Self::Enterprise => {
+                "software that many depend on: correct, secure, traceable, in small steps"
+            }
+            Self::Opensource => {
+                "a library or tool in the open: free, open, explicit, nothing breaks"
+            }
+            Self::Custom => "your own: every weight is 5 until you change it",
+        }
+    }
+}
+
+impl Principles {
+    /// The weights of a preset.
+    pub fn of(preset: Preset) -> Self {
+        let weight = |principle: &Principle| Weight(principle.preset(preset));
+        Self { preset, weights: std::array::from_fn(|index| weight(&SCALE[index])) }
+    }
+
+    /// What they were made from.
+    pub fn preset(&self) -> Preset {
+        self.preset
+    }
+
+    /// All weights, in the order of [`SCALE`].
+    pub fn weights(&self) -> impl Iterator<Item = (&'static Principle, Weight)> {
+        SCALE.iter().zip(self.weights)
+    }
+
+    /// The weight of a principle; `None` if there is none of this name.
+    pub fn weight(&self, name: &str) -> Option<Weight> {
+        self.weights().find(|(principle, _)| principle.name == name).map(|(_, weight)| weight)
+    }
+
+    /// The same with another weight for one principle. A name that does not exist changes nothing.
+    #[must_use]
+    pub fn with(mut self, name: &str, weight: Weight) -> Self {
+        if let Some(index) = SCALE.iter().position(|principle| principle.name == name) {
+            self.weights[index] = weight;
+        }
+        self
+    }
+}
+
+/// How they are recorded: as in the TOML file, with every weight. A preset may mean something else
+/// in a later version.
+#[derive(Serialize, Deserialize)]
+struct Shape {
+    preset: Preset,
+    #[serde(default)]
+    product: BTreeMap<String, Weight>,
+    #[serde(default)]
+    development: BTreeMap<String, Weight>,
+}
+
+impl From<Shape> for Principles {
+    fn from(shape: Shape) -> Self {
+        let Shape { preset, product, development } = shape;
+        let all = product.into_iter().chain(development);
+        all.fold(Self::of(preset), |principles, (name, weight)| principles.with(&name, weight))
+    }
+}
+
+impl From<Principles> for Shape {
+    fn from(principles: Principles) -> Self {
+        let of = |layer: Layer| {
+            let own = principles.weights().filter(|(principle, _)| principle.layer == layer);
+            own.map(|(principle, weight)| (principle.name.to_owned(), weight)).collect()
+        };
+        Self {
+            preset: principles.preset,
+            product: of(Layer::Product),
+            development: of(Layer::Development),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Principles on their way out of a file: what was read so far, and what is wrong with it.
+
+use std::ops::Range;
+
+use super::{Layer, Preset, Principles, SCALE, Weight};
+
+/// Something in a file that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Where, in bytes.
+    pub span: Range<usize>,
+    /// What, in a sentence that names the key and what is allowed.
+    pub message: String,
+    /// What is said at the place itself.
+    pub label: String,
+    /// What helps.
+    pub help: Help,
+}
+
+/// What helps against a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Help {
+    /// Nothing but the message.
+    None,
+    /// This advice.
+    Say(String),
+    /// The one of these names that is nearest to the word.
+    Nearest {
+        /// What was written.
+        word: String,
+        /// What could have been meant.
+        among: Vec<&'static str>,
+    },
+}
+
+impl Mistake {
+    pub(super) fn new(
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        Self { span, message: message.into(), label: label.into(), help: Help::None }
+    }
+
+    pub(super) fn help(self, help: Help) -> Self {
+        Self { help, ..self }
+    }
+
+    /// The number of its line in the text that it was found in.
+    pub fn line(&self, text: &str) -> usize {
+        let at = text.floor_char_boundary(self.span.start.min(text.len()));
+        text[..at].matches('\n').count() + 1
+    }
+}
+
+/// Which words a form has for what all forms say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Toml,
+    Yaml,
+}
+
+impl Form {
+    pub(super) fn table(self, layer: Layer) -> &'static str {
+        match self {
+            Self::Toml => layer.name(),
+            Self::Yaml => layer.yaml_name(),
+        }
+    }
+
+    /// How a table is written where it begins.
+    fn heading(self, layer: Layer) -> String {
+        match self {
+            Self::Toml => format!("[{}]", layer.name()),
+            Self::Yaml => format!("{}:", layer.yaml_name()),
+        }
+    }
+
+    /// The keys that stand in no table.
+    fn outermost(self) -> Vec<&'static str> {
+        let tables = Layer::ALL.map(|layer| self.table(layer));
+        let own: &[&str] = match self {
+            Self::Toml => &["preset"],
+            Self::Yaml => &["version", "preset", "created_at"],
+        };
+        own.iter().copied().chain(tables).collect()
+    }
+}
+
+/// What was read so far.
+#[derive(Debug)]
+pub(super) struct Draft {
+    form: Form,
+    preset: Option<Preset>,
+    weights: Vec<(&'static str, Weight)>,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+impl Draft {
+    pub(super) fn new(form: Form) -> Self {
+        Self { form, preset: None, weights: Vec::new(), mistakes: Vec::new() }
+    }
+
+    /// Takes the name of a preset.
+    pub(super) fn preset(&mut self, name: &str, span: Range<usize>) {
+        self.preset = Preset::named(name);
+        if self.preset.is_none() {
+            let among = Preset::ALL.map(Preset::name).to_vec();
+            let mistake = Mistake::new(span, no_preset(), "this is none of them");
+            self.mistakes.push(mistake.help(Help::Nearest { word: name.to_owned(), among }));
+        }
+    }
+
+    /// Takes a weight of a layer; `Err` says what is there instead of a number.
+    pub(super) fn weight(
+        &mut self,
+        layer: Layer,
+        (name, key): (&str, Range<usize>),
+        (value, place): (Result<Weight, String>, Range<usize>),
+    ) {
+        let table = self.form.table(layer);
+        let Some(principle) = SCALE.iter().find(|principle| principle.name == name) else {
+            let help = Help::Nearest { word: name.to_owned(), among: layer.names() };
+            let message = format!("there is no principle `{table}.{name}`");
+            self.mistakes.push(Mistake::new(key, message, "unknown").help(help));
+            return;
+        };
+        if principle.layer != layer {
+            let help = format!("move it below `{}`", self.form.heading(principle.layer));
+            let message = format!("`{name}` does not belong to `{table}`");
+            self.mistakes
+                .push(Mistake::new(key, message, "in the wrong table").help(Help::Say(help)));
+            return;
+        }
+        match value {
+            Ok(weight) => self.weights.push((principle.name, weight)),
+            Err(label) => {
+                let message = format!("`{table}.{name}` has to be a whole number from 1 to 10");
+                let scale = format!("1 is {}, 10 is {}", principle.low, principle.high);
+                self.mistakes.push(Mistake::new(place, message, label).help(Help::Say(scale)));
+            }
+        }
+    }
+
+    /// Notes a key that is known nowhere outside a table.
+    pub(super) fn unknown(&mut self, name: &str, span: Range<usize>) {
+        let help = match SCALE.iter().find(|principle| principle.name == name) {
+            Some(principle) => {
+                Help::Say(format!("move it below `{}`", self.form.heading(principle.layer)))
+            }
+            None => Help::Nearest { word: name.to_owned(), among: self.form.outermost() },
+        };
+        let message = format!("there is no key `{name}` here");
+        self.mistakes.push(Mistake::new(span, message, "unknown").help(help));
+    }
+
+    /// The principles, or everything that is wrong, in the order of the file.
+    pub(super) fn finish(mut self) -> Result<Principles, Vec<Mistake>> {
+        if !self.mistakes.is_empty() {
+            self.mistakes.sort_by_key(|mistake| mistake.span.start);
+            return Err(self.mistakes);
+        }
+        let start = Principles::of(self.preset.unwrap_or(Preset::Custom));
+        Ok(self.weights.into_iter().fold(start, |all, (name, weight)| all.with(name, weight)))
+    }
+}
+
+/// What is said of anything that is no preset.
+pub(super) fn no_preset() -> String {
+    let names = Preset::ALL.map(|preset| format!("`{}`", preset.name()));
+    format!("`preset` has to be one of {}", names.join(", "))
+}

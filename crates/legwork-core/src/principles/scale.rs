@@ -1,0 +1,163 @@
+//! The eighteen principles: what a low and a high weight of each means, and what the presets say.
+
+use super::Preset;
+
+/// One thing that can be weighed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Principle {
+    /// What it is called in files.
+    pub name: &'static str,
+    /// Which layer it belongs to.
+    pub layer: Layer,
+    /// The low end of the scale, in a word or two.
+    pub low: &'static str,
+    /// The high end of the scale, in a word or two.
+    pub high: &'static str,
+    /// What weights up to 3 ask for.
+    pub when_low: &'static str,
+    /// What weights from 8 on ask for.
+    pub when_high: &'static str,
+    /// The weights of the presets: startup, enterprise, opensource.
+    presets: [u8; 3],
+}
+
+/// What a principle is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// What is built.
+    Product,
+    /// How it is built.
+    Development,
+}
+
+impl Layer {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Product, Self::Development];
+
+    /// Its table in the TOML file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Product => "product",
+            Self::Development => "development",
+        }
+    }
+
+    /// Its map in the YAML form.
+    pub fn yaml_name(self) -> &'static str {
+        match self {
+            Self::Product => "layer0",
+            Self::Development => "layer1",
+        }
+    }
+
+    /// What it is about, in words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Product => "What is built.",
+            Self::Development => "How it is built.",
+        }
+    }
+
+    /// The names of its principles, in their order.
+    pub fn names(self) -> Vec<&'static str> {
+        let own = SCALE.iter().filter(|principle| principle.layer == self);
+        own.map(|principle| principle.name).collect()
+    }
+}
+
+impl Principle {
+    /// What a preset says of it.
+    pub(super) fn preset(&self, preset: Preset) -> u8 {
+        let [startup, enterprise, opensource] = self.presets;
+        match preset {
+            Preset::Startup => startup,
+            Preset::Enterprise => enterprise,
+            Preset::Opensource => opensource,
+            Preset::Custom => MIDDLE,
+        }
+    }
+}
+
+/// Where nothing leans to either side.
+pub(super) const MIDDLE: u8 = 5;
+
+/// How many there are.
+pub(super) const COUNT: usize = 18;
+
+/// All of them, in the order in which they are shown.
+#[rustfmt::skip]
+pub static SCALE: [Principle; COUNT] = [
+    Principle { name: "trust_architecture", layer: Layer::Product, presets: [5, 9, 6],
+        low: "permissive", high: "strict verification",
+        when_low: "Let people and input in easily; verify only where harm is done.",
+        when_high: "Trust nothing that was not verified: input, identity, every call." },
+    Principle { name: "curation_model", layer: Layer::Product, presets: [4, 6, 6],
+        low: "algorithms", high: "human judgement",
+        when_low: "Let algorithms choose what is shown and kept.",
+        when_high: "Leave it to human judgement what is shown and kept." },
+    Principle { name: "scope_philosophy", layer: Layer::Product, presets: [2, 7, 4],
+        low: "minimal", high: "feature-rich",
+        when_low: "Build the least that solves the problem, and leave the rest out.",
+        when_high: "Cover the whole field: options and special cases belong to it." },
+    Principle { name: "monetization_model", layer: Layer::Product, presets: [5, 8, 1],
+        low: "free", high: "premium",
+        when_low: "It is free: nothing stands behind a price.",
+        when_high: "It is paid for: what customers pay for comes first." },
+    Principle { name: "privacy_posture", layer: Layer::Product, presets: [6, 8, 9],
+        low: "collects data", high: "minimal data",
+        when_low: "Data may be collected where it makes the product better.",
+        when_high: "Collect and keep as little data as possible, and pass none on." },
+    Principle { name: "ux_philosophy", layer: Layer::Product, presets: [8, 5, 5],
+        low: "power users", high: "simple first",
+        when_low: "Build for people who know what they do: control before ease.",
+        when_high: "Simple first: it works without explanation." },
+    Principle { name: "authority_stance", layer: Layer::Product, presets: [5, 7, 2],
+        low: "user freedom", high: "strong guidance",
+        when_low: "The user decides: warn, but don't forbid.",
+        when_high: "Guide firmly: safe defaults, and few ways to go wrong." },
+    Principle { name: "auditability", layer: Layer::Product, presets: [3, 10, 6],
+        low: "minimal logging", high: "full audit trail",
+        when_low: "Log little: only what it takes to find a fault.",
+        when_high: "Leave a full trail: who did what, when and why." },
+    Principle { name: "interoperability", layer: Layer::Product, presets: [6, 7, 10],
+        low: "closed", high: "open",
+        when_low: "A closed system is fine: own formats, own interfaces.",
+        when_high: "Stay open: standard formats, documented interfaces, import and export." },
+
+    Principle { name: "speed_correctness", layer: Layer::Development, presets: [3, 9, 8],
+        low: "speed", high: "correctness",
+        when_low: "Speed comes first: rough and soon beats right and late.",
+        when_high: "Correctness comes first: edge cases and tests belong to the work." },
+    Principle { name: "innovation_stability", layer: Layer::Development, presets: [5, 8, 6],
+        low: "new", high: "proven",
+        when_low: "New technology is welcome where it helps.",
+        when_high: "Use proven technology, and make no experiments." },
+    Principle { name: "blast_radius", layer: Layer::Development, presets: [6, 9, 8],
+        low: "large changes", high: "small changes",
+        when_low: "Large changes at once are fine.",
+        when_high: "Keep every change small, and away from what it need not touch." },
+    Principle { name: "clarity_of_intent", layer: Layer::Development, presets: [6, 8, 9],
+        low: "implicit", high: "explicit",
+        when_low: "Let the code speak; say only what can't be seen in it.",
+        when_high: "Make intent explicit: names, types, comments, commit messages." },
+    Principle { name: "reversibility_priority", layer: Layer::Development, presets: [8, 9, 7],
+        low: "permanent", high: "easy rollback",
+        when_low: "Permanent steps are fine: pay nothing for a way back.",
+        when_high: "Make every step one that can be taken back." },
+    Principle { name: "security_posture", layer: Layer::Development, presets: [6, 9, 8],
+        low: "basic", high: "maximum",
+        when_low: "Basic security is enough: no known holes.",
+        when_high: "Maximum security: least rights, hard defaults, every way in checked." },
+    Principle { name: "urgency_tiers", layer: Layer::Development, presets: [3, 7, 9],
+        low: "everything urgent", high: "normal pace",
+        when_low: "Everything is urgent: take the shortest way to something usable.",
+        when_high: "There is no hurry: take the time to do it well." },
+    Principle { name: "cost_efficiency", layer: Layer::Development, presets: [9, 6, 5],
+        low: "build it", high: "use what exists",
+        when_low: "Build it here rather than depend on others.",
+        when_high: "Use libraries and services that exist before building anything." },
+    Principle { name: "migration_burden", layer: Layer::Development, presets: [4, 8, 9],
+        low: "migrations are fine", high: "avoid them",
+        when_low: "Migrations and breaking changes are fine.",
+        when_high: "Avoid migrations: what exists goes on working unchanged." },
+];

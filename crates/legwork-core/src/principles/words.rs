@@ -1,0 +1,111 @@
+//! What an agent is told of principles, and what it is told where there are none and it is to write
+//! them down.
+
+use super::{Layer, Preset, Principle, Principles, SCALE, Weight};
+
+/// What the agent says when a conflict is beyond it.
+pub const CONFLICT: &str = "PRINCIPLE_CONFLICT_UNRESOLVED";
+
+impl Principles {
+    /// What an agent is told of them: the weights in words, and the rule for conflicts.
+    ///
+    /// The marker is shown indented, as code: an agent that repeats its instructions says nothing
+    /// by it.
+    pub fn text(&self) -> String {
+        let mut leanings = Vec::new();
+        let mut others = Vec::new();
+        for (principle, weight) in self.weights() {
+            let Principle { name, low, high, .. } = principle;
+            match leaning(principle, weight) {
+                Some(words) => leanings.push(format!("- {name} {}: {words}\n", weight.get())),
+                None => others.push(format!("{name} {} ({low} - {high})", weight.get())),
+            }
+        }
+        let leanings = match leanings.as_slice() {
+            [] => String::new(),
+            some => format!("\nWhere it leans clearly to one side:\n\n{}", some.concat()),
+        };
+        let others = match others.as_slice() {
+            [] => String::new(),
+            some => format!("\nIn between (what 1 means - what 10 means): {}.\n", some.join("; ")),
+        };
+        format!(
+            "{INTRODUCTION}{leanings}{others}{RULE}\n    {CONFLICT}: what contradicts what, in a \
+             sentence\n"
+        )
+    }
+}
+
+/// What a weight asks for where it is no compromise.
+fn leaning(principle: &Principle, weight: Weight) -> Option<&'static str> {
+    match weight.get() {
+        ..=3 => Some(principle.when_low),
+        8.. => Some(principle.when_high),
+        4..=7 => None,
+    }
+}
+
+const INTRODUCTION: &str = "\
+# What this project goes by
+
+Where two good things contradict each other, these weights from 1 to 10 say which gives way.
+";
+
+const RULE: &str = "
+When two of them, or one of them and the task, can't both be had:
+
+1. See whether they are compatible after all: most are.
+2. Constraints (what must be, or must not be) come before objectives (what would be good).
+3. Then: legal > security > user intent > data integrity > quality > speed > UX.
+
+Note the choice and why in a sentence, and go on. If even that settles nothing, leave it open, go \
+on with other work, and put this on a line of your last message, not indented; it may be decided \
+for you:
+";
+
+/// What an agent is told that is to write principles into a file, with an example of it. `wrong` is
+/// what is wrong with the file that is there.
+pub fn request(file: &str, wrong: Option<&str>) -> String {
+    let beginning = match wrong {
+        None => format!(
+            "This project has no principles yet: weights that say what gives way where two good \
+             things contradict each other. Before anything else write them into `{file}`, by what \
+             the task and the project show of what is wanted."
+        ),
+        Some(wrong) => format!(
+            "The principles of this project, weights that say what gives way where two good things \
+             contradict each other, are in `{file}` and can't be used as they are:\n\n{wrong}\n\n\
+             Before anything else mend that file. Keep what it says as far as it can be \
+             understood; what is missing, choose by what the task and the project show."
+        ),
+    };
+    let presets = Preset::ALL.map(|preset| format!("- `{}`: {}\n", preset.name(), preset.about()));
+    let tables = Layer::ALL.map(|layer| {
+        let own = SCALE.iter().filter(|principle| principle.layer == layer);
+        let named: Vec<String> = own
+            .map(|Principle { name, low, high, .. }| format!("{name} ({low} - {high})"))
+            .collect();
+        format!("- `[{}]`: {}\n", layer.name(), named.join(", "))
+    });
+    format!(
+        "{beginning} Then do the work of this iteration. It is TOML:\n\n\
+         ```toml\n{EXAMPLE}```\n\n\
+         The presets:\n\n{}\n\
+         A weight is a whole number from 1 to 10, and one that is left out is the preset's. These \
+         are all there are (what 1 means - what 10 means):\n\n{}",
+        presets.concat(),
+        tables.concat().trim_end()
+    )
+}
+
+/// Principles as an agent may write them. The reader of such files is tested with it.
+pub(super) const EXAMPLE: &str = "\
+preset = \"opensource\"
+
+[product]
+scope_philosophy = 2
+
+[development]
+innovation_stability = 8
+migration_burden = 6
+";

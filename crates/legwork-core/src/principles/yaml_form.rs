@@ -1,0 +1,162 @@
+//! The form that another tool writes: `version`, `preset`, `created_at`, and the maps `layer0` and
+//! `layer1` of weights. It is exactly this much of YAML that is read; anything else is a mistake.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::draft::{Draft, Form};
+use super::{Help, Layer, Mistake, Principles, Weight};
+
+impl Principles {
+    /// Reads the YAML form. What is left out is as in the TOML form.
+    pub fn parse_yaml(text: &str) -> Result<Self, Vec<Mistake>> {
+        let mut reader = Reader {
+            draft: Draft::new(Form::Yaml),
+            within: Within::Nothing,
+            seen: BTreeSet::new(),
+        };
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            reader.line(at, line.trim_end_matches(['\n', '\r']));
+            at += line.len();
+        }
+        reader.draft.finish()
+    }
+}
+
+struct Reader<'t> {
+    draft: Draft,
+    within: Within,
+    /// The keys that were there, each with what it stands in.
+    seen: BTreeSet<(&'static str, &'t str)>,
+}
+
+/// What an indented line belongs to.
+#[derive(Clone, Copy)]
+enum Within {
+    /// There is nothing above it that it could belong to.
+    Nothing,
+    /// Weights of this layer, with as many spaces in front as the first has.
+    Map(Layer, Option<usize>),
+    /// A key that is not known, about which enough was said.
+    Unknown,
+}
+
+/// A piece of the text.
+type Piece<'t> = (&'t str, Range<usize>);
+
+impl<'t> Reader<'t> {
+    fn line(&mut self, start: usize, line: &'t str) {
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len();
+        let content = content.trim_end();
+        if content.is_empty() || content.starts_with('#') || (indent == 0 && content == "---") {
+            return;
+        }
+        let start = start + indent;
+        let span = start..start + content.len();
+        if content.starts_with('\t') {
+            return self.wrong(span, "a line begins with a tab", "use spaces");
+        }
+        let Some((key, value)) = split(start, content) else {
+            return self.wrong(span, "this is no `key: value`", "here");
+        };
+        let value = match plain(value) {
+            Ok(value) => value,
+            Err((span, label)) => return self.wrong(span, "a text has no end", label),
+        };
+        match (indent, self.within) {
+            (0, _) => self.outermost(&key, value),
+            (_, Within::Unknown) => {}
+            (_, Within::Nothing) => {
+                self.wrong(span, "this line is indented, and belongs to nothing", "here");
+            }
+            (_, Within::Map(_, Some(first))) if first != indent => {
+                self.wrong(span, "this line is not indented like those above it", "here");
+            }
+            (_, Within::Map(layer, _)) => {
+                self.within = Within::Map(layer, Some(indent));
+                if self.is_new(layer.yaml_name(), &key) {
+                    let number = value.0.parse::<u8>().ok().and_then(Weight::new);
+                    let number = number.ok_or_else(|| "this is not allowed".to_owned());
+                    self.draft.weight(layer, key, (number, value.1));
+                }
+            }
+        }
+    }
+
+    /// A key that begins its line.
+    fn outermost(&mut self, key: &Piece<'t>, value: Piece<'t>) {
+        self.within = Within::Nothing;
+        let (name, place) = key.clone();
+        let layer = Layer::ALL.into_iter().find(|layer| layer.yaml_name() == name);
+        if let Some(layer) = layer {
+            self.within = Within::Map(layer, None);
+        }
+        if !self.is_new("", key) {
+            return;
+        }
+        match (layer, name) {
+            (Some(_), _) if !value.0.is_empty() => {
+                let message = format!("`{name}` is a map of weights");
+                let help = Help::Say("write the weights below it, one a line".to_owned());
+                let mistake = Mistake::new(value.1, message, "this is something else");
+                self.draft.mistakes.push(mistake.help(help));
+            }
+            // They say nothing that holds here.
+            (Some(_), _) | (None, "version" | "created_at") => {}
+            (None, "preset") => self.draft.preset(value.0, value.1),
+            (None, _) => {
+                self.draft.unknown(name, place);
+                self.within = Within::Unknown;
+            }
+        }
+    }
+
+    /// Whether a key is there for the first time.
+    fn is_new(&mut self, within: &'static str, (name, span): &Piece<'t>) -> bool {
+        let is_new = self.seen.insert((within, name));
+        if !is_new {
+            let message = format!("`{name}` is there twice");
+            self.wrong(span.clone(), &message, "the second time");
+        }
+        is_new
+    }
+
+    fn wrong(&mut self, span: Range<usize>, message: &str, label: &str) {
+        self.draft.mistakes.push(Mistake::new(span, message, label));
+    }
+}
+
+/// A key, and what stands behind its colon.
+fn split(start: usize, content: &str) -> Option<(Piece<'_>, Piece<'_>)> {
+    let colon = content.find(':')?;
+    let (name, rest) = (&content[..colon], &content[colon + 1..]);
+    if !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let key = name.trim_end();
+    let is_key =
+        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let value = rest.trim_start();
+    let at = start + content.len() - value.len();
+    is_key.then_some(((key, start..start + key.len()), (value, at..at + value.len())))
+}
+
+/// A value without quotes and without the comment behind it.
+fn plain(value: Piece<'_>) -> Result<Piece<'_>, (Range<usize>, &'static str)> {
+    let (text, span) = value;
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+        let end = if text.starts_with('#') { 0 } else { text.find(" #").unwrap_or(text.len()) };
+        let text = text[..end].trim_end();
+        return Ok((text, span.start..span.start + text.len()));
+    };
+    let Some(length) = text[1..].find(quote) else {
+        return Err((span, "the closing quote is missing"));
+    };
+    let behind = text[length + 2..].trim_start();
+    if !(behind.is_empty() || behind.starts_with('#')) {
+        return Err((span, "something follows the closing quote"));
+    }
+    Ok((&text[1..=length], span.start..span.start + length + 2))
+}

@@ -1,0 +1,268 @@
+//! What an agent's last words say that nobody asked for: it asks somebody who is not there, it gives
+//! up, or its principles contradict each other.
+//!
+//! ```text
+//! message -> own sentences at its end -> without polite closings -> the last six
+//!   asks      a question that nothing answers after it, or a request
+//!             unless it offers more after all is done, or then decides by itself
+//!   gives up  unless the same sentence or one soon after it tells how it went well
+//! ```
+//!
+//! Beside words that say that all is done only a question that presses and a surrender are heard.
+//!
+//! Words that are heard in vain cost a message, words that are missed cost a night: but an answer
+//! to a question that nobody asked confuses the agent, so in doubt nothing was said.
+
+use crate::agent::report::{Notice, WatchSignal};
+use crate::evidence::{self, prose};
+use crate::principles::CONFLICT;
+pub(crate) use key::key;
+use phrases::PHRASES;
+use sentences::{Place, Sentence};
+
+mod key;
+mod phrases;
+mod sentences;
+
+/// So many of the last sentences can ask or give up.
+const LAST: usize = 6;
+
+/// So many sentences after a surrender can take it back.
+const TAKEN_BACK_WITHIN: usize = 2;
+
+/// What is kept of the words, in characters.
+const TEXT_MAX: usize = 300;
+
+/// What is kept of the message around the words, in characters, and so many of them at most stand
+/// behind the words.
+const CONTEXT_MAX: usize = 1500;
+const BEHIND_MAX: usize = 500;
+
+/// What is kept of a conflict, in bytes.
+const CONFLICT_MAX: usize = 1 << 10;
+
+/// A paragraph with fewer further words than this names a conflict and does not tell it.
+const TELLING: usize = 3;
+
+/// What else a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Nothing,
+    /// That all is done.
+    Done,
+}
+
+/// What the last words of a turn ask for or give up, if anything.
+pub fn listen(words: &str) -> Option<Notice> {
+    let words = words.trim_end();
+    hear(words, &prose::own_lines(words), Beside::Nothing)
+}
+
+/// The same, for a message without blanks at its end whose own lines are known.
+pub(crate) fn hear(message: &str, own: &[String], beside: Beside) -> Option<Notice> {
+    let mut sentences = sentences::last(message, own);
+    sentences.retain(|sentence| !PHRASES.closing.are_in(&sentence.own));
+    let before = sentences.len().saturating_sub(LAST);
+    let asked = match beside {
+        Beside::Nothing => asking(&sentences, before),
+        Beside::Done => question(&sentences, before, beside),
+    };
+    let (signal, from, end) = if let Some((from, end)) = asked {
+        (WatchSignal::Asking, from, end)
+    } else {
+        let at = giving_up(&sentences, before)?;
+        (WatchSignal::GivingUp, at, at + 1)
+    };
+    let said = sentences[from..end].iter().map(|sentence| &*sentence.written);
+    let text = said.collect::<Vec<_>>().join(" ");
+    Some(Notice {
+        signal,
+        key: key(signal, &sentences[from].written),
+        context: context(message, &sentences[end - 1].written, &text),
+        text: shown(&text),
+    })
+}
+
+/// The end of a message around words of which these are the last sentence; nothing where the words
+/// are all of it.
+fn context(message: &str, last: &str, words: &str) -> String {
+    // A sentence that goes over several lines is not found: then the end is what matters.
+    let said = message.rfind(last).map_or(message.len(), |at| at + last.len());
+    let behind = message[said..].char_indices().nth(BEHIND_MAX);
+    let end = behind.map_or(message.len(), |(at, _)| said + at);
+    let from = message[..end].char_indices().rev().nth(CONTEXT_MAX - 1).map_or(0, |(at, _)| at);
+    let around = message[from..end].trim();
+    let is_all = around.split_whitespace().eq(words.split_whitespace());
+    if is_all { String::new() } else { around.to_owned() }
+}
+
+/// A conflict of principles that the agent says it can't resolve, in its words: the paragraph that
+/// names it. `message` is all that it said, `own` the lines of it that count.
+pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
+    let text = named(message, own).or_else(|| in_other_words(message, own))?;
+    Some(text[..text.floor_char_boundary(CONFLICT_MAX)].to_owned())
+}
+
+/// The sentences that ask, from the first one on.
+fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
+    question(sentences, before, Beside::Nothing).or_else(|| {
+        (before..sentences.len())
+            .find(|at| {
+                let sentence = &sentences[*at];
+                PHRASES.asking.requests.are_in(&sentence.own)
+                    && !PHRASES.asking.reported.are_in(&sentence.own)
+                    && !is_extra(sentences, *at, Beside::Nothing)
+                    && !decides(&sentences[at + 1..])
+            })
+            .map(|at| (at, at + 1))
+    })
+}
+
+/// A question that is the last word, or that only its options and asides follow.
+fn question(sentences: &[Sentence], before: usize, beside: Beside) -> Option<(usize, usize)> {
+    let asking = &PHRASES.asking;
+    let last = (before..sentences.len()).rev().find(|at| sentences[*at].is_question())?;
+    let mut first = last;
+    while first > before && sentences[first - 1].is_question() {
+        first -= 1;
+    }
+    let after = &sentences[last + 1..];
+    let asked = first..=last;
+    let presses = asked.clone().any(|at| asking.pressing.are_in(&sentences[at].own));
+    let counts = |sentence: &Sentence| {
+        asking.questions.are_in(&sentence.own)
+            && !asking.rhetorical.are_in(&sentence.own)
+            && (presses || sentence.place != Place::Heading)
+    };
+    let is_reported = asking.reported.are_in(&sentences[first].own)
+        || first > 0
+            && sentences[first - 1].own.ends_with(':')
+            && asking.reported.are_in(&sentences[first - 1].own);
+    let is_aside = |sentence: &Sentence| {
+        sentence.place == Place::Item || sentence.is_mute() || asking.asides.are_in(&sentence.own)
+    };
+    let stands = after.is_empty() || presses && after.iter().all(is_aside);
+    let asks = stands
+        && asked.clone().any(|at| counts(&sentences[at]))
+        && !asking.told.are_in(&sentences[first].own)
+        && (presses || !is_reported && beside == Beside::Nothing)
+        && !asked.clone().all(|at| is_extra(sentences, at, beside))
+        && !decides(after);
+    asks.then(|| {
+        let key = asked.clone().find(|at| counts(&sentences[*at])).unwrap_or(first);
+        (key, sentences.len())
+    })
+}
+
+/// Whether a sentence only offers more, after all that was to be done is done.
+fn is_extra(sentences: &[Sentence], at: usize, beside: Beside) -> bool {
+    let asking = &PHRASES.asking;
+    let own = &sentences[at].own;
+    if beside == Beside::Done && asking.courtesies.are_in(own) {
+        return true;
+    }
+    asking.offers.are_in(own)
+        && !asking.goes_on.are_in(own)
+        && (beside == Beside::Done
+            || sentences[..at].iter().any(|sentence| asking.finished.are_in(&sentence.own)))
+}
+
+/// Whether the agent has decided by itself, and waits for nobody.
+fn decides(sentences: &[Sentence]) -> bool {
+    sentences.iter().any(|sentence| {
+        PHRASES.asking.decided.are_in(&sentence.own) && !PHRASES.asking.waits.are_in(&sentence.own)
+    })
+}
+
+/// The sentence that gives up.
+fn giving_up(sentences: &[Sentence], before: usize) -> Option<usize> {
+    let lists = &PHRASES.giving_up;
+    (before..sentences.len()).find(|at| {
+        let sentence = &sentences[*at];
+        let soon = sentences.iter().skip(*at).take(1 + TAKEN_BACK_WITHIN);
+        let story: Vec<&str> = soon.map(|sentence| &*sentence.own).collect();
+        lists.phrases.are_in(&sentence.own)
+            && !sentence.is_question()
+            && !lists.excused.are_in(&sentence.own)
+            && !story.iter().any(|own| lists.resolved.are_in(own) && !lists.in_vain.are_in(own))
+    })
+}
+
+/// The paragraph that has the marker in it, as the agent wrote it.
+fn named(message: &str, own: &[String]) -> Option<String> {
+    let at = (0..own.len()).find(|at| names_conflict(&own[*at], &own[at + 1..]))?;
+    let written: Vec<&str> = message.lines().collect();
+    // The own lines may be the last ones only.
+    let skipped = written.len().saturating_sub(own.len());
+    let part = |from: usize, end: usize| {
+        let lines = written.get(skipped + from..skipped + end).unwrap_or_default();
+        lines.iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ")
+    };
+    let is_blank = |line: &String| line.is_empty();
+    let from = own[..at].iter().rposition(is_blank).map_or(0, |blank| blank + 1);
+    let end = own[at..].iter().position(is_blank).map_or(own.len(), |blank| at + blank);
+    let text = part(from, end);
+    if text.split_whitespace().count() > TELLING {
+        return Some(text);
+    }
+    let next = own[end..].iter().position(|line| !line.is_empty()).map(|line| end + line);
+    let Some(next) = next else {
+        let before = own[..from].iter().rposition(|line| !line.is_empty());
+        let first = before.and_then(|last| own[..last].iter().rposition(is_blank));
+        let from = first.map_or(0, |blank| blank + 1);
+        return Some(part(if before.is_some() { from } else { at }, end));
+    };
+    let over = own[next..].iter().position(is_blank).map_or(own.len(), |blank| next + blank);
+    Some(format!("{text} {}", part(next, over)))
+}
+
+/// Whether the marker is said in this line, in whatever case, and neither the rest of the line nor,
+/// where it stands alone, the text below says that there is none.
+fn names_conflict(line: &str, below: &[String]) -> bool {
+    let loud = line.replace('*', "").to_ascii_uppercase();
+    let Some((before, after)) = loud.split_once(CONFLICT) else {
+        return false;
+    };
+    // At the beginning of a line it is said, whatever it is explained with.
+    let is_begun = |c: char| c.is_alphanumeric() || evidence::is_mark(c) || c == prose::BLANK;
+    let is_explained = |c: char| matches!(c, ':' | '-' | '—' | '–' | '(' | ',' | '.' | '!');
+    let after = after.trim_start();
+    let leads = !before.contains(is_begun) && (after.is_empty() || after.starts_with(is_explained));
+    let says = leads || evidence::gives(std::slice::from_ref(&loud), CONFLICT);
+    let told = [after].into_iter().chain(below.iter().map(String::as_str));
+    let mut told = told.map(|line| line.replace(['*', '_'], " ").replace('’', "'"));
+    let has_words = |text: &String| text.contains(char::is_alphanumeric);
+    let is_denied = PHRASES.conflict.denied.are_in(&after.replace('’', "'"))
+        || told.find(has_words).is_some_and(|told| {
+            let is_mark = |c: char| !c.is_alphanumeric();
+            PHRASES.conflict.denied.are_in(told.trim_start_matches(is_mark))
+        });
+    says && !is_denied && !PHRASES.conflict.spoken_of.are_in(&loud)
+}
+
+/// A conflict that is told without the marker.
+fn in_other_words(message: &str, own: &[String]) -> Option<String> {
+    let lists = &PHRASES.conflict;
+    let sentences = sentences::last(message, own);
+    let told = sentences.iter().enumerate().find(|(at, sentence)| {
+        let says = |text: &str| lists.phrases.are_in(text) && !lists.excused.are_in(text);
+        let together = sentences.get(at + 1).filter(|next| next.block == sentence.block);
+        let pair = together.map(|next| format!("{} {}", sentence.own, next.own));
+        says(&sentence.own) || pair.is_some_and(|pair: String| says(&pair))
+    });
+    let block = told?.1.block;
+    let paragraph = sentences.iter().filter(|sentence| sentence.block == block);
+    Some(paragraph.map(|sentence| &*sentence.written).collect::<Vec<_>>().join(" "))
+}
+
+/// Words for people, on one line: the beginning of them if there are many.
+pub(crate) fn shown(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

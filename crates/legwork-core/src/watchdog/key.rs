@@ -1,0 +1,43 @@
+//! By what a problem is known again: the words that say what it is about, without those that only
+//! say that there is one.
+
+use super::phrases::PHRASES;
+use crate::agent::report::WatchSignal;
+
+/// So many words tell problems apart.
+const WORDS_MAX: usize = 8;
+
+/// The longest word, in characters: some languages have no blanks.
+const WORD_MAX: usize = 16;
+
+/// The key of a problem that is described by this text. Order, number, case and marks don't matter.
+pub(crate) fn key(signal: WatchSignal, text: &str) -> String {
+    let mut words: Vec<String> = text
+        .to_lowercase()
+        .replace('’', "'")
+        .split(|c: char| !c.is_alphabetic() && c != '\'')
+        .map(|word| word.trim_matches('\''))
+        .filter(|word| word.chars().nth(1).is_some() && !PHRASES.is_common(word))
+        .map(singular)
+        .filter(|word| !PHRASES.is_common(word))
+        .map(|word| word.chars().take(WORD_MAX).collect())
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words.truncate(WORDS_MAX);
+    let name = match signal {
+        WatchSignal::GivingUp => "giving_up",
+        WatchSignal::Asking => "asking",
+        WatchSignal::Repetition => "repetition",
+        WatchSignal::ToolErrors => "tool_errors",
+        WatchSignal::Compaction => "compaction",
+    };
+    [name].into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+}
+
+fn singular(word: &str) -> &str {
+    match word.strip_suffix("'s").or_else(|| word.strip_suffix('s')) {
+        Some(short) if short.len() > 2 && !short.ends_with(['s', 'u', 'i']) => short,
+        Some(_) | None => word,
+    }
+}

@@ -1,0 +1,234 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const CORPUS: &str = include_str!("corpus.txt");
+
+/// Of the words that say something, so many in a hundred have to be heard.
+const HEARD: usize = 95;
+
+/// The lines of the corpus: what is to be heard, and in what.
+fn corpus() -> impl Iterator<Item = (&'static str, String)> {
+    let lines = CORPUS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| {
+        let (signal, words) = line.split_once('|').expect("signal|words");
+        (signal, words.replace("\\n", "\n"))
+    })
+}
+
+/// What is heard in words.
+fn heard(words: &str) -> &'static str {
+    let words = words.trim_end();
+    if conflict(words, &prose::own_lines(words)).is_some() {
+        return "conflict";
+    }
+    match listen(words).map(|notice| notice.signal) {
+        Some(WatchSignal::Asking) => "asking",
+        Some(WatchSignal::GivingUp) => "giving_up",
+        Some(other) => panic!("words have no rhythm: {other:?}"),
+        None => "none",
+    }
+}
+
+#[test]
+fn what_asks_and_what_gives_up_is_heard_and_nothing_else_is() {
+    let (mut missed, mut all, mut wrong) = (Vec::new(), 0, Vec::new());
+    for (signal, words) in corpus() {
+        let heard = heard(&words);
+        all += usize::from(signal != "none");
+        if heard == signal {
+            continue;
+        }
+        let line = format!("{signal} heard as {heard}: {}", words.replace('\n', "\\n"));
+        if heard == "none" { missed.push(line) } else { wrong.push(line) }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), missed.join("\n"));
+    let hit = (all - missed.len()) * 100;
+    assert!(hit >= all * HEARD, "{} of {all} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[test]
+fn the_corpus_is_large_and_has_each_line_once() {
+    let lines: Vec<_> = corpus().collect();
+    let distinct: std::collections::BTreeSet<_> = lines.iter().map(|(_, words)| words).collect();
+    assert_eq!(distinct.len(), lines.len());
+    assert!(lines.len() >= 260);
+    for (signal, least) in [("none", 120), ("asking", 60), ("giving_up", 60), ("conflict", 10)] {
+        assert!(lines.iter().filter(|(is, _)| *is == signal).count() >= least, "{signal}");
+    }
+    let known = ["none", "asking", "giving_up", "conflict"];
+    assert!(lines.iter().all(|(signal, _)| known.contains(signal)));
+}
+
+fn key_of(words: &str) -> String {
+    listen(words).unwrap_or_else(|| panic!("nothing is heard in: {words}")).key
+}
+
+#[test]
+fn the_same_problem_in_other_words_has_the_same_key() {
+    for same in [
+        &[
+            "Should I use PostgreSQL or SQLite?",
+            "Which should I use, \"SQLite\" or `PostgreSQL`?",
+            "I looked around.\n\n**Would you prefer SQLite or PostgreSQL?**",
+        ][..],
+        &[
+            "I'm unable to fix the 3 linker errors.",
+            "I could not resolve the linker error",
+            "Unfortunately, I still can't fix 12 linker errors!",
+        ],
+        &["Should I continue?", "Shall I proceed?", "How would you like to go on?"],
+        &["I give up.", "I'm stuck."],
+    ] {
+        for words in same {
+            assert_eq!(key_of(words), key_of(same[0]), "{words}");
+        }
+    }
+}
+
+#[test]
+fn other_problems_have_other_keys() {
+    let words = [
+        "Should I use PostgreSQL or SQLite?",
+        "Should I use tabs or spaces?",
+        "Should I continue?",
+        "I can't fix the linker error.",
+        "I can't fix the flaky test.",
+        "I give up.",
+        "需要我继续吗？",
+    ];
+    let keys: std::collections::BTreeSet<_> = words.iter().map(|words| key_of(words)).collect();
+    assert_eq!(keys.len(), words.len(), "{keys:?}");
+    assert!(keys.contains("asking postgresql sqlite"), "{keys:?}");
+}
+
+#[test]
+fn a_key_is_short_whatever_was_said() {
+    let long = format!("Should I keep {}?", "supercalifragilistic ä-ö wörter ".repeat(50));
+    assert!(key_of(&long).chars().count() < 200);
+    let many: Vec<String> = ('a'..='z').map(|c| c.to_string().repeat(3)).collect();
+    let many = many.join(" ");
+    assert_eq!(key_of(&format!("Should I keep {many}?")).split(' ').count(), 1 + 8);
+}
+
+#[test]
+fn the_words_are_shown_as_they_were_written_and_on_one_line() {
+    let text = |words: &str| listen(words).map(|notice| notice.text).unwrap_or_default();
+    assert_eq!(
+        text("All fine so far.\n\n**Should I delete\n`old.rs` and \"x\"?**\n"),
+        "Should I delete `old.rs` and \"x\"?"
+    );
+    assert_eq!(
+        text("Which one do you want?\n1. Rewrite it\n2. Patch `it`\n"),
+        "Which one do you want? Rewrite it Patch `it`"
+    );
+    assert_eq!(text("A. B. I can't fix the parser. C."), "I can't fix the parser.");
+    let long = text(&format!("Should I keep {}?", "ä".repeat(1000)));
+    assert!(long.ends_with('…') && long.chars().count() == TEXT_MAX + 1);
+}
+
+#[test]
+fn what_stands_around_the_words_is_kept_as_it_was_written() {
+    let context = |words: &str| listen(words).unwrap().context;
+    let options = "I looked at both.\n\n- Option A keeps `the cache`.\n- Option B drops it.\n\n\
+                   Which of the two do you prefer?";
+    assert_eq!(context(&format!("{options}\n\n")), options);
+    let tried = "I tried gdb.\nI tried valgrind.\n\nI can't fix the segfault.\n\n```\ncore\n```";
+    assert_eq!(context(tried), tried);
+    // Words that are all of the message are not told twice.
+    assert_eq!(context("Should I use\nSQLite?"), "");
+    // What is far from the words is left out, before and behind them.
+    let long = format!("{}\n\nI can't fix it.\n\n```\n{}\n```", "ä".repeat(4000), "ö".repeat(4000));
+    let kept = context(&long);
+    assert_eq!(kept.chars().count(), CONTEXT_MAX);
+    assert!(kept.starts_with('ä') && kept.ends_with('ö'), "{kept}");
+    assert!(kept.contains("\n\nI can't fix it.\n\n```\nöö"), "{kept}");
+}
+
+#[test]
+fn a_conflict_is_told_with_the_paragraph_that_names_it() {
+    let told = |words: &str| conflict(words, &prose::own_lines(words)).unwrap_or_default();
+    let marker = CONFLICT;
+    assert_eq!(
+        told(&format!("Before.\n\n{marker}: speed\nagainst `safety` here.\n\nAfter.")),
+        format!("{marker}: speed against `safety` here.")
+    );
+    // A marker alone tells nothing; what stands beside it does.
+    assert_eq!(
+        told(&format!("First.\n\n**{marker}**\n\nSpeed against\nsafety.\n\nLast.")),
+        format!("**{marker}** Speed against safety.")
+    );
+    assert_eq!(
+        told(&format!("First.\n\nSpeed against\nsafety.\n\n{marker}")),
+        format!("Speed against safety. {marker}")
+    );
+    assert_eq!(told(marker), marker);
+    assert_eq!(told(&format!("{marker}: {}", "ä".repeat(2000))).len(), CONFLICT_MAX - 1);
+    assert_eq!(
+        told("One.\n\nTwo principles clash. I can't satisfy both. Sorry.\n\nThree."),
+        "Two principles clash. I can't satisfy both. Sorry."
+    );
+}
+
+#[test]
+fn only_the_end_counts_however_long_the_message_is() {
+    let filler = "All is well here. ".repeat(50_000);
+    assert_eq!(listen(&format!("Should I stop?\n{filler}")), None);
+    let asks = format!("{filler}\n\nShould I go on with the exporter?");
+    assert_eq!(listen(&asks).unwrap().text, "Should I go on with the exporter?");
+    // What is code stays code, however far back it begins.
+    let code = format!("```\n{}\nShould I go on?\n```\nDone.", "let x = 1;\n".repeat(50_000));
+    assert_eq!(listen(&code), None);
+    let question = format!("Should I take this?\n\n```\n{}```", "let x = 1;\n".repeat(50_000));
+    assert!(listen(&question).is_some());
+}
+
+proptest! {
+    #[test]
+    fn any_text_can_be_listened_to_and_blank_lines_at_its_end_say_nothing(
+        pieces in proptest::collection::vec(
+            prop_oneof![
+                Just("Should I use ".to_owned()),
+                Just("I can't fix the ".to_owned()),
+                Just(CONFLICT.to_owned()),
+                Just("? ".to_owned()),
+                Just("\n- ".to_owned()),
+                Just("\n```\n".to_owned()),
+                Just("`\"*".to_owned()),
+                Just("‘’„“".to_owned()),
+                Just("\n\n# ".to_owned()),
+                Just("https://".to_owned()),
+                "\\PC{0,12}",
+                any::<String>(),
+            ],
+            0..12,
+        ),
+        blanks in "[ \t\n]{0,6}",
+    ) {
+        let words = pieces.concat();
+        let notice = listen(&words);
+        prop_assert_eq!(&notice, &listen(&format!("{words}{blanks}")));
+        if let Some(notice) = notice {
+            prop_assert!(notice.text.chars().count() <= TEXT_MAX + 1);
+            prop_assert!(!notice.text.contains('\n'));
+            prop_assert!(notice.context.chars().count() <= CONTEXT_MAX);
+            prop_assert!(words.contains(&notice.context));
+            prop_assert!(notice.key.chars().count() < 200);
+        }
+        let words = words.trim_end();
+        let told = conflict(words, &prose::own_lines(words));
+        prop_assert!(told.is_none_or(|told| told.len() <= CONFLICT_MAX));
+    }
+}
+
+#[test]
+fn every_list_compiles_and_is_written_in_small_letters() {
+    for patterns in PHRASES.lists() {
+        patterns.compile().unwrap();
+        let loud = patterns
+            .sources()
+            .iter()
+            .find(|source| source.replace(r"\W", "").chars().any(char::is_uppercase));
+        assert_eq!(loud, None, "it would never be found");
+    }
+}
