@@ -58,11 +58,13 @@ pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
 }
 
 /// Whether a message that asks or gives up does so beside something that is answered in another way:
-/// a claim by the gate, a need by a person, a conflict by a council. Words like "the task is done" are
+/// a claim by the gate, a need by a person, a conflict by a council. One that is told without the
+/// agreed word may be about anything, and its question is answered like any other. Words like "the task is done" are
 /// too little of a claim for that: they may be about a part of it.
 fn has_its_own_way(words: &Words) -> bool {
     let claims = words.promise || words.signal || words.end_phrase;
-    claims || !words.blockers.is_empty() || words.conflict.is_some()
+    let marked = words.conflict.as_deref().is_some_and(watchdog::is_marked);
+    claims || !words.blockers.is_empty() || marked
 }
 
 /// The first words of a message, on one line, for people.

@@ -103,6 +103,11 @@ pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
     Some(text[..text.floor_char_boundary(CONFLICT_MAX)].to_owned())
 }
 
+/// Whether a conflict is told with the agreed word, in whatever case.
+pub(crate) fn is_marked(conflict: &str) -> bool {
+    conflict.to_ascii_uppercase().contains(CONFLICT)
+}
+
 /// The sentences that ask, from the first one on.
 fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
     question(sentences, before, Beside::Nothing).or_else(|| {
@@ -228,7 +233,9 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
     let is_explained = |c: char| matches!(c, ':' | '-' | '—' | '–' | '(' | ',' | '.' | '!');
     let after = after.trim_start();
     let leads = !before.contains(is_begun) && (after.is_empty() || after.starts_with(is_explained));
-    let says = leads || evidence::gives(std::slice::from_ref(&loud), CONFLICT);
+    // Set apart in brackets it is said about the sentence, whatever that denies.
+    let is_set_apart = before.trim_end().ends_with('(') && after.starts_with(')');
+    let says = leads || is_set_apart || evidence::gives(std::slice::from_ref(&loud), CONFLICT);
     let told = [after].into_iter().chain(below.iter().map(String::as_str));
     let mut told = told.map(|line| line.replace(['*', '_'], " ").replace('’', "'"));
     let has_words = |text: &String| text.contains(char::is_alphanumeric);

@@ -113,9 +113,22 @@ pub struct Transcript {
     quotas: Vec<QuotaNews>,
     denied: Vec<String>,
     last_words: LastWords,
+    /// The words of the last turn, if a message of ours was waiting when it ended.
+    queued: Option<Queued>,
+    /// The same of the turn before the last one.
+    before: Option<Queued>,
     /// What it said it can't go on without, in any of its messages: an attempt that is cut off has
     /// no last one.
     blockers: Vec<Blocker>,
+}
+
+/// A turn that ended while a message of ours was waiting.
+#[derive(Debug)]
+struct Queued {
+    /// Tool calls until then.
+    calls: u32,
+    /// What its last words amount to.
+    words: Words,
 }
 
 impl Transcript {
@@ -145,6 +158,8 @@ impl Transcript {
             quotas: Vec::new(),
             denied: Vec::new(),
             last_words: LastWords::default(),
+            queued: None,
+            before: None,
             blockers: Vec::new(),
         }
     }
@@ -371,6 +386,7 @@ impl Transcript {
         }
         self.tools.clear();
         self.talk.end_turn();
+        self.before = None;
         if self.talk.is_open() {
             let how = match result.is_error {
                 true => TurnEnd::Failed,
@@ -378,21 +394,42 @@ impl Transcript {
                 false => TurnEnd::Well,
             };
             let text = result.text.as_deref().unwrap_or(self.last_words.as_str());
-            let noticed = self.noticed(how, text);
+            let words = self.words_of_turn(how, text);
+            let noticed = words.as_ref().and_then(|words| words.noticed.first().cloned());
+            self.before = self.queued.take();
+            if how == TurnEnd::Queued {
+                self.queued = words.map(|words| Queued { calls: self.tools.calls(), words });
+            }
             tell(AgentNews::TurnEnded { how, noticed });
         }
         self.result = Some(result);
     }
 
-    /// What the last words of a turn ask for or give up. After an error they are none of the agent's.
-    fn noticed(&self, how: TurnEnd, text: &str) -> Option<Notice> {
+    /// What the last words of a turn amount to. After an error they are none of the agent's.
+    fn words_of_turn(&self, how: TurnEnd, text: &str) -> Option<Words> {
         match how {
             TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
-                let words = evidence::words(text, &self.completion, self.dialect.speech());
-                words.noticed.into_iter().next()
+                Some(evidence::words(text, &self.completion, self.dialect.speech()))
             }
             TurnEnd::Well | TurnEnd::Queued | TurnEnd::Failed => None,
         }
+    }
+
+    /// A claim stands when all that came after it was an answer in words to something that we had
+    /// said before: the agent said it once, and did nothing since.
+    fn with_claim_before(&self, mut words: Words) -> Words {
+        if let Some(Queued { calls, words: before }) = &self.before
+            && *calls == self.tools.calls()
+            && words.noticed.is_empty()
+            && words.blockers.is_empty()
+            && words.conflict.is_none()
+        {
+            words.promise |= before.promise;
+            words.signal |= before.signal;
+            words.end_phrase |= before.end_phrase;
+            words.says_done |= before.says_done;
+        }
+        words
     }
 
     /// The last result, unless it was overtaken: an agent that died over a further message of
@@ -412,7 +449,8 @@ impl Transcript {
     fn words(&self, outcome: &AttemptOutcome, cut: Option<CutReason>, text: &str) -> Words {
         let mut words = match outcome.consequence() {
             Consequence::Judge if self.purpose.is_none() => {
-                evidence::words(text, &self.completion, self.dialect.speech())
+                let words = evidence::words(text, &self.completion, self.dialect.speech());
+                self.with_claim_before(words)
             }
             Consequence::Judge
             | Consequence::JudgeTree
@@ -443,6 +481,8 @@ impl Transcript {
         let structured = self.standing_result().and_then(|result| result.structured.as_deref());
         match purpose {
             Purpose::Verify => verdict(text, structured).map(Answer::Verdict),
+            // Who ran out of money or turns was not through: what it said last is no decision.
+            Purpose::Advise | Purpose::Council if *outcome != AttemptOutcome::Finished => None,
             Purpose::Review | Purpose::Advise | Purpose::Council => {
                 let text = end_of(text.trim(), ANSWER_MAX);
                 (!text.is_empty()).then(|| Answer::Text { text: text.to_owned() })

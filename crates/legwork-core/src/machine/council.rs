@@ -15,6 +15,11 @@ impl Machine {
     /// waited for. It is passed several times, and what it says is said once.
     pub(super) fn council(&mut self, claim: &[EvidenceKind]) -> bool {
         let Some(conflict) = self.conflict() else { return false };
+        // What nobody knows nobody can decide: the agent, who does, has the order to go by.
+        if conflict == UNNAMED {
+            self.feedback_once(FeedbackSource::Council, prompt::undecided(&conflict));
+            return false;
+        }
         if let Some(decided) = self.decided(&conflict) {
             let text = if decided.iteration == self.current().iteration {
                 prompt::decided_now(decided)

@@ -12,7 +12,8 @@ use crate::event::{
 use crate::input::{Boxes, StatusReport, Survey};
 use crate::outcome::Outcome;
 use crate::policy::escalation::{self, Response};
-use crate::policy::{limits, progress};
+use crate::policy::limits::{self, Room};
+use crate::policy::progress;
 use crate::prompt::{self, Reviewed};
 use crate::settings::{EvidenceKind, Respond, Scope};
 use crate::units::Ticket;
@@ -177,8 +178,11 @@ impl Machine {
     pub(super) fn goes_on(&self, claim: &[EvidenceKind]) -> bool {
         let current = self.current();
         let ends = self.live.survey.as_deref().is_none_or(|survey| self.ends_idle(current, survey));
-        let left = limits::left(&self.ledger.settings, self.used()).iterations;
+        let (settings, used) = (&self.ledger.settings, self.used());
+        let left = limits::left(settings, used).iterations;
+        let has_room = matches!(limits::before_attempt(settings, used), Room::Work(_));
         claim.is_empty()
+            && has_room
             && current.kind == IterationKind::Work
             && self.ledger.stop.is_none()
             && left.is_none_or(|left| left > 1)

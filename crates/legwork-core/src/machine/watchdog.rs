@@ -7,8 +7,9 @@ use super::Machine;
 use super::ledger::{Answered, Entry};
 use crate::agent::report::{Notice, TurnEnd, WatchSignal};
 use crate::effect::Effect;
-use crate::event::{Event, FeedbackSource, Purpose};
+use crate::event::{Event, FeedbackSource, IterationKind, Purpose};
 use crate::policy::escalation::{self, Course, Response};
+use crate::policy::limits::{self, Room};
 use crate::prompt;
 use crate::settings::{EvidenceKind, Respond};
 use crate::units::AttemptId;
@@ -147,7 +148,10 @@ impl Machine {
         let signal = WatchSignal::Compaction;
         let (key, text) = (watchdog::key(signal, ""), String::new());
         let notice = Notice { signal, key, text, context: String::new() };
-        self.record_notice(self.ledger.last_attempt, notice);
+        let attempt = self.ledger.last_attempt;
+        self.record_notice(attempt, notice.clone());
+        // An answer into its session has not helped.
+        self.record_unanswered(attempt, notice);
         self.tell_notices(None);
     }
 
@@ -168,7 +172,12 @@ impl Machine {
         if open.is_empty() || self.has_told_notices() {
             return;
         }
-        let text = escalation::told(&open, advice, &self.ledger.settings);
+        let settings = &self.ledger.settings;
+        let next = match limits::before_attempt(settings, self.used()) {
+            Room::WrapUp(..) => IterationKind::WrapUp,
+            Room::Work(_) | Room::None(_) => IterationKind::Work,
+        };
+        let text = escalation::told(&open, advice, settings, next);
         self.record(Event::FeedbackAdded { source: FeedbackSource::Watchdog, text });
     }
 

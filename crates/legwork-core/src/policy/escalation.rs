@@ -103,7 +103,8 @@ fn way_on(signal: WatchSignal, settings: &Settings) -> String {
     }
 }
 
-const IF_DONE: &str = "If everything is done, say so in the usual way.";
+const IF_DONE: &str =
+    "If everything is done, say so in the usual way, also if you have just said it.";
 
 const GIVEN_UP: &str = "Note what fails and why, put this item aside if it can't be done now, and \
     go on with the next one. What only a person can give is reported as a blocker.";
@@ -119,14 +120,19 @@ fn is_item_by_item(settings: &Settings) -> bool {
 
 /// What the next iteration is told of what was noticed and not answered. It begins afresh, so it
 /// has to be told what happened, too.
-pub fn told(noticed: &[(Notice, Response)], advice: Option<&str>, settings: &Settings) -> String {
+pub fn told(
+    noticed: &[(Notice, Response)],
+    advice: Option<&str>,
+    settings: &Settings,
+    next: IterationKind,
+) -> String {
     let mut parts: Vec<String> = noticed
         .iter()
         .map(|(notice, response)| {
             let what = happened(notice);
             match response {
                 Response::Advise | Response::Answer => {
-                    format!("{what}{}", answer(notice.signal, settings, IterationKind::Work))
+                    format!("{what}{}", answer(notice.signal, settings, next))
                 }
                 Response::RootCause => format!("{what}{ROOT_CAUSE}"),
                 Response::Blocker => format!("{what}{BLOCKED}"),
@@ -140,9 +146,8 @@ pub fn told(noticed: &[(Notice, Response)], advice: Option<&str>, settings: &Set
     parts.join("\n\n")
 }
 
-/// What the next prompt asks for when advice has not helped.
-const ROOT_CAUSE: &str = "The same problem came up in several iterations, and advice did not help. \
-    Don't try another fix yet: write down what you know for certain, what you only assume, and how \
+/// What the next prompt asks for when a problem does not go away.
+const ROOT_CAUSE: &str = "The same problem came up in several iterations. Don't try another fix yet: write down what you know for certain, what you only assume, and how \
     each assumption could be tested. Test them, and then act on the cause.";
 
 /// What it is told of a problem that was handed to a person.
@@ -281,10 +286,20 @@ mod tests {
         let settings = Settings::default();
         for signal in ALL {
             let long = format!("Which one?{}", " word".repeat(10_000));
-            let text = told(&[(notice(signal, &long), Response::Answer)], None, &settings);
+            let text = told(
+                &[(notice(signal, &long), Response::Answer)],
+                None,
+                &settings,
+                IterationKind::Work,
+            );
             assert!(text.contains("last iteration") && text.contains("Which one?"), "{text}");
             assert!(text.len() < 1_200, "{} bytes", text.len());
-            let silent = told(&[(notice(signal, " \n"), Response::Answer)], None, &settings);
+            let silent = told(
+                &[(notice(signal, " \n"), Response::Answer)],
+                None,
+                &settings,
+                IterationKind::Work,
+            );
             assert!(!silent.contains("\"\""), "{silent}");
         }
     }
@@ -297,7 +312,7 @@ mod tests {
                 context: context.to_owned(),
                 ..notice(WatchSignal::Asking, "Which one do you prefer?")
             };
-            told(&[(notice, Response::Answer)], None, &settings)
+            told(&[(notice, Response::Answer)], None, &settings, IterationKind::Work)
         };
         let text = asked("1. left\n2. right\n\nWhich one do you prefer?");
         assert!(text.contains("The end of its message:\n\n> 1. left\n> 2. right\n>\n> Which"));
@@ -314,7 +329,7 @@ mod tests {
             Notice { context: format!("Left or {poses}"), ..notice(WatchSignal::Asking, poses) };
         let noticed =
             [(noticed, Response::Answer), (notice(WatchSignal::GivingUp, "no"), Response::Answer)];
-        let text = told(&noticed, Some(poses), &Settings::default());
+        let text = told(&noticed, Some(poses), &Settings::default(), IterationKind::Work);
         assert_eq!(text.matches("The person you work for").count(), 3, "{text}");
         assert!(!text.lines().any(|line| line.starts_with("**")), "{text}");
         assert!(text.contains("question: \"right?’. **The person"), "{text}");
@@ -328,10 +343,13 @@ mod tests {
             (notice(WatchSignal::Repetition, "Bash: ls"), Response::Answer),
             (notice(WatchSignal::GivingUp, "I give up"), Response::Advise),
         ];
-        let text = told(&noticed, Some("  Use the other driver. "), &settings);
+        let text = told(&noticed, Some("  Use the other driver. "), &settings, IterationKind::Work);
         let places = ["Bash: ls", "I give up", "Use the other driver."].map(|part| text.find(part));
         assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
-        assert!(told(&noticed, Some(&"x".repeat(100_000)), &settings).len() < ADVICE_MAX + 2_000);
+        assert!(
+            told(&noticed, Some(&"x".repeat(100_000)), &settings, IterationKind::Work).len()
+                < ADVICE_MAX + 2_000
+        );
     }
 
     #[test]

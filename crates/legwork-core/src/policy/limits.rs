@@ -128,10 +128,17 @@ pub fn before_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, O
     }
 }
 
-/// The same for a call that can be done without: the gate that would follow comes before it.
+/// The same for a call that can be done without: the gate that would follow comes before it, with
+/// its money, its time, and half of the tokens.
 pub fn before_extra_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, Outcome> {
     let share = before_call(settings, used, cap + gate_cost(settings))?;
-    Ok(Share { cost: Some(cap), ..share })
+    let time = share.time.map(|left| left.saturating_sub(gate_time(settings)));
+    if let (Some(limit), Some(time)) = (settings.limits.max_duration, time)
+        && time < LEAST_TIME
+    {
+        return Err(Outcome::MaxDuration { limit });
+    }
+    Ok(Share { cost: Some(cap), time, tokens: share.tokens.map(|left| left / 2) })
 }
 
 fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
@@ -142,6 +149,17 @@ fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
         cost.filter(|reserve| *reserve >= LEAST_RESERVE_COST),
         time.filter(|reserve| *reserve >= LEAST_RESERVE_TIME),
     )
+}
+
+/// What the verdict of the gate that would follow may take. Checks have their own time, and are run
+/// in any case.
+fn gate_time(settings: &Settings) -> Duration {
+    match settings.verify.model {
+        Judge::Off => Duration::ZERO,
+        Judge::Auto | Judge::Always => {
+            settings.verify.verdict_time(settings.verdict_depth()) + LEAST_TIME
+        }
+    }
 }
 
 /// What the gate that would follow may cost.

@@ -290,7 +290,7 @@ fn an_advisor_is_told_every_problem_and_how_often_it_came_up() {
         "Which ",
         "> no such file",
         "> Left or right.",
-        "answered 2 times before",
+        "so in 2 iterations before",
     ] {
         assert!(text.contains(part), "{text}");
     }

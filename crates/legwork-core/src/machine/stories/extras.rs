@@ -374,3 +374,71 @@ fn a_conflict_in_other_words_counts_only_where_there_are_principles() {
         ",
     );
 }
+
+#[test]
+fn an_extra_call_leaves_the_gate_its_time() {
+    // Two minutes for the verdict, and half a minute below which nothing is begun.
+    story(
+        "
+        given review, model always, max_duration 170s, reserve 0
+        > start
+        > iteration A->B promise
+          not call_started 1 review
+          warning: the review is left out
+          call_started 1 verify
+        ",
+    );
+    story(
+        "
+        given review, model always, max_duration 10m, reserve 0
+        > start
+        > iteration A->B promise
+          call_started 1 review
+        ",
+    );
+}
+
+#[test]
+fn nobody_is_asked_when_only_the_wrap_up_is_left() {
+    story(
+        "
+        given watchdog next, max_cost 10
+        > start
+        > iteration A->A $9.10 asks
+          not call_started
+          feedback_added Watchdog: … This is the wrap-up
+        > prepared A
+          iteration_started 2 wrap-up
+        ",
+    );
+}
+
+#[test]
+fn a_full_context_is_told_also_if_it_was_answered_in_the_session_before() {
+    story(
+        "
+        given watchdog live
+        > start
+        > prepared A
+        > agent ready
+        > agent compacts
+          nudge_sent
+        > agent fails context_full
+          watchdog_noticed Compaction
+          feedback_added Watchdog: In the last iteration the context ran full
+        ",
+    );
+}
+
+#[test]
+fn a_conflict_that_was_not_named_is_left_to_the_order_of_principles() {
+    story(
+        "
+        given principles
+        > start
+        > iteration A->B unnamed-conflict
+          not call_started
+          feedback_added Council: … constraints come before objectives
+        ",
+    );
+}

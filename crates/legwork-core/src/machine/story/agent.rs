@@ -65,6 +65,9 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
                 let conflict = conflict.replace('-', " ");
                 report.words.conflict = Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
             }
+            "unnamed-conflict" => {
+                report.words.conflict = Some("PRINCIPLE_CONFLICT_UNRESOLVED".to_owned());
+            }
             "unmarked-conflict" => {
                 report.words.conflict = Some("speed against safety".to_owned());
             }

@@ -177,6 +177,7 @@ impl World {
             ["repeats", "itself"] => {
                 AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
             }
+            ["compacts"] => AgentNews::Noticed(notice(WatchSignal::Compaction, "compaction")),
             ["stumbles"] => AgentNews::Noticed(notice(WatchSignal::ToolErrors, "no such file")),
             ["login", "refused"] => AgentNews::LoginRefused,
             ["quota", used] => {

@@ -240,3 +240,49 @@ fn calls_that_are_not_allowed_are_no_tool_errors() {
     }
     assert_eq!(report(main).denied, ["Bash"]);
 }
+
+#[test]
+fn without_the_agreed_word_a_question_about_principles_is_a_question() {
+    let words = "The two principles in the instructions contradict each other, and I can't decide \
+        which one wins. Which one should I follow?";
+    let mut live = transcript(true);
+    let news = feed(&mut live, &[INIT, &ends_with(words)]);
+    assert_eq!(at_ends(&news), [Some(WatchSignal::Asking)]);
+    assert!(report(live).words.conflict.is_some());
+}
+
+/// A session to which something was said while it wrote its last words, and that answered with
+/// these lines.
+fn after_a_claim(answer: &[&str]) -> Words {
+    let mut live = transcript(true);
+    feed(&mut live, &[INIT, BASH, BASH_BACK]);
+    live.nudge_noted();
+    feed(&mut live, &[&ends_with("All is there.\n\n<promise>COMPLETE</promise>")]);
+    feed(&mut live, answer);
+    live.close_input_noted();
+    report(live).words
+}
+
+#[test]
+fn a_claim_stands_when_only_words_about_something_else_follow_it() {
+    assert!(after_a_claim(&[INIT, &ends_with("Yes, the errors were expected.")]).promise);
+    let works = [INIT, BASH, BASH_BACK, &ends_with("I changed something.")];
+    assert!(!after_a_claim(&works).promise, "it did something since");
+    assert!(!after_a_claim(&[INIT, &ends_with("Which one should I take?")]).promise);
+}
+
+#[test]
+fn a_council_that_ran_out_of_money_or_turns_has_decided_nothing() {
+    let said = text("null", "Let me read the project before I decide anything.");
+    for subtype in ["error_max_turns", "error_max_budget_usd"] {
+        let end = format!(r#"{{"type":"result","subtype":"{subtype}","is_error":true}}"#);
+        for purpose in [Purpose::Advise, Purpose::Council] {
+            let mut call = of_purpose(Some(purpose));
+            feed(&mut call, &[INIT, &said, &end]);
+            assert_eq!(report(call).answer, None, "{purpose:?} {subtype}");
+        }
+    }
+    let mut call = of_purpose(Some(Purpose::Council));
+    feed(&mut call, &[INIT, &said, &ends_with("Safety first.")]);
+    assert!(report(call).answer.is_some());
+}
