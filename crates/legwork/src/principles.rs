@@ -54,7 +54,7 @@ pub fn chosen(
     resolved: &Resolved,
 ) -> Result<Chosen, Failure> {
     if let Some(path) = named {
-        return named_file(path).map(Chosen::found);
+        return named_file("--principles-file", path).map(Chosen::found);
     }
     let Some(file) = configured(resolved) else { return Ok(Chosen::default()) };
     let origin = resolved.origin("principles.file");
@@ -181,11 +181,11 @@ pub fn configured(resolved: &Resolved) -> Option<String> {
     resolved.get_optional("principles.file").flatten()
 }
 
-/// Reads a file that somebody named, wherever it is.
-pub fn named_file(path: &Path) -> Result<Principles, Failure> {
+/// Reads a file that somebody named by an option, wherever it is.
+pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
     match config::read_anywhere(path)? {
         Some(text) => Ok(parse(path, &text)?),
-        None => Err(Failure::usage(format!("`{}` is not there", path.display()))),
+        None => Err(Failure::usage(format!("{option} `{}` is not there", path.display()))),
     }
 }
 

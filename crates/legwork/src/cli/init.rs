@@ -7,12 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 use legwork_core::display::display_safe;
 
-use super::session::interrupted;
 use super::terminal::{self, Terminal};
 use super::{approval, print, say, which};
 use crate::config::{self, ConfigFile, Resolved};
 use crate::error::Failure;
-use crate::init::ask::{Gone, describe};
+use crate::init::ask::describe;
 use crate::init::import::Import;
 use crate::init::place::{CONFIG, Existing, check_new};
 use crate::init::{Look, Setup, Written};
@@ -64,15 +63,7 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
     } else {
         match look.ask(&mut terminal) {
             Ok(setup) => setup,
-            Err(Gone::Interrupted) => {
-                say("\nNothing was written.");
-                return Ok(interrupted());
-            }
-            Err(Gone::EndOfInput) => {
-                let message = "the input ended before all questions were answered";
-                return Err(Failure::trouble(message)
-                    .hint("nothing was written; `--yes` takes what was found"));
-            }
+            Err(gone) => return terminal::left(gone, "`--yes` takes what was found"),
         }
     };
     let show = |written: &Written| show(written, &setup);

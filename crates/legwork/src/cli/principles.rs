@@ -11,7 +11,6 @@ use legwork_core::display::display_safe;
 use legwork_core::principles::{Preset, Principles};
 
 use self::ask::Seen;
-use super::session::interrupted;
 use super::terminal::{self, Terminal};
 use super::{print, say, which};
 use crate::config::{self, Origin, Resolved};
@@ -67,15 +66,7 @@ pub(super) fn principles(options: &Options) -> Result<ExitCode, Failure> {
         Some(given) => given,
         None if terminal::is_there() => match place.ask(&mut Terminal::new()?) {
             Ok(chosen) => chosen,
-            Err(Gone::Interrupted) => {
-                say("\nNothing was written.");
-                return Ok(interrupted());
-            }
-            Err(Gone::EndOfInput) => {
-                let message = "the input ended before all questions were answered";
-                return Err(Failure::trouble(message)
-                    .hint("nothing was written; `--preset NAME` asks nothing"));
-            }
+            Err(gone) => return terminal::left(gone, "`--preset NAME` asks nothing"),
         },
         None => without_asking(&project)?,
     };
@@ -88,7 +79,7 @@ impl Options {
     fn given(&self) -> Result<Option<Principles>, Failure> {
         match (&self.preset, &self.from) {
             (Some(name), _) => Ok(Preset::named(name).map(Principles::of)),
-            (None, Some(path)) => principles::named_file(path).map(Some),
+            (None, Some(path)) => principles::named_file("--from", path).map(Some),
             (None, None) => Ok(None),
         }
     }

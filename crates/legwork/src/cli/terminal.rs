@@ -1,13 +1,14 @@
 //! Somebody at the terminal who is asked line by line.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::process::ExitCode;
 
 use legwork_core::display::display_safe;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::say;
-use super::session::catch_signals;
+use super::session::{catch_signals, interrupted};
 use crate::error::Failure;
 use crate::init::ask::{Gone, Person};
 use crate::signals::Signals;
@@ -18,6 +19,21 @@ const LONGEST_LINE: u64 = 64 << 10;
 /// Whether there is somebody to ask.
 pub(super) fn is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Somebody left before all questions were answered, and nothing was written. `instead` is what asks
+/// nothing.
+pub(super) fn left(gone: Gone, instead: &str) -> Result<ExitCode, Failure> {
+    match gone {
+        Gone::Interrupted => {
+            say("\nNothing was written.");
+            Ok(interrupted())
+        }
+        Gone::EndOfInput => {
+            Err(Failure::trouble("the input ended before all questions were answered")
+                .hint(format!("nothing was written; {instead}")))
+        }
+    }
 }
 
 /// Somebody at the terminal. From here on Ctrl-C comes as an answer: it can't fall between two

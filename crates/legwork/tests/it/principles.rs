@@ -148,7 +148,7 @@ fn what_is_wrong_is_named_and_writes_nothing() {
             vec!["principles", "--from", "bad.toml"],
             vec!["bad.toml:2:1", "did you mean `speed_correctness`?"],
         ),
-        (vec!["principles", "--from", "nothing.toml"], vec!["`nothing.toml` is not there"]),
+        (vec!["principles", "--from", "nothing.toml"], vec!["--from `nothing.toml` is not there"]),
         (vec!["principles", "--from", "folder"], vec!["folder", "not a plain file"]),
         (vec!["principles", "--preset", "statup"], vec!["startup, enterprise, opensource, custom"]),
         (vec!["principles", "--preset", "startup", "--from", "bad.toml"], vec!["cannot be used"]),
