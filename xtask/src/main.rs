@@ -15,6 +15,7 @@ mod claude;
 mod docs;
 mod fuzz;
 mod mutants;
+mod pictures;
 mod program;
 mod proof;
 mod simulate;
@@ -42,6 +43,7 @@ Commands:
   bench fingerprint        a look at a repository beside `git status`; `--files N` (default 100,000)
   proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
   fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
+  pictures                 takes the pictures in docs/img/ of the demo
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
   help                     this text
 ";
@@ -72,6 +74,7 @@ enum Command {
     Proof(proof::Proof),
     Fuzz(fuzz::Hunt),
     Mutants { only: Option<String> },
+    Pictures,
     Help,
 }
 
@@ -88,12 +91,13 @@ impl Command {
             ["bench", rest @ ..] => bench::Bench::parse(rest).map(Self::Bench),
             ["proof", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
             ["fuzz", rest @ ..] => fuzz::Hunt::parse(rest).map(Self::Fuzz),
+            ["pictures"] => Ok(Self::Pictures),
             ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
             ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
             ["mutants-must-die", _, other, ..] => {
                 Err(format!("`mutants-must-die` takes one name, not `{other}` too"))
             }
-            [command @ ("test" | "tidy" | "help"), other, ..] => {
+            [command @ ("test" | "tidy" | "pictures" | "help"), other, ..] => {
                 Err(format!("`{command}` takes no arguments, not `{other}`"))
             }
             [other, ..] => Err(format!("there is no command `{other}`")),
@@ -110,6 +114,7 @@ impl Command {
             Self::Proof(proof) => proof::run(root, *proof),
             Self::Fuzz(hunt) => fuzz::run(root, hunt),
             Self::Mutants { only } => mutants::run(root, only.as_deref()),
+            Self::Pictures => pictures::run(root),
             Self::Help => {
                 print!("{HELP}");
                 Ok(())

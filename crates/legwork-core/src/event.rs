@@ -7,6 +7,7 @@
 mod facts;
 mod meaning;
 mod samples;
+mod status;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub use self::facts::{
     WaitEnd, WaitKind,
 };
 pub use self::samples::samples;
+pub use self::status::{StatusFacts, StatusField, StatusText};
 use crate::agent::outcome::CutReason;
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
 use crate::input::{Boxes, Changes, CheckResult, Finding, Mark, TaskProgress};
@@ -64,6 +66,10 @@ pub enum Event {
         /// The boxes of the list as they were, where the mode has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boxes: Option<Boxes>,
+        /// What the status file said before the run, in the first iteration: what it says later is
+        /// compared with that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<Box<StatusFacts>>,
     },
     /// A hook said to leave this iteration out; its number is not used up.
     IterationSkipped {
@@ -151,6 +157,21 @@ pub enum Event {
         summary: String,
         /// Whether it says complete.
         complete: bool,
+        /// Where in the task the agent is, if it says so.
+        #[serde(default)]
+        phase: Option<String>,
+        /// What it can't go on without, by the keys of `blocker_reported`.
+        #[serde(default)]
+        blockers: Vec<String>,
+        /// How many items more are done than were told before; `None` if either is not known.
+        #[serde(default)]
+        delta: Option<i64>,
+        /// What changed.
+        #[serde(default)]
+        changed: Vec<StatusField>,
+        /// By what the rest of the file is told from another version of it, where that counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        other: Option<String>,
     },
     /// Something is needed that only a person can give. Once a run for each.
     BlockerReported {

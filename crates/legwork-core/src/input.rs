@@ -25,7 +25,7 @@ pub enum Input {
     Timer(TimerKey),
     /// The operator, or a signal, wants something.
     Control(Control),
-    /// The watched status file changed in a way that matters.
+    /// What the watched status file says now. Whether that is news is decided upon.
     Status(StatusReport),
     /// A hook gave its answer.
     Hook(Ticket, HookAnswer),
@@ -146,6 +146,8 @@ pub struct Prepared {
     pub mark: Option<Mark>,
     /// The boxes of the list, where the mode has one.
     pub boxes: Option<Boxes>,
+    /// The status file, if there is a valid one and it was looked at.
+    pub status: Option<StatusReport>,
     /// Space on the disk of the project and the run folder, if it could be asked.
     pub disk: Option<Disk>,
 }
@@ -215,6 +217,8 @@ pub struct StatusReport {
     pub phase: Option<String>,
     /// What it wants to be remembered.
     pub notes: Option<String>,
+    /// When it says it was written, in its own words.
+    pub updated: Option<String>,
     /// What it can't go on without.
     pub blockers: Vec<Blocker>,
     /// What in it does not fit together: the gate is told.

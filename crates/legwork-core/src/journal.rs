@@ -18,6 +18,7 @@ mod checksum;
 mod scan;
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use jiff::fmt::temporal::DateTimePrinter;
 use memchr::memchr_iter;
 use serde::Deserialize;
 
+use crate::display::is_unsafe;
 use crate::event::{self, Event, Record};
 use crate::units::RunId;
 
@@ -104,11 +106,38 @@ pub fn encode(buffer: &mut Vec<u8>, seq: u64, run: &RunId, record: &Record) {
     // its closing one makes room for the checksum.
     let object = buffer.len();
     json(buffer, event);
+    escape_unseen(buffer, object);
     buffer[object] = b',';
     buffer.pop();
 
     let crc = crc32c(&buffer[start..]);
     put(buffer, format_args!(",\"crc\":\"{crc:08x}\"}}\n"));
+}
+
+/// Writes as `\uXXXX` what a terminal would obey or not show, so that the file can be looked at as
+/// it is. Texts of JSON are the only place for such characters.
+pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
+    let text = &buffer[start..];
+    // Plain text, as nearly all of it is, is seen to be so at once.
+    if text.is_ascii() && memchr::memchr(0x7f, text).is_none() {
+        return;
+    }
+    let Ok(text) = str::from_utf8(text) else { return };
+    if !text.contains(is_unsafe) {
+        return;
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if !is_unsafe(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            write!(escaped, "\\u{unit:04x}").expect("writing to memory can't fail");
+        }
+    }
+    buffer.truncate(start);
+    buffer.extend_from_slice(escaped.as_bytes());
 }
 
 /// Reads a line, given without its newline.

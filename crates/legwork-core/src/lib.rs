@@ -26,6 +26,7 @@ pub mod outcome;
 pub mod policy;
 pub mod principles;
 pub mod prompt;
+pub mod redact;
 pub mod settings;
 pub mod tamper;
 pub mod units;

@@ -27,6 +27,7 @@ pub mod ledger;
 mod resume;
 mod running;
 pub mod state;
+mod status;
 mod steer;
 mod watchdog;
 
@@ -187,7 +188,7 @@ impl Machine {
             Input::Call(id, news) => self.call_news(id, news),
             Input::Timer(key) => self.timer(key),
             Input::Control(control) => self.control(control),
-            Input::Status(report) => self.status_changed(&report),
+            Input::Status(report) => self.status_read(&report),
             Input::Hook(ticket, answer) => self.hook_answered(ticket, answer),
             Input::Prepared(ticket, prepared) => self.prepared(ticket, prepared),
             Input::Surveyed(ticket, survey) => self.surveyed(ticket, survey),

@@ -110,7 +110,7 @@ pub enum Outcome {
         /// What happened.
         why: String,
     },
-    /// Ctrl-C, SIGTERM or `stop --now`.
+    /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
 
@@ -220,6 +220,9 @@ impl Outcome {
             Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
             Self::Blocked { needs } => format!("Blocked: {needs}"),
             Self::Unverified { why } => format!("Completion was claimed, but not verified: {why}"),
+            Self::Stopped if iterations == 0 => {
+                "Stopped before the first iteration, as asked".to_owned()
+            }
             Self::Stopped => format!("Stopped after iteration {iterations} as asked"),
             Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
             Self::ConsecutiveErrors { errors, last } => {

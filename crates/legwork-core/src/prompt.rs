@@ -174,6 +174,21 @@ pub fn compose(
     Ok(Prompt { system: system(settings, &tokens)?, user })
 }
 
+/// The system prompt of an iteration, as [`compose`] makes it.
+pub fn system_prompt(settings: &Settings, iteration: Iteration) -> Result<String, TemplateError> {
+    system(settings, &template::Tokens::new(settings, iteration))
+}
+
+/// What the agent is told of the status file, as [`compose`] says it; `None` where there is none.
+pub fn status_instructions(settings: &Settings) -> Option<String> {
+    let mut text = String::new();
+    contract::status(&mut text, settings);
+    let text = text.trim();
+    // The heading is the prompt's.
+    let text = text.split_once('\n').map_or(text, |(_, body)| body.trim());
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// The mode's words, the project's, the contract, and what the user adds.
 fn system(settings: &Settings, tokens: &template::Tokens) -> Result<String, TemplateError> {
     let mode = tokens.render(template::SYSTEM_FILE, &settings.texts.system)?;

@@ -1,12 +1,14 @@
 //! What a run was told, resolved: layers are full of `Option`s, settings have none that mean
 //! "not decided yet". They are recorded at the start of the run and hold until its end.
 
+mod status_watch;
 mod verify;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 use crate::agent::dialect::Permissions;
 use crate::mode;
@@ -53,6 +55,8 @@ pub struct Settings {
     pub principles: Option<Principles>,
     /// When an attempt is given up.
     pub deadlines: Deadlines,
+    /// Whether changes of the status file are told while the agent works.
+    pub status_watch: StatusWatch,
     /// Which of the user's steering hooks exist.
     pub hooks: Hooks,
     /// Which model works, and how long it may take turns.
@@ -84,6 +88,7 @@ impl Default for Settings {
             extras: Extras::default(),
             principles: None,
             deadlines: Deadlines::default(),
+            status_watch: StatusWatch::default(),
             hooks: Hooks::default(),
             model: Model::default(),
             agent: Agent::default(),

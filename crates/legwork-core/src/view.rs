@@ -4,6 +4,7 @@
 //! Nothing is decided here, and nothing here is asked by what decides. A view of half a journal is
 //! right about that half: totals come from the attempts and calls themselves, not from the ending.
 
+mod outlook;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ use crate::outcome::Outcome;
 use crate::settings::{EvidenceKind, Limits, Scope};
 use crate::units::{AttemptId, Iteration, Usd};
 
+use outlook::Beginning;
+pub use outlook::Outlook;
 pub use summary::{PurposeSpend, Summary, Verification};
 
 /// The name in the totals of what the agent's attempts cost.
@@ -73,6 +76,7 @@ pub struct RunView {
     /// How the run ended.
     pub ending: Option<Ending>,
     doing: Activity,
+    beginning: Option<Beginning>,
 }
 
 /// What the run was told, as far as people want to see it all the time.
@@ -90,6 +94,8 @@ pub struct Facts {
     pub agent: AgentFacts,
     /// The project folder.
     pub project: String,
+    /// Idle iterations in a row that end the run; 0 = never.
+    pub idle_limit: u32,
 }
 
 /// The iteration that is going on, or was the last one.
@@ -266,7 +272,7 @@ impl RunView {
                 self.charge(WORK, *cost, *figure, report);
             }
             Event::LimitWaitEnded { waited, .. } => self.totals.waited += *waited,
-            Event::StatusChanged { progress, .. } => self.progress = progress.or(self.progress),
+            Event::StatusChanged { progress, .. } => self.progressed(*progress),
             Event::BlockerReported { blocker } => self.blocker_reported(blocker),
             Event::GateStarted { iteration, claim } => {
                 self.gate = Some(GateView::new(*iteration, claim));
@@ -380,6 +386,14 @@ impl RunView {
         }
     }
 
+    fn progressed(&mut self, progress: Option<TaskProgress>) {
+        let Some(progress) = progress else { return };
+        let beginning =
+            Beginning { completed: progress.completed, iterations: self.totals.iterations };
+        self.beginning.get_or_insert(beginning);
+        self.progress = Some(progress);
+    }
+
     fn attempt_started(&mut self) {
         self.totals.attempts += 1;
         if let Some(current) = &mut self.iteration {
@@ -404,6 +418,7 @@ impl RunView {
             goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
             agent: agent.clone(),
             project: project.clone(),
+            idle_limit: settings.progress.threshold,
         });
     }
 
@@ -435,7 +450,7 @@ impl RunView {
         }
         self.totals.commits += finished.commits;
         self.files_changed = self.files_changed.saturating_add(finished.files_changed);
-        self.progress = finished.task.or(self.progress);
+        self.progressed(finished.task);
         match finished.result {
             Done => {
                 self.recent.push_back(finished.duration);

@@ -18,6 +18,7 @@ use legwork_core::display::one_line;
 use legwork_core::effect::{Grace, Shape};
 use legwork_core::input::Input;
 use legwork_core::prompt::Prompt;
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Completion;
 use legwork_core::units::{AttemptId, RunId, Usd};
 use tokio::sync::mpsc;
@@ -49,6 +50,8 @@ pub struct Respondent {
     pub dialect: Dialect,
     /// Its environment, but for what each question has of its own.
     pub environment: Vec<(OsString, OsString)>,
+    /// What is masked in what is kept of it.
+    pub secrets: Secrets,
     /// Where it works.
     pub project: PathBuf,
     /// Where its prompt, its raw output and its temporary files go.
@@ -254,6 +257,7 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
         completion: Completion::default(),
         clock: Arc::new(move || clock.now()),
         show: Some(show),
+        secrets: respondent.secrets.clone(),
     }
 }
 

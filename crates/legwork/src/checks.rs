@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use legwork_core::input::{CheckResult, CheckVerdict};
+use legwork_core::redact::Secrets;
 use legwork_core::settings::{Rerun, Verify};
 use legwork_core::units::whole_millis;
 
@@ -32,6 +33,8 @@ pub struct Checks {
     pub containment: Containment,
     /// The folder of the run, where all that they print is kept.
     pub folder: PathBuf,
+    /// What is masked in what they print.
+    pub secrets: Secrets,
     /// The iteration whose claim they check.
     pub iteration: u32,
 }
@@ -77,7 +80,8 @@ impl Checks {
         let environment = self.environment.clone();
         let launch = shell(command, environment, &self.project, &self.containment);
         let Finished { ended, output, duration } =
-            run_and_log(&launch, self.verify.timeout, KEPT, stop, log.as_mut()).await;
+            run_and_log(&launch, self.verify.timeout, KEPT, stop, (log.as_mut(), &self.secrets))
+                .await;
         let kept = log.is_some_and(|log| log.close().is_ok());
         if !kept {
             // Half a log would be taken for a whole one; there may be none to remove.

@@ -1,13 +1,18 @@
 //! The command line: one file a command.
 
 mod approval;
+mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod examples;
+mod help;
 mod init;
 mod inspect;
 mod life;
 mod list;
+mod log;
+mod man;
 mod new;
 mod principles;
 mod prompt;
@@ -18,6 +23,7 @@ mod selftest;
 mod session;
 mod setup;
 mod show;
+mod status;
 mod steer;
 mod template;
 mod terminal;
@@ -31,8 +37,10 @@ mod which;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use legwork_core::display::display_safe;
 
 use crate::error::Failure;
@@ -42,14 +50,12 @@ use crate::rehearsal;
 /// The hidden command behind the rehearsal agent.
 pub(crate) const REHEARSE: &str = "rehearse";
 
+/// How long the last words may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
 /// Runs a coding agent unattended until the work is really done.
 #[derive(Debug, Parser)]
-#[command(
-    name = "legwork",
-    version,
-    disable_help_subcommand = true,
-    after_help = "Try `legwork demo`: a whole run in ten seconds, no account needed."
-)]
+#[command(name = "legwork", version, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -83,6 +89,10 @@ enum Command {
     Tell(steer::TellOptions),
     /// Judge the work on a task as a run would: checks, changes, a model's verdict
     Verify(verify::Options),
+    /// Say how a run is doing, now or after its end
+    Status(status::Options),
+    /// Print the log of a run, and follow it
+    Log(log::Options),
     /// List the tasks of the project
     List(list::Options),
     /// Show a task, and what to do next
@@ -113,6 +123,12 @@ enum Command {
     Doctor(doctor::Options),
     /// Show what a recorded stream of the agent says, and what a run would make of it
     Inspect(inspect::Options),
+    /// Print what a shell needs to complete command lines of legwork
+    Completions(completions::Options),
+    /// Print the manual page of a command, or write those of all into a folder
+    Man(man::Options),
+    /// Print the version
+    Version,
     /// Print a generated reference page
     #[command(hide = true)]
     Reference(reference::Options),
@@ -127,7 +143,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
         Some(_) | None => {}
     }
-    let done = match Cli::try_parse_from(project_last(arguments)) {
+    let read = command().try_get_matches_from(project_last(arguments));
+    let done = match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.command {
             Command::Init(options) => init::init(&options),
             Command::New(options) => new::new(&options),
@@ -135,6 +152,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Edit(options) => setup::edit(&options),
             Command::Validate(options) => validate::validate(&options),
             Command::Verify(options) => verify::verify(&options),
+            Command::Status(options) => status::status(&options),
+            Command::Log(options) => log::log(&options),
             Command::List(options) => list::list(&options),
             Command::Show(options) => show::show(&options),
             Command::Prompt(options) => prompt::prompt(&options),
@@ -157,18 +176,27 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Demo(options) => demo::demo(&options),
             Command::Doctor(options) => doctor::doctor(&options),
             Command::Inspect(options) => inspect::inspect(&options),
+            Command::Completions(options) => completions::completions(&options),
+            Command::Man(options) => man::man(&options),
+            Command::Version => version(),
             Command::Reference(options) => reference::reference(&options),
         },
-        Err(error) => {
-            // Nobody to tell when the terminal is gone; the exit code says enough.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => told(&error),
     };
     done.unwrap_or_else(|failure| {
         say(&failure.to_string());
         failure.exit_code()
     })
+}
+
+/// What clap has to say: help and version are data that were asked for, the rest is for people.
+fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let said = error.print().and_then(|()| io::stdout().flush());
+    if !error.use_stderr() {
+        written(said)?;
+    }
+    // Nobody to tell otherwise when the terminal is gone; the exit code says enough.
+    Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
 }
 
 /// Every command takes `-C DIR`; somebody who gives it before the command means the same.
@@ -184,9 +212,15 @@ fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// The command line as a page of help, for the reference.
+/// The command line, with all that its help says.
 fn command() -> clap::Command {
-    Cli::command()
+    help::dressed(Cli::command())
+}
+
+/// The same as `--version`.
+fn version() -> Result<ExitCode, Failure> {
+    print(command().render_version().trim_end())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Says something to people. Whatever of it came from an agent or a file is made safe here.
@@ -201,9 +235,36 @@ fn show(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// The same, for what is said last: a terminal that nobody reads must not keep us.
+fn show_at_last(text: &str) {
+    let text = text.to_owned();
+    let (done, is_done) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        show(&text);
+        // Whoever waited for it has left.
+        let _ = done.send(());
+    });
+    // Whether somebody has seen it changes nothing.
+    let _ = is_done.recv_timeout(LAST_WORDS);
+}
+
+/// Prints data as JSON, without a character that a terminal would obey or not show: it is written as
+/// an escape, which says the same.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
+    legwork_core::journal::escape_unseen(&mut text, 0);
+    print(&String::from_utf8_lossy(&text))
+}
+
 /// Prints data.
 fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout(), "{text}") {
+    written(writeln!(io::stdout(), "{text}"))
+}
+
+/// Whether data could be printed.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
         // Whoever read it has had enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::trouble(format!("can't write to standard output: {error}"))),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use legwork_core::evidence::{plan, status};
 use legwork_core::input::{Boxes, StatusReport};
+use legwork_core::redact::Secrets;
 use legwork_core::settings::{self, EvidenceKind};
 
 use crate::files::{self, FileError};
@@ -45,6 +46,8 @@ pub struct Files {
     /// What the status file said before the run: whenever it says exactly that again, somebody has
     /// brought the old one back.
     before: Vec<Vec<u8>>,
+    /// What is masked in what they say.
+    secrets: Secrets,
     /// What was warned of when they were looked at last.
     told: Vec<String>,
 }
@@ -90,6 +93,7 @@ impl Files {
             may_be_folder: list.as_deref() == Some(Path::new(plan::FILE)),
             list,
             before: Vec::new(),
+            secrets: Secrets::default(),
             told: Vec::new(),
         }
     }
@@ -103,6 +107,11 @@ impl Files {
         Self { before, ..self }
     }
 
+    /// Masks these in what they say.
+    pub fn mask(&mut self, secrets: Secrets) {
+        self.secrets = secrets;
+    }
+
     /// What they say now. A warning is given once, and again only after it was gone.
     pub fn look(&mut self) -> Look {
         let mut warnings = Vec::new();
@@ -111,6 +120,17 @@ impl Files {
         let told = std::mem::replace(&mut self.told, warnings.clone());
         warnings.retain(|warning| !told.contains(warning));
         Look { status, identity, boxes, list, warnings }
+    }
+
+    /// The status file alone, if it is valid and of this run. What is odd about it is told when all
+    /// of them are looked at.
+    pub fn status_alone(&self) -> Option<StatusReport> {
+        self.status(&mut Vec::new()).0
+    }
+
+    /// Where the status file is, if there is one to be read.
+    pub fn status_path(&self) -> Option<PathBuf> {
+        self.status.as_ref().map(|path| self.project.join(path))
     }
 
     fn status(&self, warnings: &mut Vec<String>) -> (Option<StatusReport>, Option<String>) {
@@ -123,7 +143,9 @@ impl Files {
                 return (None, None);
             }
         };
-        if self.before.contains(&bytes) {
+        // What was set aside has masks, too.
+        let bytes = self.secrets.mask_json(&bytes);
+        if self.before.iter().any(|before| *self.secrets.mask_json(before) == *bytes) {
             return (None, None);
         }
         let name = path.display();
@@ -183,7 +205,7 @@ pub fn set_aside(
     project: &Path,
     status_file: &Path,
     run_folder: &Path,
-    left: Left,
+    (left, secrets): (Left, &Secrets),
 ) -> Result<Option<PathBuf>, FileError> {
     let bytes = match read_status(project, status_file) {
         Ok(Some((bytes, _))) => bytes,
@@ -196,7 +218,7 @@ pub fn set_aside(
     if !is_over {
         return Ok(None);
     }
-    let kept = keep(run_folder, &bytes)
+    let kept = keep(run_folder, &secrets.mask_json(&bytes))
         .map_err(|source| FileError::Write { path: run_folder.join(BEFORE), source })?;
     if left == Left::Copied {
         return Ok(Some(kept));

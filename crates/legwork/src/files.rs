@@ -116,6 +116,17 @@ pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, File
     Ok(Some(file))
 }
 
+/// Opens a plain file to read it. Anything else in its place is an error, and is neither followed nor
+/// waited for.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
+}
+
 /// Reads a file of the project of at most `most` bytes; `None` if it is not there.
 pub fn read_inside(
     project: &Path,

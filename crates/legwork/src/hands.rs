@@ -15,10 +15,10 @@ use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
-use legwork_core::event::Purpose;
 use legwork_core::input::{CheckReport, HookAnswer, Input, Prepared, Survey};
 use legwork_core::machine::ledger::State;
 use legwork_core::prompt::{self, Briefing, Collected, Found, Prompt};
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Settings;
 use legwork_core::units::{AttemptId, CallId, Iteration, Ticket};
 use tokio::sync::mpsc;
@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep};
 use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
 use crate::checks::Checks;
 use crate::files;
-use crate::journal::{RunDir, create_file};
+use crate::journal::{RunDir, attempt_label, call_label, create_file};
 use crate::principles;
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
@@ -52,6 +52,7 @@ pub struct Hands {
     folder: RunDir,
     environment: Vec<(OsString, OsString)>,
     containment: Containment,
+    secrets: Secrets,
     workspace: Arc<Mutex<Looker>>,
     attempt: Option<(AttemptId, Box<dyn Attempt>)>,
     call: Option<(CallId, Box<dyn Attempt>)>,
@@ -85,6 +86,7 @@ impl Hands {
             folder,
             environment,
             containment,
+            secrets: Secrets::default(),
             workspace: Arc::new(Mutex::new(looker)),
             attempt: None,
             call: None,
@@ -98,6 +100,16 @@ impl Hands {
         let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         looker.workspace.compare_with(baseline);
         drop(looker);
+        self
+    }
+
+    /// The same, with these masked in what checks print and in what the agent's files say.
+    #[must_use]
+    pub fn masking(mut self, secrets: Secrets) -> Self {
+        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        looker.mask(secrets.clone());
+        drop(looker);
+        self.secrets = secrets;
         self
     }
 
@@ -120,19 +132,19 @@ impl Hands {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
         let origin = state.origin.clone();
         self.look(news, move |looker| {
-            let (mark, boxes) = match mark {
+            let (mark, boxes, status) = match mark {
                 Needed::Yes => {
                     looker.go_on_from(origin.as_ref());
                     let (now, mark, evidence) = looker.look();
                     looker.warnings.extend(evidence.warnings);
                     looker.keep_baseline(&now);
-                    (Some(mark), evidence.boxes)
+                    (Some(mark), evidence.boxes, evidence.status)
                 }
-                Needed::Known => (None, None),
+                Needed::Known => (None, None, None),
             };
             looker.start.clone_from(&looker.now);
             let disk = workspace::space(folders.iter().map(PathBuf::as_path));
-            Input::Prepared(ticket, Prepared { mark, boxes, disk })
+            Input::Prepared(ticket, Prepared { mark, boxes, status, disk })
         });
     }
 
@@ -250,6 +262,7 @@ impl Hands {
         let Some(task) = &state.settings.files.task else { return };
         let path = self.project.join(task).join(task::FEEDBACK);
         let text = prompt::inbox(briefing);
+        let text = self.secrets.mask(&text);
         let written = if text.is_empty() {
             fs::remove_file(&path)
         } else {
@@ -306,6 +319,7 @@ impl Hands {
             environment: self.environment_of_checks(state),
             containment: self.containment.clone(),
             folder: self.folder.path().to_owned(),
+            secrets: self.secrets.clone(),
             iteration: state.current().map_or(0, |current| current.iteration.0),
         };
         let stop = Stop::default();
@@ -423,16 +437,6 @@ impl World for Hands {
             let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
     }
-}
-
-/// The name of an attempt's files in the run folder.
-pub fn attempt_label(iteration: u32, number: u32) -> String {
-    format!("{iteration:03}-{number}")
-}
-
-/// The name of a call's files in the run folder.
-pub fn call_label(iteration: u32, purpose: Purpose, call: CallId) -> String {
-    format!("{iteration:03}-{}-{call}", purpose.name())
 }
 
 /// An attempt that could not even be asked.

@@ -1,54 +1,60 @@
-//! How what shows gets its events, without being able to hold up the loop or to change it.
+//! How what shows gets its events and the agent's words, without being able to hold up the loop or
+//! to change it.
 //!
 //! ```text
-//!   supervisor ── append ──▶ journal.jsonl ── tail ──▶ ┌─────────┐
-//!        └──────── wake (one place, never waits) ────▶ │ display │ ──▶ reporter ──▶ terminal
-//!   agent's words ── sink (bounded, drops, counts) ──▶ └─────────┘
+//!   supervisor ── append ──▶ journal.jsonl ───── tail ──▶ ┌──────────┐
+//!        └────── wake (one place, never waits) ─────────▶ │ follower │ ──▶ reporter ──▶ terminal, log
+//!   agent ── raw output ──▶ output/003-1.ndjson ─ tail ─▶ └──────────┘
 //! ```
 //!
-//! The display is a thread that follows the journal as a stranger would. All that the loop ever
+//! A follower is a thread that reads what is on disk as a stranger would. All that the loop ever
 //! does for it is to leave a note that there is something new. A terminal that nobody reads blocks
-//! that thread and nothing else; a closed one ends it.
+//! that thread and nothing else, and misses nothing: what was said meanwhile is read later. A closed
+//! one ends it.
+
+mod stream;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use legwork_core::agent::message::AgentMessage;
-use legwork_core::event::Event;
+use jiff::Timestamp;
 use legwork_core::journal::Line;
 
+use self::stream::Streams;
+pub(crate) use self::stream::show;
 use crate::journal::{JournalError, Tail};
-use crate::report::{Reporter, Shown};
-
-/// How many messages wait to be shown. Beyond it they are dropped, counted, and told as such.
-const MOST_MESSAGES: usize = 1_000;
-
-/// How much memory they take together at most.
-const MOST_BYTES: usize = 8 << 20;
+use crate::report::{Reporter, Wants};
 
 /// How long the journal is left alone when nobody says that there is something new: long enough
 /// to cost nothing, short enough to be of use if a note gets lost.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// A run on somebody's screen.
+/// How long the output of an agent at work is left alone: nobody leaves a note for it.
+const LISTEN: Duration = Duration::from_millis(100);
+
+/// What is followed.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The journal. It need not exist yet.
+    pub journal: PathBuf,
+    /// The folder with the raw outputs.
+    pub output: PathBuf,
+    /// What comes up to the line with this number is known already: an earlier process has shown
+    /// it. The reporter gets to know of it, and shows nothing.
+    pub after: u64,
+}
+
+/// A run on somebody's screen, or in a log.
 #[derive(Debug)]
 pub struct Display {
     shared: Arc<Shared>,
-    messages: MessageSink,
     /// Closed when the thread has ended.
     over: Receiver<()>,
-}
-
-/// Where the agent's words go. Cheap to copy, and never waits.
-#[derive(Clone, Debug)]
-pub struct MessageSink {
-    shared: Arc<Shared>,
-    queue: SyncSender<Shown>,
 }
 
 /// What both sides know.
@@ -58,12 +64,6 @@ struct Shared {
     bell: SyncSender<()>,
     /// Nothing more will come.
     closing: AtomicBool,
-    /// Messages dropped and not told yet.
-    dropped: AtomicU64,
-    /// Memory of the messages in the queue.
-    queued_bytes: AtomicUsize,
-    /// Whether messages are wanted.
-    wants_messages: bool,
 }
 
 impl Shared {
@@ -74,41 +74,35 @@ impl Shared {
 }
 
 impl Display {
-    /// Shows a journal from its beginning. It need not exist yet.
-    pub fn start(journal: PathBuf, reporter: Box<dyn Reporter + Send>) -> Self {
-        Self::start_after(journal, 0, reporter)
+    /// Shows a run.
+    pub fn start(followed: Followed, reporter: Box<dyn Reporter + Send>) -> Self {
+        Self::start_with(followed, reporter, |_| {})
     }
 
-    /// Shows what comes after the line with this number: for a run that an earlier process has
-    /// begun. The reporter gets to know of the lines before, and shows nothing of them.
-    pub fn start_after(journal: PathBuf, seq: u64, reporter: Box<dyn Reporter + Send>) -> Self {
+    /// The same, and `dark` is told when nothing can be written any more.
+    pub fn start_with(
+        followed: Followed,
+        reporter: Box<dyn Reporter + Send>,
+        dark: impl FnOnce(&io::Error) + Send + 'static,
+    ) -> Self {
         let (bell, bell_heard) = sync_channel(1);
-        let (queue, messages) = sync_channel(MOST_MESSAGES);
         let (alive, over) = sync_channel(1);
-        let shared = Arc::new(Shared {
-            bell,
-            closing: AtomicBool::new(false),
-            dropped: AtomicU64::new(0),
-            queued_bytes: AtomicUsize::new(0),
-            wants_messages: reporter.wants_messages(),
-        });
+        let shared = Arc::new(Shared { bell, closing: AtomicBool::new(false) });
         let screen = Screen {
             shared: Arc::clone(&shared),
             bell: bell_heard,
-            messages,
-            journal,
+            streams: Streams::new(followed.output.clone()),
+            followed,
             tail: None,
-            after: seq,
             reporter,
         };
         let thread = thread::Builder::new().name("display".to_owned());
         // Without a thread nothing is shown, and the run goes on: everything is in the journal.
         let _ = thread.spawn(move || {
-            screen.run();
+            screen.run(dark);
             drop(alive);
         });
-        let messages = MessageSink { shared: Arc::clone(&shared), queue };
-        Self { shared, messages, over }
+        Self { shared, over }
     }
 
     /// There is something new in the journal. Never waits.
@@ -120,11 +114,6 @@ impl Display {
     pub fn waker(&self) -> impl Fn() + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.ring()
-    }
-
-    /// Where the agent's words go.
-    pub fn messages(&self) -> MessageSink {
-        self.messages.clone()
     }
 
     /// Shows what is left, and waits for that at most so long: a terminal that nobody reads must
@@ -155,64 +144,36 @@ pub enum Finished {
     Abandoned,
 }
 
-impl MessageSink {
-    /// Whether anybody wants messages: preparing them costs something.
-    pub fn is_wanted(&self) -> bool {
-        self.shared.wants_messages
-    }
-
-    /// Shows what there is to show of a message. Never waits.
-    pub fn message(&self, message: &AgentMessage<'_>) {
-        if self.is_wanted()
-            && let Some(shown) = Shown::from_message(message)
-        {
-            self.send(shown);
-        }
-    }
-
-    /// Shows something. Never waits: what does not fit is dropped and counted.
-    pub fn send(&self, shown: Shown) {
-        let size = shown.size();
-        let queued = self.shared.queued_bytes.fetch_add(size, Ordering::AcqRel);
-        if queued.saturating_add(size) > MOST_BYTES || self.queue.try_send(shown).is_err() {
-            self.shared.queued_bytes.fetch_sub(size, Ordering::AcqRel);
-            self.shared.dropped.fetch_add(1, Ordering::AcqRel);
-        }
-        self.shared.ring();
-    }
-}
-
 /// The side of the thread.
 struct Screen {
     shared: Arc<Shared>,
     bell: Receiver<()>,
-    messages: Receiver<Shown>,
-    journal: PathBuf,
+    followed: Followed,
+    streams: Streams,
     tail: Option<Tail>,
-    after: u64,
     reporter: Box<dyn Reporter + Send>,
 }
 
 /// Why nothing more is shown.
 enum Dark {
-    /// Nobody looks any more.
-    Unwatched,
+    /// Nothing can be written any more: a closed pipe, a terminal that hung up, a full disk.
+    /// Whatever it is, it is not the run's business.
+    Unwatched(io::Error),
     /// The journal can't be read.
     Unreadable(JournalError),
 }
 
 impl From<io::Error> for Dark {
-    /// A closed pipe, a terminal that hung up, a full disk: whatever it is, it is not the run's
-    /// business.
-    fn from(_: io::Error) -> Self {
-        Self::Unwatched
+    fn from(error: io::Error) -> Self {
+        Self::Unwatched(error)
     }
 }
 
 impl Screen {
-    fn run(mut self) {
+    fn run(mut self, dark: impl FnOnce(&io::Error)) {
         match self.follow() {
-            Ok(()) | Err(Dark::Unwatched) => {}
+            Ok(()) => {}
+            Err(Dark::Unwatched(error)) => dark(&error),
             Err(Dark::Unreadable(error)) => {
                 let text = format!("nothing more is shown: {error}");
                 // If that can't be shown either, there is nobody to tell.
@@ -226,12 +187,13 @@ impl Screen {
             // Looked at first: what was there when it was set is shown below.
             let closing = self.shared.closing.load(Ordering::Acquire);
             self.show_events()?;
-            self.show_messages()?;
+            self.streams.poll(self.reporter.as_mut())?;
+            self.reporter.tick(Timestamp::now())?;
             self.reporter.flush()?;
             if closing {
-                return Ok(());
+                return Ok(self.reporter.close()?);
             }
-            match self.bell.recv_timeout(IDLE) {
+            match self.bell.recv_timeout(self.patience()) {
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
                 // We hold one end ourselves.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -239,8 +201,19 @@ impl Screen {
         }
     }
 
+    /// How long nothing is looked at unless somebody rings.
+    fn patience(&self) -> Duration {
+        let listen = match self.reporter.wants() {
+            Wants::Events => IDLE,
+            Wants::Messages | Wants::Everything if self.streams.is_open() => LISTEN,
+            Wants::Messages | Wants::Everything => IDLE,
+        };
+        self.reporter.pace().map_or(listen, |pace| pace.min(listen))
+    }
+
     fn show_events(&mut self) -> Result<(), Dark> {
-        let Some(mut tail) = self.tail.take().or_else(|| Tail::open(&self.journal).ok()) else {
+        let tail = self.tail.take().or_else(|| Tail::open(&self.followed.journal).ok());
+        let Some(mut tail) = tail else {
             // Not there yet; the next note or the next round finds it.
             return Ok(());
         };
@@ -257,31 +230,15 @@ impl Screen {
     }
 
     fn show_event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
-        if line.seq <= self.after {
+        if line.seq <= self.followed.after {
+            self.streams.past(&line.record.event);
             self.reporter.past(line);
             return Ok(());
         }
-        if ends_talk(&line.record.event) {
-            // All its words were said before its end was recorded, so they are here by now.
-            self.show_messages()?;
-        }
-        self.reporter.event(line, raw)
+        // Whatever it follows from was printed before it was recorded, so that is on disk by now.
+        self.streams.before(&line.record.event, self.reporter.as_mut())?;
+        self.reporter.event(line, raw)?;
+        self.streams.after(&line.record.event);
+        Ok(())
     }
-
-    fn show_messages(&mut self) -> io::Result<()> {
-        // No more than can wait: an agent that talks faster than we write can't keep us here.
-        for shown in self.messages.try_iter().take(MOST_MESSAGES) {
-            self.shared.queued_bytes.fetch_sub(shown.size(), Ordering::AcqRel);
-            self.reporter.message(&shown)?;
-        }
-        match self.shared.dropped.swap(0, Ordering::AcqRel) {
-            0 => Ok(()),
-            dropped => self.reporter.note(&format!("… {dropped} messages not shown")),
-        }
-    }
-}
-
-/// Whether nothing is said any more by whoever was talking.
-fn ends_talk(event: &Event) -> bool {
-    matches!(event, Event::AttemptFinished { .. } | Event::CallFinished { .. })
 }

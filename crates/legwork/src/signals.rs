@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
+    quit: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
@@ -20,6 +21,7 @@ impl Signals {
     pub fn catch() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
         })
@@ -29,6 +31,7 @@ impl Signals {
     pub async fn next(&mut self) {
         tokio::select! {
             Some(()) = self.interrupt.recv() => {}
+            Some(()) = self.quit.recv() => {}
             Some(()) = self.terminate.recv() => {}
             Some(()) = self.hang_up.recv() => {}
             else => std::future::pending().await,

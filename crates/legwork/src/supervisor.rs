@@ -6,6 +6,7 @@
 
 mod timers;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 
@@ -13,12 +14,14 @@ use legwork_core::agent::outcome::AttemptOutcome;
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::effect::{Effect, Step};
 use legwork_core::event::{Event, Record};
-use legwork_core::input::{CheckReport, Control, Input};
+use legwork_core::input::{CheckReport, Control, Input, StatusReport};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::State;
 use legwork_core::outcome::Outcome;
+use legwork_core::redact::Secrets;
 use legwork_core::units::Fingerprint;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use self::timers::Timers;
 use crate::clock::Clock;
@@ -59,6 +62,8 @@ pub struct Supervisor<L, W> {
     watcher: Watcher,
     /// Told before every decision, if anybody wants to know.
     listener: Option<Listener>,
+    /// What is masked in everything that is recorded.
+    secrets: Option<Secrets>,
     /// Why nothing is recorded any more.
     failed: Option<String>,
     /// What was decided since then, to be recorded with the ending if there is space for it.
@@ -80,6 +85,12 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// Says what the status file says now; false if nobody decides upon it any more.
+    pub fn status(&self, report: StatusReport) -> bool {
+        // A full queue means that there is news enough: whoever watches the file says it again.
+        !matches!(self.post.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
+    }
+
     /// Records a warning as soon as the run has begun.
     pub fn warn(&self, text: String) {
         // A full queue means that there is news enough; the warning is no reason to wait.
@@ -120,6 +131,7 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
             post,
             watcher,
             listener: None,
+            secrets: None,
             failed: None,
             missing: Vec::new(),
             last_words: false,
@@ -130,6 +142,12 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     /// For warnings before the run begins.
     pub fn notes(&self) -> Notes {
         Notes { post: self.post.clone() }
+    }
+
+    /// Masks secrets in everything that is recorded and told, wherever it comes from. The machine
+    /// itself goes on with what it knows: a masked goal would be another goal.
+    pub fn mask(&mut self, secrets: Secrets) {
+        self.secrets = Some(secrets);
     }
 
     /// Lets somebody hear everything that happens, decided upon or ignored.
@@ -183,8 +201,8 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
             return self.wind_down(&step);
         }
         match self.write(&step) {
-            Ok(()) => {
-                (self.watcher)(&step.records);
+            Ok(records) => {
+                (self.watcher)(&records);
                 for effect in step.effects {
                     self.perform(effect);
                 }
@@ -194,11 +212,23 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     }
 
     /// Events first. Only what spends, changes or signals has to wait until they are on disk.
-    fn write(&mut self, step: &Step) -> Result<(), JournalError> {
-        if !step.records.is_empty() {
-            self.journal.append(&step.records)?;
+    fn write<'a>(&mut self, step: &'a Step) -> Result<Cow<'a, [Record]>, JournalError> {
+        let records = self.masked(&step.records);
+        if !records.is_empty() {
+            self.journal.append(&records)?;
         }
-        if step.wants_sync() { self.journal.sync() } else { Ok(()) }
+        if step.wants_sync() {
+            self.journal.sync()?;
+        }
+        Ok(records)
+    }
+
+    /// The records as they may be kept and shown.
+    fn masked<'a>(&self, records: &'a [Record]) -> Cow<'a, [Record]> {
+        match &self.secrets {
+            Some(secrets) => secrets.mask_records(records),
+            None => Cow::Borrowed(records),
+        }
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -267,7 +297,8 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     /// ending at least. That stands alone then, so that no crash can leave half of it; its totals
     /// make up for what is missing.
     fn record_last(&mut self, step: &Step) {
-        self.missing.extend_from_slice(&step.records);
+        let records = self.masked(&step.records);
+        self.missing.extend_from_slice(&records);
         if !is_last(step) {
             return;
         }
@@ -326,7 +357,8 @@ fn never_happened(effect: &Effect) -> Option<Input> {
             ))
         }
         Effect::Prepare { ticket, .. } => {
-            let prepared = legwork_core::input::Prepared { mark: None, boxes: None, disk: None };
+            let prepared =
+                legwork_core::input::Prepared { mark: None, boxes: None, status: None, disk: None };
             Some(Input::Prepared(*ticket, prepared))
         }
         Effect::InspectChanges { ticket } => Some(Input::Inspected(*ticket, Box::default())),

@@ -26,6 +26,15 @@ const SEQUENCES: [&str; 4] = [
     "a\u{202e}b\u{2066}c\u{200f}\u{61c}\r\n10%\r20%",
 ];
 
+/// What has the form of a secret, or of a part of one.
+const SECRETS: [&str; 5] = [
+    "see hunter2hunter2 and pa\\\"ss\\\\wo/rd-9 \\u00fc-end\n",
+    "{\"text\":\"\\u0068unter2hunter2\\npa\\u0022ss\",\"n\":12345678}\n",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADAN\n-----END RSA PRIVATE KEY-----\n",
+    "Authorization: Bearer abcdef0123456789 https://me:hunter2@host/ x-api-key: abc12345\n",
+    "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK AKIAA1B2A1B2A1B2A1B2 \\\\\\\"\n",
+];
+
 /// The fuzzer tries nothing longer than its longest seed, and short inputs are tried faster.
 const LONGEST: u64 = 32 << 10;
 
@@ -55,6 +64,12 @@ fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
         "display" => {
             let mut seeds = after(&[80], strings(&SEQUENCES));
             seeds.extend(after(&[80], recorded(root)?));
+            seeds
+        }
+        // One level of JSON, and chunks of several sizes.
+        "redact" => {
+            let mut seeds = after(&[0, 1, 7, 40, 200], strings(&SECRETS));
+            seeds.extend(after(&[1, 3, 17, 64, 255], recorded(root)?));
             seeds
         }
         // Its input is a structure; there is no text to begin with.

@@ -3,14 +3,14 @@
 //! A line that lies whole within a chunk is handed out where it is, without a copy; only a line
 //! split over chunks is put together, in one buffer that is used again. Lines of ten megabytes are
 //! real, so the buffer may grow; it has a cap, and gives its memory back after a huge line. Of long
-//! strings in a line of JSON only the ends are kept, if that is wanted.
+//! strings in a line of JSON only the ends are kept, or the beginnings, if that is wanted.
 
 mod strings;
 
 use memchr::memchr;
 
-pub use strings::Kept;
-use strings::Strings;
+pub use strings::{Kept, is_cut};
+use strings::{Side, Strings};
 
 /// A longer line is dropped whole.
 pub const MAX_LINE: usize = 24 << 20;
@@ -41,8 +41,11 @@ pub struct Lines {
     beginning: Vec<u8>,
     state: State,
     limit: usize,
+    /// What is held of a line at most, once its strings are cut.
+    held: usize,
     /// What is kept of strings; `None` = all of them.
     strings: Option<Kept>,
+    side: Side,
     blank: Blank,
 }
 
@@ -80,7 +83,9 @@ impl Lines {
             beginning: Vec::new(),
             state: State::Collecting,
             limit,
+            held: limit,
             strings: None,
+            side: Side::End,
             blank: Blank::Dropped,
         }
     }
@@ -91,10 +96,16 @@ impl Lines {
         Self { blank: Blank::HandedOut, ..self }
     }
 
-    /// Lines of JSON, with what is kept of the strings in them.
+    /// Lines of JSON, with what is kept of the strings in them, from their ends.
     #[must_use]
     pub fn of_json(self, strings: Kept) -> Self {
-        Self { strings: Some(strings), ..self }
+        Self { strings: Some(strings), side: Side::End, ..self }
+    }
+
+    /// The same, from their beginnings. A line that is longer than `held` even so is dropped.
+    #[must_use]
+    pub fn of_json_beginnings(self, strings: Kept, held: usize) -> Self {
+        Self { strings: Some(strings), side: Side::Beginning, held, ..self }
     }
 
     /// Takes a chunk and hands out every line that it completes.
@@ -160,6 +171,10 @@ impl Lines {
             }
             State::Collecting | State::Dropping { .. } => self.buffer.extend_from_slice(more),
         }
+        if self.buffer.len() > self.held {
+            self.state = State::Dropping { bytes: bytes as u64 };
+            self.let_go();
+        }
     }
 
     /// What is kept of the strings in a line of so many bytes, if anything of it is cut.
@@ -169,7 +184,7 @@ impl Lines {
 
     /// The line turns out to be a long one: what is there of it is looked through as well.
     fn begin_to_cut(&mut self, kept: Kept) {
-        let mut strings = Strings::new(kept);
+        let mut strings = Strings::new(kept, self.side);
         self.beginning.extend_from_slice(&self.buffer);
         self.buffer.clear();
         strings.push(&mut self.buffer, &self.beginning);
@@ -363,6 +378,20 @@ mod tests {
             lines.push(&vec![b'x'; 1_000_000], |_| panic!("no line is complete"));
         }
         lines.push(b"\"]\n", |line| assert!(matches!(line, Line::TooLong { .. }), "{line:?}"));
+    }
+
+    #[test]
+    fn a_line_that_is_long_without_long_strings_is_dropped_when_it_gets_too_long() {
+        let mut lines = Lines::default().of_json_beginnings(STRINGS, 100_000);
+        let mut found = Vec::new();
+        let mut each = |line: Line<'_>| match line {
+            Line::Whole(line) => found.push(line.len() as u64),
+            Line::TooLong { bytes } => found.push(bytes),
+        };
+        lines.push(format!("[{}0]\n", "0,".repeat(1_000_000)).as_bytes(), &mut each);
+        lines.push(format!("[\"{}\"]\n", "x".repeat(1_000_000)).as_bytes(), &mut each);
+        lines.push(b"[]\n", &mut each);
+        assert_eq!(found, [2_000_003, (8 << 10) + 7, 2]);
     }
 
     #[test]

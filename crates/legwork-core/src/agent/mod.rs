@@ -4,6 +4,7 @@
 //! lines: that is a [`dialect`], and it is pure.
 
 pub mod decode;
+pub mod deltas;
 pub mod dialect;
 pub mod message;
 pub mod outcome;

@@ -200,12 +200,14 @@ pub enum StopWhen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A signal: Ctrl-C, SIGTERM, SIGHUP.
+    /// A signal: Ctrl-C, SIGQUIT, SIGTERM, SIGHUP.
     Signal,
     /// A command of the operator.
     Operator,
     /// The stop file.
     StopFile,
+    /// A key at the terminal of the run.
+    Key,
 }
 
 /// How an iteration went.

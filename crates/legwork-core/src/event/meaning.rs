@@ -3,6 +3,17 @@
 use super::Event;
 
 impl Event {
+    /// Whether whoever of the agent's was talking has said all.
+    pub fn ends_talk(&self) -> bool {
+        matches!(
+            self,
+            Self::AttemptFinished { .. }
+                | Self::CallFinished { .. }
+                | Self::IterationFinished(_)
+                | Self::RunFinished { .. }
+        )
+    }
+
     /// The name in the journal.
     pub fn name(&self) -> &'static str {
         match self {

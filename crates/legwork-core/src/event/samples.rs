@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::{
     AgentFacts, Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished,
-    IterationKind, IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StopWhen, Totals,
-    VerdictKind, WaitEnd, WaitKind,
+    IterationKind, IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StatusField,
+    StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
 };
 use crate::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
 use crate::agent::report::{
@@ -58,6 +58,7 @@ fn beginning() -> Vec<Event> {
             before: None,
             start: mark("5f0c9b1e"),
             boxes: Some(Boxes { open: 4, done: 2 }),
+            status: None,
         },
         Event::IterationSkipped { iteration: Iteration(4) },
     ]
@@ -117,6 +118,11 @@ fn waits() -> Vec<Event> {
             progress: Some(TaskProgress { completed: 35, total: 60 }),
             summary: "orders and invoices moved".to_owned(),
             complete: false,
+            phase: Some("payments".to_owned()),
+            blockers: vec!["5f4dcc3b".to_owned()],
+            delta: Some(5),
+            changed: vec![StatusField::Progress, StatusField::Summary],
+            other: None,
         },
     ]
 }

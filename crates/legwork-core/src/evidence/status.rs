@@ -175,6 +175,7 @@ impl Reader {
         contradictions.extend(odd(complete, progress, &blockers));
         let phase = self.text("phase").or_else(|| self.text("current_task"));
         let worked = self.worked();
+        let updated = self.updated();
         self.warnings.extend(contradictions.iter().cloned());
         let report = StatusReport {
             complete,
@@ -184,6 +185,7 @@ impl Reader {
             summary,
             phase,
             notes,
+            updated,
             blockers,
             contradictions,
         };
@@ -204,6 +206,12 @@ impl Reader {
             self.warnings.push("`complete` is a text: write true or false without quotes".into());
         }
         Ok(Some(said))
+    }
+
+    /// When it was written, as it says itself: whatever stands there is no reason to complain.
+    fn updated(&self) -> Option<String> {
+        let value = self.field("lastUpdated").or_else(|| self.field("last_updated"))?;
+        Some(short(&value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
     }
 
     fn worked(&mut self) -> Option<bool> {

@@ -68,6 +68,19 @@ fn a_line_has_this_form() {
 }
 
 #[test]
+fn a_line_can_be_shown_as_it_is_and_comes_back_as_it_was() {
+    let odd = "a\u{7f}b\u{9b}31m\u{202e}c\u{2028}d\u{feff}\u{e0041}\u{1b}[1m é 👩\u{200d}💻";
+    let written = line(1, &warning(odd));
+    let text = str::from_utf8(&written).unwrap();
+    assert_eq!(crate::display::display_safe(text), text, "something would be obeyed");
+    assert!(
+        text.contains(r"a\u007fb\u009b31m\u202ec\u2028d\ufeff\udb40\udc41\u001b[1m é 👩"),
+        "{text}"
+    );
+    assert_eq!(decode(written.trim_ascii_end()).unwrap().record, warning(odd));
+}
+
+#[test]
 fn every_event_comes_back_as_it_was() {
     let endings = outcome::samples().into_iter().map(|outcome| Event::RunFinished {
         outcome,

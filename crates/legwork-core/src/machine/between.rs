@@ -190,7 +190,8 @@ impl Machine {
         };
         let known = self.ledger.last.as_ref().and_then(|last| last.finished.boxes);
         let boxes = prepared.boxes.or(known);
-        self.record(Event::IterationStarted { iteration, kind, before, start, boxes });
+        let status = self.first_status(prepared.status.as_ref());
+        self.record(Event::IterationStarted { iteration, kind, before, start, boxes, status });
         self.advance();
     }
 

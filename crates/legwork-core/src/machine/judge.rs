@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use crate::event::{
     Event, FeedbackSource, IterationKind, IterationResult, Movement, Purpose, StopWhen,
 };
-use crate::input::{Boxes, StatusReport, Survey};
+use crate::input::{Boxes, Survey};
 use crate::outcome::Outcome;
 use crate::policy::escalation::{self, Response};
 use crate::policy::limits::{self, Room};
@@ -87,17 +87,12 @@ impl Machine {
         {
             self.record(Event::PrinciplesAdopted { principles: principles.clone() });
         }
+        if let Some(status) = &survey.status {
+            self.status_read(status);
+        }
         self.live.survey = Some(survey);
         self.live.untouched = true;
         self.advance();
-    }
-
-    pub(super) fn status_changed(&mut self, report: &StatusReport) {
-        self.record(Event::StatusChanged {
-            progress: report.progress,
-            summary: report.summary.clone(),
-            complete: report.complete,
-        });
     }
 
     /// The agent's words, where they count: never those of an attempt that looks wrong.

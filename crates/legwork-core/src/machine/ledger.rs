@@ -18,7 +18,7 @@ use crate::agent::outcome::{AttemptOutcome, Consequence, Deadline};
 use crate::agent::report::{AttemptReport, Blocker, Notice};
 use crate::event::{
     Continuation, Event, FeedbackSource, Figure, IterationKind, Purpose, Record, RunStarted,
-    StopWhen, WaitEnd, WaitKind,
+    StatusFacts, StopWhen, WaitEnd, WaitKind,
 };
 use crate::input::{Boxes, Mark};
 use crate::policy::limits::{self, Room};
@@ -71,10 +71,11 @@ impl State {
         self.active = record.active;
         self.totals.duration = record.active;
         self.conclude_by(&record.event);
+        self.status = StatusFacts::told_by(&record.event).or(self.status.take());
         match &record.event {
             Event::RunStarted(started) => self.run_started(started),
             Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, before, start, boxes } => {
+            Event::IterationStarted { iteration, kind, before, start, boxes, .. } => {
                 self.wrap_up.clone_from(before);
                 self.iteration_started(*iteration, *kind, start, *boxes);
             }
@@ -167,7 +168,11 @@ impl State {
 
     /// What follows a finished call shows that its answer was taken; a resumption takes it still.
     fn conclude_by(&mut self, event: &Event) {
-        let resuming = matches!(event, Event::RunContinued { .. } | Event::LimitChanged { .. });
+        // A status file changes at any time, and shows nothing of the kind.
+        let resuming = matches!(
+            event,
+            Event::RunContinued { .. } | Event::LimitChanged { .. } | Event::StatusChanged { .. }
+        );
         if let Some(current) = self.current_mut()
             && !resuming
         {

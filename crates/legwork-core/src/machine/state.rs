@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use crate::agent::dialect::{Dialect, InputShape};
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow};
 use crate::event::{
-    FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StopWhen, Totals,
-    VerdictKind, WaitKind,
+    FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StatusFacts, StopWhen,
+    Totals, VerdictKind, WaitKind,
 };
 use crate::input::{Boxes, CheckResult, Finding, Mark};
 use crate::outcome::Outcome;
@@ -63,6 +63,8 @@ pub struct State {
     pub ticks: Ticks,
     /// How often the account had not the model that a verifier was to be.
     pub missing_verifiers: u32,
+    /// What was told of the status file last, or what it said before the run.
+    pub status: Option<StatusFacts>,
     /// Blockers told already.
     pub told: BTreeSet<String>,
     /// In how many iterations each problem was noticed since the last progress.

@@ -18,6 +18,7 @@ mod progress;
 mod recovery;
 mod review;
 mod session;
+mod status;
 mod steering;
 mod verifier;
 mod waiting;

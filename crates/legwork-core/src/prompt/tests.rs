@@ -396,3 +396,15 @@ fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
     // The words of the question are no answer to it.
     assert_eq!(crate::agent::verdict::verdict(&question, None), None);
 }
+
+#[test]
+fn what_a_log_says_of_the_prompts_is_what_the_agent_is_told() {
+    let mut settings = settings();
+    assert_eq!(status_instructions(&settings), None);
+    settings.files.status = Some("status.json".to_owned());
+    let prompt = composed(&settings, &briefing(3), None);
+    assert_eq!(system_prompt(&settings, Iteration(3)).unwrap(), prompt.system);
+    let status = status_instructions(&settings).unwrap();
+    assert!(status.starts_with("Keep `status.json` up to date"), "{status}");
+    assert!(prompt.user.contains(&format!("## The status file\n\n{status}\n")));
+}

@@ -260,10 +260,9 @@ fn more_room(run: &RunId, outcome: &Outcome) -> Vec<String> {
     if let Some((key, value)) = twice {
         let flag = key.replace('_', "-");
         steps.push(format!("`legwork resume {run} --{flag} {value}` goes on with more room"));
-        steps.push(format!("`--{flag} {value}` gives it to the next run from its start"));
+        steps.push(format!("or begin a new run with `--{flag} {value}`"));
     }
-    steps
-        .push("look at what was done: the folder above has prompts, output and journal".to_owned());
+    steps.push(format!("look at what was done: `legwork log {run}`"));
     steps
 }
 

@@ -1,5 +1,6 @@
 //! Stories of events, and what a screen shows after them.
 
+mod outlook;
 mod summaries;
 
 use super::*;
@@ -52,6 +53,7 @@ impl Story {
             before: None,
             start: mark(),
             boxes: None,
+            status: None,
         })
     }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::message::{Part, Said};
 use legwork_core::agent::outcome::{AttemptOutcome, Death};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use proptest::prelude::*;
@@ -27,6 +29,32 @@ fn apart_from_counters(mut read: Read) -> (AttemptReport, Vec<AgentNews>) {
     read.report.stream.unknown_events = 0;
     read.report.unknown.clear();
     (read.report, read.news)
+}
+
+#[test]
+fn what_is_only_a_part_has_nothing_that_does_not_come_whole() {
+    let mut parts = 0;
+    for name in names() {
+        let recording = Recording::open(&name);
+        for line in recording.stdout.split(|byte| *byte == b'\n') {
+            if !Dialect::Claude.is_only_a_part(line) {
+                continue;
+            }
+            parts += 1;
+            let read = Dialect::Claude.decode(line, &mut |message| {
+                let only_a_part = matches!(
+                    message.said,
+                    Said::Text { part: Part::Delta, .. }
+                        | Said::Thinking
+                        | Said::Usage { .. }
+                        | Said::Other { .. }
+                );
+                assert!(only_a_part, "{name}: {message:?}");
+            });
+            assert_eq!(read, Ok(()), "{name}");
+        }
+    }
+    assert!(parts > 20, "{parts}");
 }
 
 /// One recording out of all.

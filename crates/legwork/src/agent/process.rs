@@ -27,6 +27,7 @@ use legwork_core::agent::message::AgentMessage;
 use legwork_core::agent::outcome::CutReason;
 use legwork_core::effect::Grace;
 use legwork_core::event::Purpose;
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Completion;
 use legwork_core::units::{Now, RunId};
 use tokio::sync::mpsc;
@@ -76,6 +77,8 @@ pub struct Setup {
     pub clock: Clock,
     /// Who shows what it says, if anybody.
     pub show: Option<Show>,
+    /// What is masked in everything that it prints, before anybody reads or keeps it.
+    pub secrets: Secrets,
 }
 
 impl fmt::Debug for Setup {

@@ -14,8 +14,10 @@ use super::say;
 use super::session::{Program, Script, Session};
 use crate::clock::Motion;
 use crate::error::Failure;
+use crate::logs::Logs;
 use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
 use crate::report::{ColorChoice, Level};
+use crate::secrets;
 
 /// What the demo can be told.
 #[derive(Clone, Debug, Args)]
@@ -61,10 +63,12 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
         task: None,
         agent_files: Vec::new(),
         variables: BTreeMap::new(),
+        secrets: secrets::of_environment(&[]),
         since: None,
         program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
         level: if options.verbose { Level::Verbose } else { Level::Progress },
         color: ColorChoice::Auto,
+        logs: Logs::default(),
         strictness: Strictness::RequireComplete,
         motion: Motion::Fast,
     };

@@ -1,11 +1,13 @@
 //! `legwork inspect`: what a recorded stream of the agent says, and what a run would make of it.
 //!
 //! The stream goes through the same reader, transcript and classification as a live one, line by
-//! line, so that a recording of any size is read in the memory of its longest line.
+//! line, so that a recording of any size is read in the memory of its longest line. For people it is
+//! read a second time on the way, as a live one is: they want to see how a text begins, and the
+//! transcript how it ends.
 
 use std::env;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,20 +16,21 @@ use clap::{Args, value_parser};
 use jiff::Timestamp;
 use legwork_core::agent::decode::{Line, Lines};
 use legwork_core::agent::dialect::Dialect;
-use legwork_core::agent::message::AgentMessage;
 use legwork_core::agent::outcome::{AttemptOutcome, Consequence, Death};
 use legwork_core::agent::report::{AttemptReport, Words};
 use legwork_core::agent::transcript::{Closing, Heard, Reading, Transcript};
 use legwork_core::display::{display_safe, one_line};
 use legwork_core::outcome::count;
 use legwork_core::settings::Completion;
-use legwork_core::units::{Tokens, Usd};
+use legwork_core::units::{AttemptId, Tokens, Usd};
 use serde::Serialize;
 
 use super::print;
 use crate::error::Failure;
 use crate::process::Tail;
-use crate::report::{self, ColorChoice, Level, Reporter, Shown, Style, Surroundings};
+use crate::publish::show;
+use crate::report::summary::thousands;
+use crate::report::{self, ColorChoice, Level, Reporter, Speaker, Style, Surroundings};
 
 /// One read of the recording.
 const CHUNK: usize = 256 << 10;
@@ -111,7 +114,7 @@ struct Inspected {
 pub(super) fn inspect(options: &Options) -> Result<ExitCode, Failure> {
     let stderr = options.stderr.as_deref().map(read_stderr).transpose()?;
     let (mut stream, now) = open(&options.file)?;
-    let shown = if options.json { None } else { Some(screen()) };
+    let shown = if options.json { None } else { Some(Screen::new()) };
     let mut recording = Recording::new(shown);
     recording.read(&mut *stream, &options.file)?;
     let heard = recording.finish(options.death(), stderr, now);
@@ -137,18 +140,20 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, Timestamp), Failure> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), Timestamp::now()));
     }
-    let file = open_file(path)?;
+    let file =
+        open_file(path, "the file with what the agent printed, such as `output/001-1.ndjson`")?;
     let written = file.metadata().and_then(|facts| facts.modified()).ok();
     let written = written.and_then(|time| Timestamp::try_from(time).ok());
     Ok((Box::new(file), written.unwrap_or_else(Timestamp::now)))
 }
 
-fn open_file(path: &Path) -> Result<File, Failure> {
+/// Opens a file; `wanted` says what it should be if it is none.
+fn open_file(path: &Path, wanted: &str) -> Result<File, Failure> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     match file.metadata() {
         Ok(facts) if facts.is_dir() => {
             Err(Failure::trouble(format!("can't read `{}`: it is a folder", path.display()))
-                .hint("give the file with what the agent printed, such as `output/001-1.ndjson`"))
+                .hint(format!("give {wanted}")))
         }
         Ok(_) | Err(_) => Ok(file),
     }
@@ -159,7 +164,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn read_stderr(path: &Path) -> Result<Tail, Failure> {
-    let mut file = open_file(path)?;
+    let mut file = open_file(path, "a file with what the agent printed on standard error")?;
     let mut tail = Tail::new(STDERR_MAX);
     chunks(&mut file, |chunk| {
         tail.push(chunk);
@@ -183,12 +188,39 @@ fn chunks(stream: &mut dyn Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) 
 }
 
 /// Where the stream is shown.
-type Screen = Box<dyn Reporter + Send>;
+struct Screen {
+    lines: Lines,
+    reporter: Box<dyn Reporter + Send>,
+}
 
-fn screen() -> Screen {
-    let surroundings = Surroundings::new(env::var_os, io::stdout().is_terminal());
-    let style = Style::new(ColorChoice::Auto, &surroundings);
-    report::reporter(Level::Verbose, style, Box::new(io::stdout()))
+impl Screen {
+    fn new() -> Self {
+        let surroundings = Surroundings::of(env::var_os, &io::stdout());
+        let style = Style::new(ColorChoice::Auto, &surroundings);
+        let reporter = report::reporter(Level::Verbose, style, Box::new(io::stdout()));
+        Self { lines: Dialect::Claude.lines_to_show(), reporter }
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let Self { lines, reporter } = self;
+        let mut shown = Ok(());
+        lines.push(chunk, |line| show_line(&mut shown, line, reporter.as_mut()));
+        shown
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Self { lines, reporter } = self;
+        let mut shown = Ok(());
+        lines.finish(|line| show_line(&mut shown, line, reporter.as_mut()));
+        shown?;
+        reporter.close()
+    }
+}
+
+fn show_line(shown: &mut io::Result<()>, line: Line<'_>, reporter: &mut dyn Reporter) {
+    if shown.is_ok() {
+        *shown = show(Dialect::Claude, Speaker::Attempt(AttemptId(1)), line, reporter);
+    }
 }
 
 /// A stream on its way through the transcript.
@@ -196,6 +228,7 @@ struct Recording {
     lines: Lines,
     transcript: Transcript,
     bytes: u64,
+    /// `None` as well when nothing more can be shown.
     screen: Option<Screen>,
     /// Why nothing more can be shown, if that is so.
     dark: Option<io::Error>,
@@ -233,17 +266,22 @@ impl Recording {
 
     fn push(&mut self, chunk: &[u8]) {
         self.bytes += chunk.len() as u64;
-        let Self { lines, transcript, screen, dark, .. } = self;
-        lines.push(chunk, |line| take(transcript, line, screen, dark));
+        let Self { lines, transcript, .. } = self;
+        lines.push(chunk, |line| take(transcript, line));
+        self.on_screen(|screen| screen.push(chunk));
     }
 
     fn last_line(&mut self) {
-        let Self { lines, transcript, screen, dark, .. } = self;
-        lines.finish(|line| take(transcript, line, screen, dark));
-        if let Some(screen) = screen
-            && dark.is_none()
-        {
-            *dark = screen.flush().err();
+        let Self { lines, transcript, .. } = self;
+        lines.finish(|line| take(transcript, line));
+        self.on_screen(Screen::close);
+    }
+
+    fn on_screen(&mut self, show: impl FnOnce(&mut Screen) -> io::Result<()>) {
+        let Some(screen) = &mut self.screen else { return };
+        if let Err(error) = show(screen) {
+            self.dark = Some(error);
+            self.screen = None;
         }
     }
 
@@ -261,22 +299,9 @@ impl Recording {
     }
 }
 
-fn take(
-    transcript: &mut Transcript,
-    line: Line<'_>,
-    screen: &mut Option<Screen>,
-    dark: &mut Option<io::Error>,
-) {
-    let mut show = |message: &AgentMessage<'_>| {
-        if let Some(screen) = screen
-            && dark.is_none()
-            && let Some(shown) = Shown::from_message(message)
-        {
-            *dark = screen.message(&shown).err();
-        }
-    };
+fn take(transcript: &mut Transcript, line: Line<'_>) {
     match line {
-        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut show),
+        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
         Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
     }
 }
@@ -338,14 +363,19 @@ fn follows(consequence: &Consequence) -> &'static str {
 }
 
 fn markers(words: &Words) -> Vec<&'static str> {
+    carried(words).map(|(name, _)| name).collect()
+}
+
+/// What the last words carry: for programs, and for people.
+fn carried(words: &Words) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
-        (words.promise, "promise"),
-        (words.signal, "signal"),
-        (words.end_phrase, "end_phrase"),
-        (words.says_done, "says_done"),
-        (!words.blockers.is_empty(), "blockers"),
+        (words.promise, ("promise", "the promise marker")),
+        (words.signal, ("signal", "the completion signal")),
+        (words.end_phrase, ("end_phrase", "the end phrase")),
+        (words.says_done, ("says_done", "that the work is done")),
+        (!words.blockers.is_empty(), ("blockers", "what blocks it")),
     ];
-    all.into_iter().filter(|(there, _)| *there).map(|(_, name)| name).collect()
+    all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)
 }
 
 /// The whole of it in a few lines, for people.
@@ -363,19 +393,19 @@ fn summary(report: &AttemptReport) -> String {
         "  {}, {}; cost {cost}, {} tokens in, {} out, {} from the cache, {} into it",
         count(report.turns, "turn"),
         count(stream.results, "result"),
-        tokens.input,
-        tokens.output,
-        tokens.cache_read,
-        tokens.cache_write,
+        thousands(tokens.input),
+        thousands(tokens.output),
+        thousands(tokens.cache_read),
+        thousands(tokens.cache_write),
     ));
     lines.push(format!(
         "  {}, {} failed",
         count(stream.tool_calls, "tool call"),
         stream.tool_errors
     ));
-    let markers = markers(&report.words);
-    if !markers.is_empty() {
-        lines.push(format!("  its last words carry: {}", markers.join(", ")));
+    let carried: Vec<_> = carried(&report.words).map(|(_, words)| words).collect();
+    if !carried.is_empty() {
+        lines.push(format!("  its last words say: {}", carried.join(", ")));
     }
     if !report.denied.is_empty() {
         lines.push(format!("  tools it was not allowed to use: {}", names(&report.denied)));

@@ -67,9 +67,7 @@ pub(super) fn list(options: &Options) -> Result<ExitCode, Failure> {
     let listed = task::list(&project)?;
     let rows: Vec<_> = listed.into_iter().map(|listed| row(listed, &runs)).collect();
     if options.json {
-        let text = serde_json::to_string_pretty(&rows)
-            .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
-        print(&text)?;
+        super::print_json(&rows)?;
     } else if rows.is_empty() {
         say(&none(&project));
     } else {

@@ -67,7 +67,12 @@ fn events() -> Result<String, Failure> {
          with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
          (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
          last member `crc` (CRC32C of all bytes before its comma).\nUnknown members are to be \
-         ignored.\n",
+         ignored.\n\nWith `--output json --include-messages` every line that the agent prints stands \
+         between them, where it was\nprinted: `{\"v\":1,\"run\":\"...\",\"message\":{...},\
+         \"attempt\":7}`, with the agent's own JSON as `message`. A line\nthat is no JSON is given as \
+         `\"text\":\"...\"`; what another use of the agent printed has `\"call\":3,\
+         \"purpose\":\"verify\"`\nin place of `attempt`. Such lines have no `event`, `seq` or `crc`, \
+         and lines of more than 4 MiB are left out.\n",
     );
     for event in event::samples() {
         let sample = serde_json::to_string_pretty(&event)
@@ -97,10 +102,13 @@ fn endings() -> String {
             outcome.sentence(3).replace('|', "\\|")
         );
     }
-    text.push_str(
+    let _ = write!(
+        text,
         "| usage error | 2 | 2 | the flag, the value and what is allowed |\n\n\
+         Where no iteration was finished, `stopped` says: {}.\n\n\
          Everything that can't be carried out before a run begins (no agent program, the project \
          is in use) exits 1.\n",
+        outcome::Outcome::Stopped.sentence(0)
     );
     text
 }

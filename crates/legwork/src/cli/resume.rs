@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,9 +30,11 @@ use crate::clock::Motion;
 use crate::config::{self, Resolved};
 use crate::control::Wish;
 use crate::error::Failure;
-use crate::hands::{attempt_label, call_label};
-use crate::journal::{self, RunDir};
+use crate::files::open_regular;
+use crate::journal::{self, RunDir, attempt_label, call_label};
+use crate::logs::Logs;
 use crate::modes;
+use crate::secrets::{self, Kept};
 use crate::task::Task;
 
 /// One read of the raw output of a lost attempt.
@@ -79,7 +80,9 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let (journal, writer) = journal::open_for_append(&place.folder.journal(), place.folder.id())
         .map_err(|error| damaged(&error))?;
     let opening = opening(&journal.records, &place.folder)?;
-    let machine = Machine::resume(&journal.records);
+    let mut records = journal.records;
+    tell_again(&mut records, &place.folder);
+    let machine = Machine::resume(&records);
     let state = machine.state();
     if state.settings.scope == Scope::Gate {
         let task = state.settings.task.as_deref().unwrap_or("NAME");
@@ -110,14 +113,18 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let agent_files = approval::approved_agent_files(&project)?;
     let session = Session {
         variables: variables(&state.settings, &resolved),
+        secrets: secrets::of_config(&resolved)?,
         project,
         settings: state.settings.clone(),
         task,
         agent_files,
         since: None,
         program,
-        level: options.output.level().unwrap_or_else(|| resolved.level()),
+        level: options
+            .output
+            .with_messages(options.output.level().unwrap_or_else(|| resolved.level()))?,
         color: options.output.color.unwrap_or_else(|| resolved.color()),
+        logs: Logs::of(&resolved)?,
         strictness: if options.require_complete {
             Strictness::RequireComplete
         } else {
@@ -198,6 +205,22 @@ fn opening(records: &[Record], folder: &RunDir) -> Result<AgentFacts, Failure> {
     Err(Failure::trouble(message).hint("begin a new one: legwork run -p \"...\" -m 10"))
 }
 
+/// Puts what the run was told in the place of what the journal has of it, which may have masks.
+fn tell_again(records: &mut [Record], folder: &RunDir) {
+    let Some(Event::RunStarted(started)) = records.first_mut().map(|record| &mut record.event)
+    else {
+        return;
+    };
+    match secrets::told(folder.path(), &started.settings) {
+        Kept::InJournal => {}
+        Kept::Apart(settings) => started.settings = *settings,
+        Kept::Lost(why) => say(&format!(
+            "warning: what this run was told had secrets in it, and only their masks are left; \
+             the agent gets those: {why}"
+        )),
+    }
+}
+
 /// Asks the machine, without consequences, whether it would go on.
 fn can_go_on(machine: &Machine, salvage: &Salvage, folder: &RunDir) -> Result<(), Failure> {
     let Some(outcome) = machine.state().outcome() else { return Ok(()) };
@@ -223,7 +246,7 @@ fn salvage(folder: &RunDir, agent: &AgentFacts, state: &State) -> Option<Box<Att
         (Stage::Begun | Stage::Attempted | Stage::Retrying { .. }, None) => return None,
     };
     // Nothing on disk means that nothing was printed: then it is lost as a whole.
-    let mut file = File::open(folder.output().join(format!("{label}.ndjson"))).ok()?;
+    let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
     let dialect = Dialect::of_agent(&agent.name);
     let mut transcript = Transcript::new(Reading {
         dialect,

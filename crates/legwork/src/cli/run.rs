@@ -1,7 +1,8 @@
 //! `legwork run`, `plan` and `build`: work on a task or a goal until it is done and verified, or a
 //! limit is reached.
 
-use std::io::{self, Read};
+mod goal;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,18 +12,17 @@ use legwork_core::outcome::Strictness;
 use legwork_core::settings::Settings;
 use legwork_core::units::Usd;
 
+use self::goal::{goal, nothing_to_do, short_help};
 use super::approval::{Flags, Untrusted};
 use super::session::{CommandLine, Program, Script, Session};
 use super::told::{self, Asked, Purpose, Told};
-use super::{say, values, which};
+use super::{say, show, values, which};
 use crate::clock::Motion;
 use crate::config::{Layer, amounts};
 use crate::error::Failure;
+use crate::logs::Logs;
 use crate::report::{ColorChoice, Level};
-use crate::task;
-
-/// Agents take prompts of 10 MB; what we add to a goal has room beside it.
-const GOAL_MAX: u64 = 9_000_000;
+use crate::secrets;
 
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
@@ -45,11 +45,11 @@ pub(super) struct Options {
     mode: Option<String>,
 
     /// Let what the project would run take effect this once, though nobody approved it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     trust: bool,
 
     /// Leave out what the project would run and nobody approved
-    #[arg(long, conflicts_with = "trust")]
+    #[arg(long, conflicts_with = "trust", hide_short_help = true)]
     ignore_untrusted: bool,
 
     /// A command that must pass before completion is believed; may be given several times
@@ -57,25 +57,25 @@ pub(super) struct Options {
     verify: Vec<String>,
 
     /// The exact phrase of the completion signal
-    #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion")]
+    #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion", hide_short_help = true)]
     completion_signal: Option<String>,
 
     /// Iterations in a row that must give the completion signal
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion")]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
     completion_threshold: Option<u32>,
 
     /// Read no claim of completion: the run ends by limits, stop or errors only
-    #[arg(long, help_heading = "Completion")]
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
     no_detect: bool,
 
     /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
     /// 6 unverified, 7 stopped
-    #[arg(long, help_heading = "Completion")]
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
     require_complete: bool,
 
     /// After each iteration that did work, let a second fresh agent review and repair it, by these
     /// words or, without any, by our own
-    #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion")]
+    #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion", hide_short_help = true)]
     review_prompt: Option<String>,
 
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(super) struct Options {
 
     /// Allow a run without any limit; it still ends after 1,000 iterations unless
     /// `-m 0` is given too
-    #[arg(long, help_heading = "Limits")]
+    #[arg(long, help_heading = "Limits", hide_short_help = true)]
     unlimited: bool,
 
     #[command(flatten)]
@@ -112,8 +112,9 @@ pub(super) struct LimitOptions {
     #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
     pub(super) max_duration: Option<Duration>,
 
-    /// At most so many tokens for everything (input, output and cache writes)
-    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true)]
+    /// At most so many tokens for everything (input, output and cache writes): the budget of the
+    /// run. How long one answer of the agent may be is `agent.max_output_tokens`
+    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, hide_short_help = true)]
     pub(super) max_tokens: Option<u64>,
 }
 
@@ -121,31 +122,31 @@ pub(super) struct LimitOptions {
 #[command(next_help_heading = "Pace")]
 struct PaceOptions {
     /// Idle iterations in a row that end the run; 0 = never
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     stagnation_threshold: Option<u32>,
 
     /// Wait so long between two iterations
-    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
     delay: Option<Duration>,
 
     /// Don't wait between iterations
-    #[arg(long, conflicts_with = "delay")]
+    #[arg(long, conflicts_with = "delay", hide_short_help = true)]
     no_delay: bool,
 
     /// Further attempts an iteration may have after transient failures
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     max_retries: Option<u32>,
 
     /// The delay before the first retry; it doubles with every further one, up to a minute
-    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
     retry_delay: Option<Duration>,
 
     /// Give an attempt up after so long; 0 = never
-    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
     timeout: Option<Duration>,
 
     /// Give an attempt up when it has been silent for so long
-    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true, hide_short_help = true)]
     idle_timeout: Option<Duration>,
 }
 
@@ -157,12 +158,12 @@ struct AgentOptions {
     dry_run: bool,
 
     /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
-    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    #[arg(long, value_name = "FILE", requires = "dry_run", hide_short_help = true)]
     rehearsal: Option<PathBuf>,
 
     /// Use another agent: any program that reads the prompt on standard input and answers in plain
     /// text; split into words as a shell would
-    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permission_mode", "dangerously_skip_permissions", "arguments"])]
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permission_mode", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
     agent_command: Option<String>,
 
     /// The model to ask for [default: the agent's own choice]
@@ -170,7 +171,7 @@ struct AgentOptions {
     model: Option<String>,
 
     /// Turns an attempt may take [default: the agent's own choice]
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
     /// A tool the agent may use without asking, such as `Bash(cargo test:*)`; may be given several
@@ -179,30 +180,30 @@ struct AgentOptions {
     allowed_tools: Vec<String>,
 
     /// A tool the agent may not use at all; may be given several times
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 
     /// What the agent may do without asking: ask-nothing, edits, listed or skip
     /// [default: edits]
-    #[arg(long, value_name = "WHAT", value_parser = ["ask-nothing", "edits", "listed", "skip"], conflicts_with = "dangerously_skip_permissions")]
+    #[arg(long, value_name = "WHAT", value_parser = ["ask-nothing", "edits", "listed", "skip"], conflicts_with = "dangerously_skip_permissions", hide_short_help = true)]
     permission_mode: Option<String>,
 
     /// A file whose text is added to the agent's system prompt
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     append_system_prompt_file: Option<PathBuf>,
 
     /// What the work goes by when two good things contradict each other: a TOML file such as
     /// `legwork principles` writes, or the YAML form [default: `.legwork/principles.toml`]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     principles_file: Option<PathBuf>,
 
     /// Let the agent do everything without asking
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     dangerously_skip_permissions: bool,
 
     /// The file in which iterations hand over to each other; empty = none
     /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
-    #[arg(long, value_name = "FILE", value_parser = notes_file)]
+    #[arg(long, value_name = "FILE", value_parser = notes_file, hide_short_help = true)]
     notes_file: Option<String>,
 
     /// Further arguments for the agent program, after `--`
@@ -222,11 +223,15 @@ pub(super) struct OutputOptions {
     quiet: bool,
 
     /// How much to show; `json` prints the events of the journal on standard output
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     output: Option<Level>,
 
+    /// With `--output json`: also print what the agent says and does, line by line
+    #[arg(long, hide_short_help = true)]
+    pub(super) include_messages: bool,
+
     /// Whether to use colours
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", hide_short_help = true)]
     pub(super) color: Option<ColorChoice>,
 }
 
@@ -251,11 +256,16 @@ impl Command {
 
 pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let asked = options.asked(command, &project, Purpose::Run)?;
+    let asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
+        // Who gave words to an option may only have put them in the wrong place.
+        if options.says_nothing(command) && options.review_prompt.is_none() {
+            show(&short_help(command));
+        }
+    })?;
     let Told { settings, task, resolved, agent_files, notes } = told::told(&asked)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
-    let level = resolved.level();
+    let level = options.output.with_messages(resolved.level())?;
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
     if options.output.level() != Some(Level::Quiet) {
         for note in &notes {
@@ -266,6 +276,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
     let session = Session {
         project,
         variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
         settings,
         task,
         agent_files,
@@ -273,6 +284,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         program,
         level,
         color: resolved.color(),
+        logs: Logs::of(&resolved)?,
         strictness,
         motion: Motion::Real,
     };
@@ -294,8 +306,7 @@ impl Options {
             .hint(format!("use `legwork run --mode {mode}`")));
         }
         let goal = self.prompt.as_deref().map(goal).transpose()?;
-        let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
-        if self.task.is_none() && goal.is_none() && !own_goal {
+        if self.says_nothing(command) {
             return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
         let untrusted = match (self.trust, self.ignore_untrusted) {
@@ -317,6 +328,12 @@ impl Options {
             principles: self.agent.principles_file.clone(),
             untrusted,
         })
+    }
+
+    /// Whether neither a task nor a goal is given, and none goes without saying.
+    fn says_nothing(&self, command: Command) -> bool {
+        let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
+        self.task.is_none() && self.prompt.is_none() && !own_goal
     }
 
     fn flags(&self) -> Layer {
@@ -392,48 +409,6 @@ fn list(items: &[String]) -> Option<Vec<String>> {
     (!items.is_empty()).then(|| items.to_vec())
 }
 
-/// Neither a task nor a goal: what there is to choose from. An option that takes words may have
-/// taken the name of the task.
-fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
-    let names: Vec<_> =
-        task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
-    if let Some(name) = names.iter().find(|name| review == Some(name.as_str())) {
-        let message = format!("`{name}` was taken as the words of -r/--review-prompt");
-        return Failure::usage(message).hint(format!("put the task first: legwork run {name} -r"));
-    }
-    let failure = told::nothing_to_do();
-    if names.is_empty() {
-        return failure;
-    }
-    failure.hint(format!(
-        "name a task ({}), or give a goal: legwork run -p \"make the tests pass\" -m 10",
-        names.join(", ")
-    ))
-}
-
-fn goal(prompt: &str) -> Result<String, Failure> {
-    match prompt {
-        "-" => read_goal(io::stdin().lock()),
-        goal => Ok(goal.to_owned()),
-    }
-}
-
-/// A goal that is too long for an argument, or comes from another program.
-fn read_goal(input: impl Read) -> Result<String, Failure> {
-    let mut text = String::new();
-    input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
-        Failure::usage(format!("the goal can't be read from standard input: {error}"))
-    })?;
-    if text.len() as u64 > GOAL_MAX {
-        return Err(Failure::usage("the goal on standard input is longer than 9 MB")
-            .hint("put it into a file of the project, and name that file in a short goal"));
-    }
-    if text.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to do: standard input is empty"));
-    }
-    Ok(text)
-}
-
 impl OutputOptions {
     /// How much to show, if that was said.
     pub(super) fn level(&self) -> Option<Level> {
@@ -441,6 +416,18 @@ impl OutputOptions {
             (true, _) => Some(Level::Quiet),
             (_, true) => Some(Level::Verbose),
             (false, false) => self.output,
+        }
+    }
+
+    /// The level, with the agent's words if they are asked for.
+    pub(super) fn with_messages(&self, level: Level) -> Result<Level, Failure> {
+        match (self.include_messages, level) {
+            (false, level) => Ok(level),
+            (true, Level::Json | Level::JsonMessages) => Ok(Level::JsonMessages),
+            (true, Level::Quiet | Level::Progress | Level::Verbose) => {
+                Err(Failure::usage("--include-messages has a meaning with --output json only")
+                    .hint("to see what the agent says and does: --verbose"))
+            }
         }
     }
 

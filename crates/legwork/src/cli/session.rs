@@ -3,29 +3,32 @@
 
 mod place;
 mod program;
+mod shows;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
 
-use legwork_core::event::{AgentFacts, RunStarted};
+use legwork_core::event::{AgentFacts, Event, RunStarted};
 use legwork_core::input::{Control, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::outcome::{Outcome, Strictness};
+use legwork_core::redact::Secrets;
 use legwork_core::settings::{Judge, Scope, Settings};
 use legwork_core::view::{self, RunView};
 
 pub(super) use self::place::{Place, home};
 pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude};
-use super::{say, show};
-use crate::agent::process::{ProcessAgent, Setup, Show};
+use self::shows::Shows;
+use super::{say, show_at_last};
+use crate::agent::process::{ProcessAgent, Setup};
 use crate::chance;
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
@@ -33,11 +36,15 @@ use crate::decisions::{self, Decisions};
 use crate::error::Failure;
 use crate::evidence::{self, Left};
 use crate::hands::Hands;
-use crate::journal::{self, DiskFile, Writer};
+use crate::journal::{self, DiskFile, Writer, prune};
+use crate::keys::Keys;
+use crate::logs::Logs;
 use crate::process::{self, Containment};
-use crate::publish::Display;
-use crate::report::{self, ColorChoice, Level, Style, Surroundings};
+use crate::publish::Finished;
+use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
+use crate::secrets;
 use crate::signals::Signals;
+use crate::status_watch::{Means, StatusWatch};
 use crate::stop_file;
 use crate::supervisor::{Ending, Notes, Supervisor, Watcher};
 use crate::task::{self, InUse, Runs, State, Task};
@@ -45,9 +52,6 @@ use crate::trust::Item;
 use crate::workspace::{self, Baseline};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-
-/// How long the screen may take to show the rest when a run is over.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The file that stops a run without a task.
 const STOP_FILE: &str = ".legwork/.stop";
@@ -63,11 +67,14 @@ pub(super) struct Session {
     pub(super) agent_files: Vec<Item>,
     /// Variables of the user's for the agent. They may be secret, and are not recorded.
     pub(super) variables: BTreeMap<String, String>,
+    /// What is masked in everything that is kept or shown.
+    pub(super) secrets: Secrets,
     /// Changes are counted from here instead of from the start of this run.
     pub(super) since: Option<Baseline>,
     pub(super) program: Program,
     pub(super) level: Level,
     pub(super) color: ColorChoice,
+    pub(super) logs: Logs,
     pub(super) strictness: Strictness,
     pub(super) motion: Motion,
 }
@@ -90,6 +97,8 @@ pub(super) struct Over {
     pub(super) view: RunView,
     pub(super) place: Place,
     style: Style,
+    /// Whether people could be shown all of it.
+    shown: Finished,
     _in_use: Option<InUse>,
 }
 
@@ -131,7 +140,9 @@ impl Session {
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
             let containment = contain(&place);
-            let machine = Machine::new(self.opening(agent.clone(), &containment)?);
+            let opening = self.opening(agent.clone(), &containment)?;
+            self.keep_told(&opening, &place)?;
+            let machine = Machine::new(opening);
             let score = Score { place, agent, containment, machine, writer, first, note, in_use };
             Box::pin(self.conduct(score, signals)).await.map(Some)
         })
@@ -174,13 +185,14 @@ impl Session {
             // What it says is about agents that work.
             Scope::Gate => {}
         }
-        let style = style(self.color);
+        let screen = screen(self.level);
+        let style = style(self.color).on(screen.clone());
         let clock = Clock::system(self.motion);
-        let display = self.display(&place, &style, writer.last_seq());
+        let shows = Shows::start(self, &place, &style, &self.secrets, writer.last_seq());
         let environment =
             self.program.environment(&self.settings, &self.variables, &place.folder, self.level)?;
         let kept = containment.clone();
-        let setup = self.setup(&agent, &place, &clock, display.as_ref(), environment.clone(), kept);
+        let setup = self.setup(&agent, &place, &clock, environment.clone(), kept);
         let hands = Hands::new(
             Box::new(ProcessAgent::new(setup)),
             &self.project,
@@ -189,6 +201,7 @@ impl Session {
             containment,
             &self.settings,
         );
+        let hands = hands.masking(self.secrets.clone());
         let hands = match self.since.clone() {
             Some(baseline) => hands.since(baseline),
             None => hands,
@@ -199,36 +212,57 @@ impl Session {
         let path = place.folder.path().join(decisions::FILE);
         let decisions = Decisions::of(path, &past.records);
         let complaints = Rc::default();
-        let watcher =
-            watcher(Rc::clone(&view), display.as_ref(), decisions, Rc::clone(&complaints));
+        let watcher = watcher(Rc::clone(&view), &shows, decisions, Rc::clone(&complaints));
         let beating = tokio::spawn(clock.clone().beat());
-        let (supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
+        let (mut supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
+        supervisor.mask(self.secrets.clone());
         complaints.get_or_init(|| supervisor.notes());
+        shows.complain_to(supervisor.notes());
+        self.prune(&place, supervisor.notes());
         let mut listeners = self.listen(&place, signals, &operator, &supervisor.notes());
         listeners.push(beating);
-        if let Some(note) = note {
-            supervisor.notes().warn(note);
-        }
-        if place.swept > 0 {
-            let who = if place.swept == 1 { "a process" } else { "processes" };
-            supervisor.notes().warn(format!("ended {who} that an earlier run had left"));
-        }
+        let keys = screen.and_then(|screen| Keys::hear(screen, operator.clone()).ok());
+        self.warn_first(&place, note, &supervisor.notes());
         drop(operator);
         let ending = supervisor.run(first).await;
         for listener in listeners {
             listener.abort();
         }
-        if let Some(display) = display {
-            display.finish(PATIENCE);
-        }
+        let shown = shows.finish();
+        drop(keys);
         let mut view = view.take();
         // An ending that could not be recorded is one all the same.
         let (outcome, note) = (ending.outcome.clone(), ending.note.clone());
+        let note = note.map(|note| self.secrets.mask(&note).into_owned());
         view.ending = Some(view::Ending { outcome, note });
         if let Some(why) = &ending.unrecorded {
             say(&format!("error: the end of the run could not be recorded: {why}"));
         }
-        Ok(Over { ending, view, place, style, _in_use: in_use })
+        Ok(Over { ending, view, place, style, shown, _in_use: in_use })
+    }
+
+    /// What people should know of before it begins.
+    fn warn_first(&self, place: &Place, note: Option<String>, notes: &Notes) {
+        if let Some(note) = note {
+            notes.warn(note);
+        }
+        if place.swept > 0 {
+            let who = if place.swept == 1 { "a process" } else { "processes" };
+            notes.warn(format!("ended {who} that an earlier run had left"));
+        }
+        let completion = &self.settings.completion;
+        let phrases = [
+            ("completion signal", Some(completion.signal.as_str())),
+            ("end phrase", completion.end_phrase.as_deref()),
+        ];
+        for (name, phrase) in phrases {
+            if phrase.is_some_and(|phrase| self.secrets.hides(phrase)) {
+                notes.warn(format!(
+                    "the {name} has a secret in it: it is masked in what the agent says, and \
+                     completion is never seen by it"
+                ));
+            }
+        }
     }
 
     /// Says how a run ended, and notes it with its task.
@@ -267,7 +301,34 @@ impl Session {
                 notes.warn(format!("the stop file `{}` is not watched: {error}", stop.display()));
             }
         }
+        listeners.extend(self.watch_status(place, notes));
         listeners
+    }
+
+    /// Makes room, beside the run: what old runs have left is no reason to begin later.
+    fn prune(&self, place: &Place, notes: Notes) {
+        let (home, logs) = (place.home.clone(), self.logs.clone());
+        let thread = thread::Builder::new().name("prune".to_owned());
+        // Without a thread there is no room made today.
+        let _ = thread.spawn(move || {
+            if let Some(complaint) = prune::prune(&home, &logs) {
+                notes.warn(complaint);
+            }
+        });
+    }
+
+    /// Tells changes of the status file while the agent works, where there is one and somebody
+    /// wants to know.
+    fn watch_status(&self, place: &Place, notes: &Notes) -> Option<JoinHandle<()>> {
+        let Settings { files, completion, status_watch, scope, .. } = &self.settings;
+        if !status_watch.enabled || *scope == Scope::Gate {
+            return None;
+        }
+        let files = evidence::Files::new(&self.project, files, &completion.evidence)
+            .in_run(place.folder.path());
+        let watch = StatusWatch::new(files, status_watch.debounce, Means::News)?;
+        let notes = notes.clone();
+        Some(tokio::spawn(watch.watch(move |report| notes.status(report))))
     }
 
     /// Keeps others from archiving, resetting or changing the task while it is worked on.
@@ -288,6 +349,7 @@ impl Session {
             Program::Rehearsal(_) => (Left::Copied, "copied"),
             Program::Claude | Program::Command(_) => (Left::Moved, "moved"),
         };
+        let left = (left, &self.secrets);
         let kept = evidence::set_aside(&self.project, Path::new(file), place.folder.path(), left)
             .map_err(|error| Failure::because(&error))?;
         Ok(kept.map(|kept| {
@@ -310,6 +372,16 @@ impl Session {
         }
     }
 
+    /// Keeps what the run is told as it is, if the journal will have masks in it.
+    fn keep_told(&self, opening: &RunStarted, place: &Place) -> Result<(), Failure> {
+        let event = Event::RunStarted(Box::new(opening.clone()));
+        if self.secrets.mask_event(&event).is_none() {
+            return Ok(());
+        }
+        secrets::keep_told(place.folder.path(), &opening.settings)
+            .map_err(|error| Failure::trouble(format!("can't keep what the run is told: {error}")))
+    }
+
     fn opening(&self, agent: AgentFacts, containment: &Containment) -> Result<RunStarted, Failure> {
         Ok(RunStarted {
             settings: self.settings.clone(),
@@ -322,31 +394,14 @@ impl Session {
         })
     }
 
-    /// Whoever shows the run while it goes on; it reads the journal as a stranger would.
-    fn display(&self, place: &Place, style: &Style, shown: u64) -> Option<Display> {
-        let out: Box<dyn io::Write + Send> = match self.level {
-            Level::Quiet => return None,
-            Level::Json => Box::new(io::stdout()),
-            Level::Progress | Level::Verbose => Box::new(io::stderr()),
-        };
-        let reporter = report::reporter(self.level, style.clone(), out);
-        Some(Display::start_after(place.folder.journal(), shown, reporter))
-    }
-
     fn setup(
         &self,
         agent: &AgentFacts,
         place: &Place,
         clock: &Clock,
-        display: Option<&Display>,
         environment: Vec<(OsString, OsString)>,
         containment: Containment,
     ) -> Setup {
-        let show = display.filter(|_| self.level == Level::Verbose).map(|display| {
-            let sink = display.messages();
-            let show: Show = Arc::new(move |_, message| sink.message(message));
-            show
-        });
         let time = clock.clone();
         Setup {
             program: PathBuf::from(&agent.path),
@@ -361,24 +416,31 @@ impl Session {
             task: self.settings.task.clone(),
             completion: self.settings.completion.clone(),
             clock: Arc::new(move || time.now()),
-            show,
+            show: None,
+            secrets: self.secrets.clone(),
         }
     }
 
     /// Says how the run ended.
     fn conclude(&self, over: &Over) {
-        let Over { ending, view, place, style, .. } = over;
+        let Over { ending, view, place, style, shown, .. } = over;
+        if *shown == Finished::Abandoned {
+            // Nobody reads what we write: one more word, and we would wait for ever.
+            return;
+        }
         if self.level.speaks() {
             if let Program::Rehearsal(_) = self.program {
                 say("This was a rehearsal: the agent was a script, and nothing was spent.");
             }
-            let log: &Path = place.folder.path();
+            let logs = place.folder.logs();
+            let log = logs.last().map_or(place.folder.path(), PathBuf::as_path);
             let summary = view.summary(place.folder.id());
             // Made safe part by part, and coloured after that.
-            show(report::summary::render(&summary, style, Some(log)).trim_end());
+            show_at_last(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if ending.outcome.exit_code(Strictness::Lenient) == 1 {
             // Errors are the one thing that is never kept quiet.
-            say(&format!("error: {}", ending.outcome.sentence(view.totals.iterations)));
+            let sentence = ending.outcome.sentence(view.totals.iterations);
+            say(&format!("error: {}", self.secrets.mask(&sentence)));
         }
     }
 }
@@ -392,11 +454,11 @@ fn contain(place: &Place) -> Containment {
 /// What is done with every batch of events once it is recorded.
 fn watcher(
     view: Rc<RefCell<RunView>>,
-    display: Option<&Display>,
+    shows: &Shows,
     mut decisions: Decisions,
     complaints: Rc<OnceCell<Notes>>,
 ) -> Watcher {
-    let wake = display.map(Display::waker);
+    let wake = shows.waker();
     Box::new(move |records| {
         for record in records {
             view.borrow_mut().record(record);
@@ -404,9 +466,7 @@ fn watcher(
         if let (Some(complaint), Some(notes)) = (decisions.record(records), complaints.get()) {
             notes.warn(complaint);
         }
-        if let Some(wake) = &wake {
-            wake();
-        }
+        wake();
     })
 }
 
@@ -437,6 +497,16 @@ fn seed() -> Result<u64, Failure> {
 }
 
 fn style(color: ColorChoice) -> Style {
-    let surroundings = Surroundings::new(env::var_os, io::stderr().is_terminal());
-    Style::new(color, &surroundings)
+    Style::new(color, &surroundings())
+}
+
+/// Where people look, if it can have a panel.
+fn screen(level: Level) -> Option<Screen> {
+    let surroundings = surroundings();
+    let can = surroundings.terminal && !surroundings.dumb;
+    (can && level.speaks()).then(Screen::stderr)
+}
+
+fn surroundings() -> Surroundings {
+    Surroundings::of(env::var_os, &io::stderr())
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Args;
 use legwork_core::agent::dialect::{Ask, Dialect, claude};
 use legwork_core::guidance::{self, Purpose, Tokens};
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Settings;
 use tempfile::TempDir;
 
@@ -25,6 +26,7 @@ use crate::hex::hex;
 use crate::modes;
 use crate::process::Left;
 use crate::process::terminal::{self, Talk, Talked};
+use crate::secrets;
 use crate::task::{self, InUse, Runs, State, Task};
 
 /// What the command can be told.
@@ -230,6 +232,7 @@ pub(super) struct Subject {
     pub(super) settings: Settings,
     /// Variables of the user's for the agent.
     pub(super) variables: BTreeMap<String, String>,
+    pub(super) secrets: Secrets,
 }
 
 impl Subject {
@@ -241,7 +244,8 @@ impl Subject {
         let task = Task::open(project, task.name().as_str())?;
         let (settings, resolved) = told::wishes(project, &task)?;
         let variables = resolved.environment_of_agent();
-        Ok(Self { task, _in_use: in_use, settings, variables })
+        let secrets = secrets::of_config(&resolved)?;
+        Ok(Self { task, _in_use: in_use, settings, variables, secrets })
     }
 
     pub(super) fn name(&self) -> &str {

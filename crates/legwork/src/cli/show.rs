@@ -95,9 +95,7 @@ pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
     let task = Task::open(&project, &options.name)?;
     let page = page(&task, &Runs::of(&project)?)?;
     if options.json {
-        let text = serde_json::to_string_pretty(&page)
-            .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
-        print(&text)?;
+        super::print_json(&page)?;
     } else {
         if let Some(warning) = &page.warning {
             say(&format!("warning: {warning}"));

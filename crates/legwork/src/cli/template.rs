@@ -203,9 +203,7 @@ fn row(template: &Template) -> Row {
 }
 
 fn tell_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
-    print(&text)?;
+    super::print_json(value)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -22,7 +22,9 @@ use crate::config::{Layer, Origin, Resolved};
 use crate::error::Failure;
 use crate::files;
 use crate::journal;
+use crate::logs::Logs;
 use crate::report::Level;
+use crate::secrets;
 use crate::task::{Runs, State, Task};
 use crate::workspace::Baseline;
 
@@ -124,6 +126,7 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
     let session = Session {
         project,
         variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
         settings,
         task: Some(task.clone()),
         agent_files,
@@ -131,6 +134,7 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
         program,
         level,
         color: resolved.color(),
+        logs: Logs::of(&resolved)?,
         strictness: Strictness::RequireComplete,
         motion: Motion::Real,
     };
@@ -225,9 +229,7 @@ fn conclude(
         say("This was a rehearsal: the agent was a script, and nothing was spent.");
     }
     if options.json {
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
-        print(&text)?;
+        super::print_json(&report)?;
     } else {
         print(report.text().trim_end())?;
     }

@@ -67,6 +67,44 @@ pub fn tokens(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a whole number of tokens above 0, such as `500000`".to_owned())
 }
 
+/// The units of sizes, the largest of each sort first.
+const SIZES: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+/// A size: plain numbers are bytes; `500MB`, `2GiB` and the like, in letters of any case.
+pub fn size(text: &str) -> Result<u64, String> {
+    let allowed = || "a number of bytes above 0, or a size such as `500MB` or `2GiB`".to_owned();
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: u64 = number.replace('_', "").parse().map_err(|_| allowed())?;
+    let unit = match unit.trim() {
+        "" => Some(1),
+        unit => {
+            SIZES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, size)| *size)
+        }
+    };
+    let bytes = unit.and_then(|unit| number.checked_mul(unit)).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(allowed)
+}
+
+/// A size as it can be read again, to the byte.
+pub fn exact_size(bytes: u64) -> String {
+    let fits = |(_, size): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*size);
+    // By the unit that leaves the smallest number.
+    let unit = SIZES.iter().filter(fits).max_by_key(|(_, size)| *size);
+    unit.map_or_else(|| "0B".to_owned(), |(name, size)| format!("{}{name}", bytes / size))
+}
+
 /// A plain count.
 pub fn count(text: &str) -> Result<u32, String> {
     text.trim().parse().map_err(|_| "a whole number, 0 or more".to_owned())
@@ -132,6 +170,19 @@ mod tests {
         assert_eq!(cost("$5"), Ok(Usd::from_cents(500)));
         for text in ["0", "-1", "0.001", "much", "nan"] {
             assert!(cost(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_have_a_unit_and_are_read_again_as_written() {
+        let cases = [("1", 1), ("2GiB", 2 << 30), ("500 mb", 500_000_000), ("1_000KB", 1_000_000)];
+        for (text, bytes) in cases {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+            assert_eq!(size(&exact_size(bytes)), Ok(bytes), "{text}");
+        }
+        assert_eq!(exact_size(2 << 30), "2GiB");
+        for text in ["", "0", "-1", "much", "2 parsecs", "1.5GB", "99999999999TiB"] {
+            assert!(size(text).is_err(), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use legwork_core::settings::{
     Agent, Commands, Completion, Council, Deadlines, EvidenceKind, Extras, Limits, Model, Retry,
-    Settings, Verify,
+    Settings, StatusWatch, Verify,
 };
 
 use super::resolved::Resolved;
@@ -27,6 +27,7 @@ impl Resolved {
         self.model(&mut settings.model);
         self.deadlines(&mut settings.deadlines);
         self.commands(&mut settings.commands);
+        self.status_watch(&mut settings.status_watch);
     }
 
     fn extras(&self, extras: &mut Extras) {
@@ -114,6 +115,12 @@ impl Resolved {
         put(&mut deadlines.after_result, self.get_duration("deadlines.after_result"));
         let attempt = self.get_duration("deadlines.attempt");
         put(&mut deadlines.attempt, attempt.map(|time| Some(time).filter(|time| !time.is_zero())));
+    }
+
+    fn status_watch(&self, watch: &mut StatusWatch) {
+        put(&mut watch.enabled, self.get_bool("status_watch.enabled"));
+        put(&mut watch.debounce, self.get_duration("status_watch.debounce"));
+        put(&mut watch.only_meaningful, self.get_bool("status_watch.only_meaningful"));
     }
 
     fn commands(&self, commands: &mut Commands) {

@@ -49,7 +49,7 @@ pub static VARIABLES: &[Variable] = &[
     read("PATH", "Where programs are looked for."),
     read("NO_COLOR", "No colour, unless `--color always` asks for it."),
     read("CLICOLOR_FORCE", "Colour even where there is no terminal, unless it is `0`."),
-    read("TERM", "`dumb` means no colour."),
+    read("TERM", "`dumb`, or nothing at all, means no colour and no panel."),
     read("LC_ALL", "With `LC_CTYPE` and `LANG`, the first that is set: whether symbols can be shown."),
     read("TZ", "The time zone in which times are shown."),
     read("IS_SANDBOX", "`1` lets the agent program work as root without asking; it is yours to set."),
@@ -85,6 +85,7 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
             Kind::Count { .. }
             | Kind::Money
             | Kind::Tokens
+            | Kind::Size
             | Kind::Duration { .. }
             | Kind::Percent { .. }
             | Kind::Text

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::amounts::LEAST_RUN;
-use super::kind::{Items, Kind};
+use super::kind::{Items, Kind, LONGEST};
 use super::value::Value;
 use crate::error::Failure;
 use crate::nearest::nearest;
@@ -112,8 +112,10 @@ fn below(table: &str) -> Vec<&'static str> {
 
 const MANY: u32 = 1_000_000;
 const FEW: u32 = 1_000;
-const ANY_TIME: Kind = Kind::Duration { least: Duration::ZERO };
-const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1) };
+const ANY_TIME: Kind = Kind::Duration { least: Duration::ZERO, most: LONGEST };
+const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1), most: LONGEST };
+const MOMENT: Kind =
+    Kind::Duration { least: Duration::from_millis(500), most: Duration::from_secs(10) };
 
 /// All of them, in the order in which they are shown.
 #[rustfmt::skip]
@@ -127,7 +129,7 @@ pub static KEYS: &[Key] = &[
         "At most so much money for everything, in US dollars.").flag("--max-cost"),
     open("limits.max_tokens", Kind::Tokens, "no limit", "LEGWORK_MAX_TOKENS",
         "At most so many tokens for everything: input, output and cache writes.").flag("--max-tokens"),
-    open("limits.max_duration", Kind::Duration { least: LEAST_RUN }, "no limit", "LEGWORK_MAX_DURATION",
+    open("limits.max_duration", Kind::Duration { least: LEAST_RUN, most: LONGEST }, "no limit", "LEGWORK_MAX_DURATION",
         "At most so much time at work; waits for usage limits and pauses don't count.").flag("--max-duration"),
     key("limits.reserve", Kind::Percent { least: 0, most: 90 }, "10", "LEGWORK_RESERVE",
         "The share of cost and duration that is kept back for one wrap-up iteration."),
@@ -221,6 +223,12 @@ pub static KEYS: &[Key] = &[
         "Wait so long between two iterations.").flag("--delay"),
     key("watchdog.respond", Kind::Choice(&["live", "next", "off"]), "live", "LEGWORK_WATCHDOG_RESPOND",
         "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing."),
+    key("status_watch.enabled", Kind::Bool, "true", "LEGWORK_STATUS_WATCH",
+        "Whether changes of the task's status file are told while the agent works."),
+    key("status_watch.debounce", MOMENT, "2s", "LEGWORK_STATUS_WATCH_DEBOUNCE",
+        "How long the status file has to be left alone before it is read: what is written again and again is told once, or after five times as long."),
+    key("status_watch.only_meaningful", Kind::Bool, "true", "LEGWORK_STATUS_WATCH_ONLY_MEANINGFUL",
+        "Whether only `complete`, `progress`, `summary`, `phase` and `blockers` count; if not, other `notes` or another `lastUpdated` are told, too."),
     open("review.prompt", Kind::TextOrNothing, "no review", "LEGWORK_REVIEW_PROMPT",
         "After each iteration that did work, a second fresh agent reviews and repairs it by these words; `builtin` = by our own.").flag("--review-prompt"),
     key("principles.file", Kind::File, ".legwork/principles.toml", "LEGWORK_PRINCIPLES_FILE",
@@ -239,8 +247,18 @@ pub static KEYS: &[Key] = &[
         "How the project is built, for the agent to know."),
     open("commands.lint", Kind::TextOrNothing, "none", "LEGWORK_COMMANDS_LINT",
         "How bad style is found, for the agent to know."),
+    key("redact.variables", Kind::List(Items::Names), "[]", "LEGWORK_REDACT_VARIABLES",
+        "Variables whose values are masked in all that is kept and shown, beside those whose names say that they are secret. Every layer adds to the list."),
+    key("redact.patterns", Kind::List(Items::Patterns), "[]", "LEGWORK_REDACT_PATTERNS",
+        "Regular expressions; what they match is masked in all that is kept and shown, of one with a group what the group matches. Every layer adds to the list."),
     key("output.level", Kind::Choice(&["quiet", "progress", "verbose", "json"]), "progress", "LEGWORK_OUTPUT",
         "How much is shown; `json` prints the events of the journal on standard output.").flag("--output"),
     key("output.color", Kind::Choice(&["auto", "always", "never"]), "auto", "LEGWORK_COLOR",
         "Whether colours are used.").flag("--color"),
+    open("logs.dir", Kind::File, "none", "LEGWORK_LOGS_DIR",
+        "A folder below `.legwork/` in which a copy of the readable log of every run is written, such as `.legwork/logs`."),
+    key("logs.keep_runs", Kind::Count { least: 1, most: MANY }, "20", "LEGWORK_LOGS_KEEP_RUNS",
+        "So many ended runs of a project keep their prompts, output and logs; of older ones the journal stays."),
+    open("logs.max_bytes", Kind::Size, "no limit", "LEGWORK_LOGS_MAX_BYTES",
+        "Prompts, output and logs of all runs of a project take at most so much room; the oldest of ended runs go first, never those of the last."),
 ];

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use legwork_core::policy::limits::LEAST_COST;
+use legwork_core::redact::{Secrets, Unusable};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -32,7 +33,11 @@ pub enum Kind {
     Duration {
         /// The shortest.
         least: Duration,
+        /// The longest.
+        most: Duration,
     },
+    /// A number of bytes.
+    Size,
     /// A share.
     Percent {
         /// The smallest.
@@ -71,6 +76,8 @@ pub enum Items {
     Words(&'static [&'static str]),
     /// Names of variables; a star stands for anything.
     Names,
+    /// Regular expressions that don't match where there is nothing.
+    Patterns,
 }
 
 /// Where in a file something is wrong, and what.
@@ -85,13 +92,21 @@ impl Kind {
                 format!("an amount in US dollars of at least {LEAST_COST}, such as 5 or 2.50")
             }
             Self::Tokens => "a whole number of tokens above 0, such as 500000".to_owned(),
-            Self::Duration { least } if least.is_zero() => {
+            Self::Duration { least, most } if most < LONGEST => format!(
+                "a duration from {} to {}: a number of seconds, or text such as \"1.5s\"",
+                exact(least),
+                exact(most)
+            ),
+            Self::Duration { least, .. } if least.is_zero() => {
                 "a duration: a number of seconds, or text such as \"2s\" or \"1h 30m\"".to_owned()
             }
-            Self::Duration { least } => format!(
+            Self::Duration { least, .. } => format!(
                 "a duration of at least {}: a number of seconds, or text such as \"1h 30m\"",
                 exact(least)
             ),
+            Self::Size => {
+                "a number of bytes above 0, or text such as \"500MB\" or \"2GiB\"".to_owned()
+            }
             Self::Percent { least, most } => {
                 format!("a whole number of percent, {least} to {most}")
             }
@@ -111,6 +126,9 @@ impl Kind {
                 Items::Names => {
                     "a list of names of variables, with at most one `*` each".to_owned()
                 }
+                Items::Patterns => "a list of regular expressions, each of which matches at least \
+                                    one character"
+                    .to_owned(),
             },
             Self::Variables => "a table of variables and their values, both texts".to_owned(),
         }
@@ -123,6 +141,7 @@ impl Kind {
             Self::Money => "money",
             Self::Tokens => "tokens",
             Self::Duration { .. } => "duration",
+            Self::Size => "size",
             Self::Percent { .. } => "percent",
             Self::Text | Self::TextOrNothing => "text",
             Self::File => "file",
@@ -142,6 +161,7 @@ impl Kind {
             Self::Money => matches!(value, Value::Money(_)),
             Self::Tokens => matches!(value, Value::Tokens(_)),
             Self::Duration { .. } => matches!(value, Value::Duration(_)),
+            Self::Size => matches!(value, Value::Size(_)),
             Self::Percent { .. } => matches!(value, Value::Percent(_)),
             Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_) => {
                 matches!(value, Value::Text(_))
@@ -169,6 +189,10 @@ impl Kind {
             (Self::Tokens, DeValue::Integer(number)) => {
                 integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Tokens)
             }
+            (Self::Size, DeValue::Integer(number)) => {
+                integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Size)
+            }
+            (Self::Size, DeValue::String(text)) => amounts::size(text).ok().map(Value::Size),
             (Self::Money, DeValue::Integer(number)) => integer(number)
                 .and_then(|number| amounts::cost(&number.to_string()).ok())
                 .map(Value::Money),
@@ -223,6 +247,7 @@ impl Kind {
             Self::Money => amounts::cost(one).ok().map(Value::Money),
             Self::Tokens => amounts::tokens(one).ok().map(Value::Tokens),
             Self::Duration { .. } => amounts::duration(one).ok().map(Value::Duration),
+            Self::Size => amounts::size(one).ok().map(Value::Size),
             Self::Percent { .. } => {
                 one.trim().trim_end_matches('%').parse().ok().map(Value::Percent)
             }
@@ -246,8 +271,11 @@ impl Kind {
             (Self::Percent { least, most }, Value::Percent(percent)) => {
                 (least..=most).contains(percent)
             }
-            (Self::Duration { least }, Value::Duration(time)) => (least..=LONGEST).contains(time),
+            (Self::Duration { least, most }, Value::Duration(time)) => {
+                (least..=most).contains(time)
+            }
             (Self::Tokens, Value::Tokens(tokens)) => *tokens > 0 && i64::try_from(*tokens).is_ok(),
+            (Self::Size, Value::Size(bytes)) => *bytes > 0 && i64::try_from(*bytes).is_ok(),
             (Self::Text, Value::Text(text)) => Items::Texts.fit(text),
             (Self::TextOrNothing, Value::Text(text)) => Items::Any.fit(text),
             (Self::Name, Value::Text(text)) => amounts::is_name(text),
@@ -271,7 +299,7 @@ impl Items {
     /// How many there have to be.
     pub(super) fn least(self) -> usize {
         match self {
-            Self::Any | Self::Texts | Self::Tools | Self::Names => 0,
+            Self::Any | Self::Texts | Self::Tools | Self::Names | Self::Patterns => 0,
             Self::Words(_) => 1,
         }
     }
@@ -288,6 +316,7 @@ impl Items {
                 Self::Names => {
                     !text.is_empty() && !text.contains('=') && text.matches('*').count() <= 1
                 }
+                Self::Patterns => wrong_pattern(text).is_none(),
             }
     }
 }
@@ -301,7 +330,14 @@ fn list<'i: 'a, 'a>(
     for item in array {
         match item.get_ref() {
             DeValue::String(text) if items.fit(text) => list.push(text.clone().into_owned()),
-            DeValue::String(_) => return Err((item.span(), "this is not allowed".to_owned())),
+            DeValue::String(text) => {
+                let why = (items == Items::Patterns).then(|| wrong_pattern(text)).flatten();
+                let why = why.map_or_else(
+                    || "this is not allowed".to_owned(),
+                    |why| format!("this can't be used: {why}"),
+                );
+                return Err((item.span(), why));
+            }
             other => return Err((item.span(), format!("this is {}", type_of(other)))),
         }
     }
@@ -326,6 +362,14 @@ fn variables(table: &DeTable<'_>) -> Result<Value, Wrong> {
         }
     }
     Ok(Value::Table(entries))
+}
+
+/// What is wrong with a pattern, if anything is.
+fn wrong_pattern(text: &str) -> Option<String> {
+    match Secrets::new([""; 0], [text]) {
+        Ok(_) => None,
+        Err(Unusable::Pattern { why, .. } | Unusable::Values { why }) => Some(why),
+    }
 }
 
 fn is_variable(name: &str) -> bool {

@@ -124,6 +124,12 @@ impl Resolved {
         Some(*tokens)
     }
 
+    /// A number of bytes.
+    pub fn get_size(&self, key: &str) -> Option<u64> {
+        let Value::Size(bytes) = self.value(key)? else { return None };
+        Some(*bytes)
+    }
+
     /// A time.
     pub fn get_duration(&self, key: &str) -> Option<Duration> {
         let Value::Duration(time) = self.value(key)? else { return None };

@@ -1,9 +1,11 @@
 //! The JSON Schema of a configuration file, for editors.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::keys::{KEYS, Key};
-use super::kind::{Items, Kind, LONGEST};
+use super::kind::{Items, Kind};
 use super::value::Value;
 use legwork_core::policy::limits::LEAST_COST;
 
@@ -42,7 +44,7 @@ fn property(key: &Key) -> Json {
     if let Some(default) = key.default_value() {
         // As people would write it.
         json["default"] = match &default {
-            Value::Duration(_) => json!(default.plain()),
+            Value::Duration(_) | Value::Size(_) => json!(default.plain()),
             Value::Count(_)
             | Value::Money(_)
             | Value::Tokens(_)
@@ -66,8 +68,12 @@ fn of_kind(kind: Kind) -> Json {
         }
         Kind::Money => json!({ "type": "number", "minimum": LEAST_COST.dollars() }),
         Kind::Tokens => json!({ "type": "integer", "minimum": 1 }),
-        Kind::Duration { least } => {
-            let (least, most) = (least.as_secs(), LONGEST.as_secs());
+        Kind::Size => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "minLength": 1 },
+        ] }),
+        Kind::Duration { least, most } => {
+            let (least, most) = (seconds(least), seconds(most));
             json!({ "anyOf": [
                 { "type": "number", "minimum": least, "maximum": most },
                 { "type": "string", "minLength": 1 },
@@ -88,11 +94,19 @@ fn of_kind(kind: Kind) -> Json {
     }
 }
 
+/// A time as a number of seconds, a whole one where it is.
+fn seconds(time: Duration) -> Json {
+    match time.subsec_nanos() {
+        0 => json!(time.as_secs()),
+        _ => json!(time.as_secs_f64()),
+    }
+}
+
 fn of_item(items: Items) -> Json {
     let mut json = Map::new();
     match items {
         Items::Any => json.insert("type".to_owned(), json!("string")),
-        Items::Texts | Items::Tools | Items::Names => {
+        Items::Texts | Items::Tools | Items::Names | Items::Patterns => {
             json.insert("type".to_owned(), json!("string"));
             json.insert("minLength".to_owned(), json!(1))
         }

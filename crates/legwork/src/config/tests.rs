@@ -12,11 +12,12 @@ use std::time::Duration;
 use legwork_core::agent::dialect::Permissions;
 use legwork_core::settings::{
     Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
-    Model, Progress, Quota, Rerun, Respond, Retry, Settings, Tamper, Verify,
+    Model, Progress, Quota, Rerun, Respond, Retry, Settings, StatusWatch, Tamper, Verify,
 };
 use legwork_core::units::Usd;
 
 use super::*;
+use crate::logs::Logs;
 use crate::report::{ColorChoice, Level};
 
 const EXAMPLE: &str = include_str!("tests/example.toml");
@@ -39,7 +40,11 @@ fn effects(resolved: &Resolved) -> String {
     let files = ["prompt.agents_file", "principles.file"].map(|key| resolved.get_text(key));
     let collect = resolved.get_bool("principles.collect");
     let (level, color) = (resolved.level(), resolved.color());
-    format!("{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?}")
+    let logs = Logs::of(resolved).unwrap();
+    let secret = crate::secrets::Wishes::of(resolved);
+    format!(
+        "{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?} {logs:?} {secret:?}"
+    )
 }
 
 /// One layer of each kind that says this of a key, the weakest first.
@@ -50,7 +55,7 @@ fn layers(key: &'static Key, values: [&Value; 2]) -> Vec<Layer> {
     let mode = format!("[defaults]\n{}", text(0));
     let variable = match values[0] {
         Value::Text(text) => text.clone(),
-        Value::Duration(_) => values[0].plain(),
+        Value::Duration(_) | Value::Size(_) => values[0].plain(),
         other => other.to_string(),
     };
     let mut flags = Layer::flags();
@@ -201,6 +206,11 @@ fn a_file_with_every_key_gives_these_settings() {
             council: Council::Off,
             watchdog: Respond::Off,
         },
+        status_watch: StatusWatch {
+            enabled: false,
+            debounce: Duration::from_millis(500),
+            only_meaningful: false,
+        },
         deadlines: Deadlines {
             start: seconds(60),
             idle: seconds(61),
@@ -346,7 +356,7 @@ fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
     for key in KEYS {
         let bad = match key.kind {
             Kind::Text | Kind::TextOrNothing => "\0",
-            Kind::List(Items::Any | Items::Texts | Items::Tools) => "a\0b",
+            Kind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
             Kind::List(_) => "a=b",
             Kind::File | Kind::Name => "../out",
             _ => "-1",

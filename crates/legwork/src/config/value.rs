@@ -8,7 +8,7 @@ use legwork_core::units::Usd;
 use serde_json::Value as Json;
 use toml_edit::{Array, InlineTable, Value as Toml};
 
-use super::amounts::exact;
+use super::amounts::{exact, exact_size};
 
 /// A value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Value {
     Money(Usd),
     /// A number of tokens.
     Tokens(u64),
+    /// A number of bytes.
+    Size(u64),
     /// A time.
     Duration(Duration),
     /// A share.
@@ -60,6 +62,7 @@ impl Value {
             Self::Money(usd) if usd.micros() % 1_000_000 == 0 => whole(usd.micros() / 1_000_000),
             Self::Money(usd) => Toml::from(usd.dollars()),
             Self::Tokens(tokens) => whole(*tokens),
+            Self::Size(bytes) => Toml::from(exact_size(*bytes)),
             Self::Duration(time) => Toml::from(exact(*time)),
             Self::Percent(percent) => Toml::from(i64::from(*percent)),
             Self::Text(text) => Toml::from(text.as_str()),
@@ -69,12 +72,12 @@ impl Value {
         }
     }
 
-    /// For programs: durations are seconds, money is dollars.
+    /// For programs: durations are seconds, money is dollars, sizes are bytes.
     pub fn to_json(&self) -> Json {
         match self {
             Self::Count(count) => Json::from(*count),
             Self::Money(usd) => Json::from(usd.dollars()),
-            Self::Tokens(tokens) => Json::from(*tokens),
+            Self::Tokens(number) | Self::Size(number) => Json::from(*number),
             Self::Duration(time) if time.subsec_nanos() == 0 => Json::from(time.as_secs()),
             Self::Duration(time) => Json::from(time.as_secs_f64()),
             Self::Percent(percent) => Json::from(*percent),
@@ -99,6 +102,7 @@ impl Value {
                 lines.join("\n")
             }
             Self::Duration(time) => exact(*time),
+            Self::Size(bytes) => exact_size(*bytes),
             Self::Count(_)
             | Self::Money(_)
             | Self::Tokens(_)
@@ -117,6 +121,7 @@ impl Value {
             Self::Count(_)
             | Self::Money(_)
             | Self::Tokens(_)
+            | Self::Size(_)
             | Self::Duration(_)
             | Self::Percent(_)
             | Self::Text(_)

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use legwork_core::input::Mark;
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Settings;
 use legwork_core::units::Iteration;
 
@@ -47,6 +48,11 @@ impl Looker {
             start: None,
             now: None,
         }
+    }
+
+    /// Masks these in what the agent's files say.
+    pub(super) fn mask(&mut self, secrets: Secrets) {
+        self.evidence.mask(secrets);
     }
 
     /// The project as it is now.

@@ -27,13 +27,14 @@
 //! The format of a line is [`legwork_core::journal`]'s. Here is what touches the disk: [`layer`]
 //! is all that a journal asks of a file and [`fake`] a file that fails and crashes as told;
 //! [`writer`] and [`reader`] are the two ends, [`tail`] follows a journal that another process
-//! writes; [`run_dir`] says where everything is, and [`lock`] whose it is.
+//! writes; [`run_dir`] says where everything is, and [`lock`] whose it is; [`prune`] makes room.
 
 pub mod error;
 pub mod fake;
 pub mod layer;
 pub mod lock;
 mod private;
+pub mod prune;
 pub mod reader;
 pub mod run_dir;
 pub mod tail;
@@ -44,6 +45,6 @@ pub use layer::{DiskFile, FileLayer};
 pub use lock::{Held, Lock, LockError, Owner};
 pub use private::create_file;
 pub use reader::{Journal, create, open_for_append, read, resume};
-pub use run_dir::{RunDir, RunDirError};
+pub use run_dir::{RunDir, RunDirError, attempt_label, call_label};
 pub use tail::Tail;
 pub use writer::Writer;

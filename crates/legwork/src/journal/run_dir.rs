@@ -4,7 +4,7 @@
 //! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
 //!   project.lock  task-NAME.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
-//!     journal.jsonl  lock  tree.lock  prompts/  output/  tmp/
+//!     journal.jsonl  lock  tree.lock  iterate-*.log  prompts/  output/  checks/  tmp/
 //! ```
 //!
 //! None of it is in the project: an agent that cleans, resets or deletes the project can't take
@@ -16,8 +16,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use legwork_core::units::RunId;
+use jiff::{SignedDuration, Timestamp};
+use legwork_core::event::Purpose;
+use legwork_core::units::{CallId, RunId};
 use sha2::{Digest as _, Sha256};
 
 use super::error::FileError;
@@ -145,8 +146,8 @@ impl RunDir {
     pub fn open(project_folder: &Path, id: &RunId) -> Result<Self, RunDirError> {
         let folder = project_folder.join(RUNS);
         let path = folder.join(&id.0);
-        // An id comes from a command line: it must not lead anywhere else.
-        if is_run_id(&id.0) && path.is_dir() {
+        // An id comes from a command line: it must not lead anywhere else, nor must a link.
+        if is_run_id(&id.0) && path.symlink_metadata().is_ok_and(|facts| facts.is_dir()) {
             Ok(Self { id: id.clone(), path })
         } else {
             Err(RunDirError::NoRun { id: id.clone(), folder })
@@ -164,6 +165,10 @@ impl RunDir {
         let mut ids = Vec::new();
         for entry in entries {
             let entry = entry.map_err(FileError::on("list", &runs))?;
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // A link leads to what is not ours.
+                continue;
+            }
             let name = entry.file_name();
             ids.extend(
                 name.to_str().filter(|name| is_run_id(name)).map(|name| RunId(name.to_owned())),
@@ -207,6 +212,48 @@ impl RunDir {
     pub fn output(&self) -> PathBuf {
         self.path.join("output")
     }
+
+    /// What the checks printed.
+    pub fn checks(&self) -> PathBuf {
+        self.path.join("checks")
+    }
+
+    /// The readable logs, in the order in which they were written.
+    pub fn logs(&self) -> Vec<PathBuf> {
+        let is_log = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let stem = name.strip_suffix(".log").and_then(|name| name.strip_prefix("iterate-"));
+            stem.is_some_and(|stem| !stem.is_empty())
+        };
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut logs: Vec<_> = entries.map(|entry| entry.path()).filter(is_log).collect();
+        logs.sort();
+        logs
+    }
+
+    /// Where the process that starts now writes its readable log: named by its start, and by the
+    /// next second that is free where another has that name.
+    pub fn new_log(&self, now: Timestamp) -> PathBuf {
+        let named =
+            |at: Timestamp| self.path.join(format!("iterate-{}.log", at.strftime("%Y%m%d-%H%M%S")));
+        let later = (0..i64::from(TRIES)).map(|second| now + SignedDuration::from_secs(second));
+        later.map(named).find(|path| !path.exists()).unwrap_or_else(|| named(now))
+    }
+
+    /// There once its prompts, output and logs were removed to make room.
+    pub fn pruned(&self) -> PathBuf {
+        self.path.join("pruned")
+    }
+}
+
+/// The name of an attempt's files in the run folder.
+pub fn attempt_label(iteration: u32, number: u32) -> String {
+    format!("{iteration:03}-{number}")
+}
+
+/// The name of a call's files in the run folder.
+pub fn call_label(iteration: u32, purpose: Purpose, call: CallId) -> String {
+    format!("{iteration:03}-{}-{call}", purpose.name())
 }
 
 const RUNS: &str = "runs";

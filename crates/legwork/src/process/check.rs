@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use legwork_core::redact::{Masking, Secrets};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -82,21 +83,33 @@ pub fn shell(
 
 /// Runs a command until it ends, its time is up, or it is stopped; nothing that it started is left.
 pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &Stop) -> Finished {
-    run_and_log(launch, limit, keep, stop, None).await
+    let heard = Heard { tail: Tail::new(keep), log: None };
+    hear_out(launch, limit, heard, stop, None).await
 }
 
-/// The same, with everything that it prints in a log.
+/// The same, with everything that it prints in a log, and secrets masked.
 pub async fn run_and_log(
     launch: &Launch,
     limit: Duration,
     keep: usize,
     stop: &Stop,
-    log: Option<&mut Log>,
+    (log, secrets): (Option<&mut Log>, &Secrets),
+) -> Finished {
+    let heard = Heard { tail: Tail::new(keep), log };
+    hear_out(launch, limit, heard, stop, Some(secrets)).await
+}
+
+async fn hear_out(
+    launch: &Launch,
+    limit: Duration,
+    heard: Heard<'_>,
+    stop: &Stop,
+    secrets: Option<&Secrets>,
 ) -> Finished {
     let begin = Instant::now();
-    let heard = Heard { tail: Tail::new(keep), log };
+    let masks = Masks::new(secrets);
     let (ended, output) = match spawn(launch).await {
-        Ok(child) => run(child, limit, heard, stop).await,
+        Ok(child) => run(child, limit, (heard, masks), stop).await,
         Err(error) => {
             let why = format!("can't start `{}`: {error}", launch.program.display());
             (Ended::NotStarted { why }, String::new())
@@ -120,10 +133,37 @@ impl Heard<'_> {
     }
 }
 
+/// What masks each of the two outputs, if anything does.
+struct Masks {
+    stdout: Option<Masking>,
+    stderr: Option<Masking>,
+}
+
+impl Masks {
+    fn new(secrets: Option<&Secrets>) -> Self {
+        let masking = || secrets.cloned().map(Masking::new);
+        Self { stdout: masking(), stderr: masking() }
+    }
+
+    fn finish(&mut self, heard: &mut Heard<'_>) {
+        for masking in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
+            masking.finish(|text| heard.push(text));
+        }
+    }
+}
+
+/// Hears more of one output.
+fn hear(masking: &mut Option<Masking>, heard: &mut Heard<'_>, more: &[u8]) {
+    match masking {
+        Some(masking) => masking.push(more, |text| heard.push(text)),
+        None => heard.push(more),
+    }
+}
+
 async fn run(
     mut child: Child,
     limit: Duration,
-    mut heard: Heard<'_>,
+    (mut heard, mut masks): (Heard<'_>, Masks),
     stop: &Stop,
 ) -> (Ended, String) {
     drop(child.take_stdin());
@@ -143,7 +183,8 @@ async fn run(
         let _ = over.send(());
         cut
     };
-    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, &mut heard, is_over));
+    let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, (&mut heard, &mut masks), is_over));
+    masks.finish(&mut heard);
     let (exit, _) = child.gone().await;
     (cut.unwrap_or(Ended::Exited(exit)), heard.tail.into_text())
 }
@@ -163,15 +204,15 @@ async fn pass(limit: Duration) {
 async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
-    heard: &mut Heard<'_>,
+    (heard, masks): (&mut Heard<'_>, &mut Masks),
     over: oneshot::Receiver<()>,
 ) {
     let read = async {
         let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
         while stdout.is_some() || stderr.is_some() {
             tokio::select! {
-                n = read_some(&mut stdout, &mut out) => heard.push(&out[..n]),
-                n = read_some(&mut stderr, &mut err) => heard.push(&err[..n]),
+                n = read_some(&mut stdout, &mut out) => hear(&mut masks.stdout, heard, &out[..n]),
+                n = read_some(&mut stderr, &mut err) => hear(&mut masks.stderr, heard, &err[..n]),
             }
         }
     };

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use legwork_core::agent::report::{Answer, AttemptReport, WatchSignal};
-use legwork_core::display::one_line;
 use legwork_core::event::{
     Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
-    IterationResult, Movement, Origin, Purpose, RunStarted, StopWhen, VerdictKind, WaitEnd,
-    WaitKind,
+    IterationResult, Movement, Origin, Purpose, RunStarted, StatusText, StopWhen, VerdictKind,
+    WaitEnd, WaitKind,
 };
 use legwork_core::input::{CheckResult, TaskProgress};
 use legwork_core::journal::Line;
@@ -18,6 +17,7 @@ use legwork_core::units::{Iteration, RunId, Usd, human};
 use legwork_core::view::{GateView, RunView};
 
 use super::page::Page;
+use super::summary::thousands;
 
 /// How many of the last lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
@@ -26,7 +26,6 @@ const LONGEST_QUOTE: usize = 120;
 
 /// Puts an event on the page, if people want to know of it. The view has it already.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
-    let now = line.record.at;
     let only_gate = view.is_only_the_gate();
     match &line.record.event {
         Event::RunStarted(started) => run_started(page, &line.run, started),
@@ -40,50 +39,32 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
             page.line(&format!("iteration {iteration}: skipped by a hook"));
         }
         Event::IterationFinished(finished) => iteration_finished(page, finished),
-        Event::RetryScheduled { at_time, why } => {
-            let delay = human(between(now, *at_time));
-            page.detail(&format!("{why}: trying again in {delay}"));
-        }
-        Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
-            let until = page.style().clock(*retry_at, now);
-            wait_started(page, *limit, &until, *wait);
-        }
-        Event::LimitWaitEnded { why, waited } => wait_ended(page, *why, *waited),
-        Event::StatusChanged { progress, summary, complete } => {
-            page.detail(&status(*progress, summary, *complete));
-        }
-        Event::BlockerReported { blocker } => {
-            page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
-        }
-        Event::WatchdogNoticed { notice, .. } => {
-            page.detail(&with_words(noticed(notice.signal), &notice.text));
-        }
-        Event::NudgeSent { answers, text, .. } => page.detail(&match answers {
-            Some(_) => with_words("answered", text),
-            None => with_words("told the agent", text),
-        }),
-        Event::PermissionDenied { tool, .. } => {
-            page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
-        }
+        Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. } => waiting(page, line),
+        Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. } => at_work(page, &line.record.event),
         Event::ChecksStarted { commands } => checks_started(page, commands, only_gate),
         Event::ChecksFinished { results, .. } => checks_finished(page, results),
         Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
         Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
         Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
         Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
-        Event::CouncilDecided { decision, .. } => page.detail(&with_words("decided", decision)),
+        Event::CouncilDecided { decision, .. } => {
+            page.detail(&with_words(page, "decided", decision));
+        }
         Event::PrinciplesAdopted { .. } => {
             page.detail("the agent wrote down principles; they hold from here on");
         }
         Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        Event::LimitChanged { limits: now } => page.line(&format!("Limits: {}", limits(now))),
-        Event::StopRequested { when, by } => stop_requested(page, *when, *by),
-        Event::StopCancelled => page.line("Not stopping: the request was taken back"),
-        Event::RunPaused => {
-            let run = &line.run;
-            page.line(&format!("Paused: nothing new starts until `legwork resume {run}`"));
-        }
-        Event::RunResumed => page.line("Going on"),
+        Event::LimitChanged { .. }
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed => steered(page, view, line),
         Event::HookFailed { hook, why } => {
             page.sign(Tone::Mixed, &format!("the hook `{hook}` failed: {why}"));
         }
@@ -102,6 +83,63 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
     }
 }
 
+/// Nothing can be done for a while.
+fn waiting(page: &mut Page<'_>, line: &Line) {
+    let now = line.record.at;
+    if let Event::RetryScheduled { at_time, why } = &line.record.event {
+        let delay = human(between(now, *at_time));
+        page.detail(&format!("{why}: trying again in {delay}"));
+    }
+    if let Event::LimitWaitStarted { limit, retry_at, wait, .. } = &line.record.event {
+        let until = page.style().clock(*retry_at, now);
+        wait_started(page, *limit, &until, *wait);
+    }
+    if let Event::LimitWaitEnded { why, waited } = &line.record.event {
+        wait_ended(page, *why, *waited);
+    }
+}
+
+/// Something about the agent that is at work.
+fn at_work(page: &mut Page<'_>, event: &Event) {
+    if let Event::StatusChanged { .. } = event {
+        let text = StatusText::of(event).map(|text| text.line());
+        page.detail(&format!("status: {}", text.unwrap_or_default()));
+    }
+    if let Event::BlockerReported { blocker } = event {
+        page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
+    }
+    if let Event::WatchdogNoticed { notice, .. } = event {
+        page.detail(&with_words(page, noticed(notice.signal), &notice.text));
+    }
+    if let Event::NudgeSent { answers, text, .. } = event {
+        let what = if answers.is_some() { "answered" } else { "told the agent" };
+        page.detail(&with_words(page, what, text));
+    }
+    if let Event::PermissionDenied { tool, .. } = event {
+        page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
+    }
+}
+
+/// Somebody wants something else of the run.
+fn steered(page: &mut Page<'_>, view: &RunView, line: &Line) {
+    if let Event::LimitChanged { limits: now } = &line.record.event {
+        page.line(&format!("Limits: {}", limits(now)));
+    }
+    if let Event::StopRequested { when, by } = &line.record.event {
+        stop_requested(page, view, *when, *by);
+    }
+    if let Event::StopCancelled = &line.record.event {
+        page.line("Not stopping: the request was taken back");
+    }
+    if let Event::RunPaused = &line.record.event {
+        let run = &line.run;
+        page.line(&format!("Paused: nothing new starts until `legwork resume {run}`"));
+    }
+    if let Event::RunResumed = &line.record.event {
+        page.line("Going on");
+    }
+}
+
 fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     let settings = &started.settings;
     let what = settings.task.as_deref().or_else(|| settings.goal.trim().lines().next());
@@ -113,12 +151,12 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     page.aside(&limits(&settings.limits));
 }
 
-fn limits(limits: &Limits) -> String {
+pub(super) fn limits(limits: &Limits) -> String {
     let parts: Vec<_> = [
         limits.max_iterations.map(|most| count(most, "iteration")),
         limits.max_cost.map(|most| most.to_string()),
         limits.max_duration.map(|most| format!("{} of work", human(most))),
-        limits.max_tokens.map(|most| format!("{most} tokens")),
+        limits.max_tokens.map(|most| format!("{} tokens", thousands(most))),
     ]
     .into_iter()
     .flatten()
@@ -151,16 +189,16 @@ fn iteration_finished(page: &mut Page<'_>, finished: &IterationFinished) {
             page.sign(Tone::Bad, &format!("Iteration {number} failed: {why}"));
         }
         IterationResult::Interrupted => {
-            page.line(&format!("iteration {number}: interrupted, {}", figures(finished)));
+            page.line(&format!("iteration {number}: interrupted, {}", figures(page, finished)));
         }
         IterationResult::Done => {
-            page.line(&format!("iteration {number}: {}", figures(finished)));
+            page.line(&format!("iteration {number}: {}", figures(page, finished)));
         }
     }
 }
 
 /// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`, without what is nought.
-fn figures(finished: &IterationFinished) -> String {
+fn figures(page: &Page<'_>, finished: &IterationFinished) -> String {
     let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
     let mut parts = Vec::new();
     if *files_changed == 0 && *commits == 0 {
@@ -181,13 +219,18 @@ fn figures(finished: &IterationFinished) -> String {
         parts.push(cost.to_string());
     }
     parts.push(human(*duration));
+    let dot = page.style().spell(" · ");
+    let items = items(finished).map(|items| format!("{dot}{}", remaining(items)));
+    format!("{}{}", parts.join(", "), items.unwrap_or_default())
+}
+
+/// How far the task is: by its own account, else by its list.
+pub(super) fn items(finished: &IterationFinished) -> Option<TaskProgress> {
     let boxes = finished.boxes.map(|boxes| TaskProgress {
         completed: boxes.done,
         total: boxes.done.saturating_add(boxes.open),
     });
-    let items = finished.task.or(boxes).filter(|items| items.total > 0);
-    let items = items.map(|items| format!(" · {}", remaining(items))).unwrap_or_default();
-    format!("{}{items}", parts.join(", "))
+    finished.task.or(boxes).filter(|items| items.total > 0)
 }
 
 fn remaining(items: TaskProgress) -> String {
@@ -196,14 +239,6 @@ fn remaining(items: TaskProgress) -> String {
         0 => format!("{completed}/{total}"),
         left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
     }
-}
-
-fn status(progress: Option<TaskProgress>, summary: &str, complete: bool) -> String {
-    let progress = progress.map(|items| format!("{}/{}", items.completed, items.total));
-    let summary = (!summary.trim().is_empty()).then(|| summary.to_owned());
-    let complete = complete.then(|| "complete".to_owned());
-    let parts: Vec<_> = [progress, complete, summary].into_iter().flatten().collect();
-    format!("status: {}", parts.join(", "))
 }
 
 fn wait_started(page: &mut Page<'_>, limit: WaitKind, until: &str, wait: Duration) {
@@ -261,15 +296,15 @@ fn call_finished(page: &mut Page<'_>, purpose: Purpose, report: &AttemptReport) 
         Some(Answer::Verdict(_)) | None => return,
     };
     match purpose {
-        Purpose::Review => page.detail(&with_words("the review says", said)),
-        Purpose::Advise => page.detail(&with_words("advice", said)),
+        Purpose::Review => page.detail(&with_words(page, "the review says", said)),
+        Purpose::Advise => page.detail(&with_words(page, "advice", said)),
         Purpose::Verify | Purpose::Council => {}
     }
 }
 
 /// A word of ours and the words of somebody else, the first of them.
-fn with_words(what: &str, words: &str) -> String {
-    match one_line(words, LONGEST_QUOTE).as_str() {
+fn with_words(page: &Page<'_>, what: &str, words: &str) -> String {
+    match page.style().one_line(words, LONGEST_QUOTE).as_str() {
         "" => what.to_owned(),
         words => format!("{what}: {words}"),
     }
@@ -330,14 +365,18 @@ fn noticed(signal: WatchSignal) -> &'static str {
     }
 }
 
-fn stop_requested(page: &mut Page<'_>, when: StopWhen, by: Origin) {
+fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: Origin) {
     let by = match by {
         Origin::Signal => "by a signal",
         Origin::Operator => "by `legwork stop`",
         Origin::StopFile => "by the stop file",
+        Origin::Key => "by the key s",
     };
     page.line(&match when {
-        StopWhen::AfterIteration => format!("Stopping after this iteration, asked {by}"),
+        StopWhen::AfterIteration if view.in_iteration().is_some() => {
+            format!("Stopping after this iteration, asked {by}")
+        }
+        StopWhen::AfterIteration => format!("Stopping before the next iteration, asked {by}"),
         StopWhen::Now => format!("Stopping now, asked {by}"),
     });
 }

@@ -8,7 +8,7 @@
 //! | quiet | nothing |
 //! | progress | what happened, a line or two for each thing that matters |
 //! | verbose | that, and what the agent says and does |
-//! | json | the lines of the journal, byte by byte |
+//! | json | the lines of the journal, byte by byte; the lines of the agent, if they are asked for |
 //!
 //! Whatever came from the agent, its tools or the project passes
 //! [`display_safe`](legwork_core::display::display_safe) on its way to a terminal. No colour
@@ -16,19 +16,28 @@
 
 mod json;
 mod lines;
+pub mod log;
 mod page;
+mod panel;
 mod progress;
-mod shown;
+mod screen;
 pub mod style;
 pub mod summary;
+mod tools;
 mod verbose;
+mod width;
 
 use std::io::{self, BufWriter, Write};
+use std::time::Duration;
 
+use jiff::Timestamp;
+use legwork_core::agent::message::AgentMessage;
+use legwork_core::event::Purpose;
 use legwork_core::journal::Line;
+use legwork_core::units::{AttemptId, CallId};
 
 pub use progress::Progress;
-pub use shown::Shown;
+pub use screen::Screen;
 pub use style::{ColorChoice, Style, Surroundings};
 
 /// Shows a run. An error means that nobody can see it any more; it is not called again then.
@@ -41,7 +50,12 @@ pub trait Reporter {
     fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()>;
 
     /// The agent said or did something.
-    fn message(&mut self, shown: &Shown) -> io::Result<()>;
+    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()>;
+
+    /// The agent printed a line: the one whose messages follow.
+    fn raw(&mut self, _: Speaker, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Something about the display itself.
     fn note(&mut self, text: &str) -> io::Result<()>;
@@ -49,8 +63,43 @@ pub trait Reporter {
     /// Gets out everything so far.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Whether messages are wanted at all; preparing them costs something.
-    fn wants_messages(&self) -> bool;
+    /// What it wants to know; reading the agent's words costs something.
+    fn wants(&self) -> Wants;
+
+    /// Time goes by.
+    fn tick(&mut self, _: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// How often it wants to know that time goes by, if it does.
+    fn pace(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Nothing more will come: what is shown is left as it is to stay.
+    fn close(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+/// What a reporter wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// Events.
+    Events,
+    /// And what the agent said, once it has said it.
+    Messages,
+    /// And what it is just saying.
+    Everything,
+}
+
+/// Whose words they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The agent at work.
+    Attempt(AttemptId),
+    /// One that was asked for something else.
+    Call(CallId, Purpose),
 }
 
 /// How much is shown.
@@ -65,6 +114,9 @@ pub enum Level {
     Verbose,
     /// The events as JSON, a line each.
     Json,
+    /// That, and every line of the agent's output.
+    #[value(skip)]
+    JsonMessages,
 }
 
 impl Level {
@@ -72,7 +124,7 @@ impl Level {
     pub fn speaks(self) -> bool {
         match self {
             Self::Progress | Self::Verbose => true,
-            Self::Quiet | Self::Json => false,
+            Self::Quiet | Self::Json | Self::JsonMessages => false,
         }
     }
 }
@@ -88,6 +140,7 @@ pub fn reporter(
         Level::Progress => Box::new(Progress::new(style, out)),
         Level::Verbose => Box::new(verbose::Verbose::new(style, out)),
         Level::Json => Box::new(json::Json::new(out)),
+        Level::JsonMessages => Box::new(json::Json::with_messages(out)),
     }
 }
 
@@ -105,7 +158,7 @@ impl Reporter for Quiet {
         Ok(())
     }
 
-    fn message(&mut self, _: &Shown) -> io::Result<()> {
+    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
         Ok(())
     }
 
@@ -117,7 +170,7 @@ impl Reporter for Quiet {
         Ok(())
     }
 
-    fn wants_messages(&self) -> bool {
-        false
+    fn wants(&self) -> Wants {
+        Wants::Events
     }
 }

@@ -1,10 +1,25 @@
 //! Colour, symbols and local time, as the user's terminal can take them.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use legwork_core::display::one_line;
 use legwork_core::outcome::Tone;
+use rustix::termios::tcgetwinsize;
+
+use super::width;
+
+/// Nobody reads on a terminal narrower than this; lines are not cut down to less.
+const NARROWEST: usize = 40;
+
+/// How wide a line that is kept short may be where there is no terminal to say.
+const USUAL_WIDTH: usize = 160;
+
+use super::screen::Screen;
 
 /// How things are written.
 #[derive(Clone, Debug)]
@@ -12,6 +27,8 @@ pub struct Style {
     symbols: Symbols,
     color: Color,
     zone: TimeZone,
+    width: Option<usize>,
+    screen: Option<Screen>,
 }
 
 /// Whether to use colour, in the user's words.
@@ -31,7 +48,7 @@ pub enum ColorChoice {
 pub struct Surroundings {
     /// It is a terminal.
     pub terminal: bool,
-    /// A terminal that knows nothing but text.
+    /// A terminal that knows nothing but text, or does not say what it knows.
     pub dumb: bool,
     /// `NO_COLOR` asks for none.
     pub no_color: bool,
@@ -39,9 +56,22 @@ pub struct Surroundings {
     pub force_color: bool,
     /// The locale's characters are UTF-8.
     pub utf8: bool,
+    /// The columns of the terminal, where there is one that says.
+    pub width: Option<usize>,
 }
 
 impl Surroundings {
+    /// What is written to here, and the variables of the environment. `COLUMNS` is not among them:
+    /// it tells of the terminal as it was when a shell last looked.
+    pub fn of(
+        variable: impl Fn(&'static str) -> Option<OsString>,
+        stream: &(impl IsTerminal + AsFd),
+    ) -> Self {
+        let terminal = stream.is_terminal();
+        let width = if terminal { columns(stream) } else { None };
+        Self { width, ..Self::new(variable, terminal) }
+    }
+
     /// By the variables of the environment.
     pub fn new(variable: impl Fn(&'static str) -> Option<OsString>, terminal: bool) -> Self {
         // Set to nothing is the same as not set.
@@ -49,12 +79,25 @@ impl Surroundings {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         Self {
             terminal,
-            dumb: set("TERM").is_some_and(|term| term == "dumb"),
+            dumb: set("TERM").is_none_or(|term| term == "dumb"),
             no_color: set("NO_COLOR").is_some(),
             force_color: set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
             utf8: locale.is_some_and(|locale| is_utf8(&locale)),
+            width: None,
         }
     }
+}
+
+/// How wide a terminal is; `None` if it does not say.
+pub fn columns(terminal: impl AsFd) -> Option<usize> {
+    let columns = tcgetwinsize(terminal).ok()?.ws_col;
+    (columns > 0).then(|| usize::from(columns))
+}
+
+/// How high a terminal is; `None` if it does not say.
+pub fn rows(terminal: impl AsFd) -> Option<usize> {
+    let rows = tcgetwinsize(terminal).ok()?.ws_row;
+    (rows > 0).then(|| usize::from(rows))
 }
 
 fn is_utf8(locale: &OsStr) -> bool {
@@ -87,6 +130,12 @@ pub enum Ink {
     Bad,
     /// Less important than the rest.
     Faint,
+    /// The name of a tool.
+    Tool,
+    /// A line that was added.
+    Added,
+    /// A line that was taken away.
+    Removed,
 }
 
 impl Ink {
@@ -96,6 +145,9 @@ impl Ink {
             Self::Mixed => "33",
             Self::Bad => "31",
             Self::Faint => "2",
+            Self::Tool => "36",
+            Self::Added => "32",
+            Self::Removed => "31",
         }
     }
 }
@@ -125,6 +177,27 @@ impl Style {
             symbols: if surroundings.utf8 { Symbols::Utf8 } else { Symbols::Words },
             color: if color { Color::On } else { Color::Off },
             zone: TimeZone::system(),
+            width: surroundings.width,
+            screen: None,
+        }
+    }
+
+    /// The same, on a screen with room for a panel below the lines.
+    #[must_use]
+    pub fn on(self, screen: Option<Screen>) -> Self {
+        Self { screen, ..self }
+    }
+
+    /// The screen with room for a panel, if there is one.
+    pub(super) fn screen(&self) -> Option<&Screen> {
+        self.screen.as_ref()
+    }
+
+    /// A sign of ours, or what stands for it where the locale does not have it.
+    pub(super) fn choose<'t>(&self, sign: &'t str, letters: &'t str) -> &'t str {
+        match self.symbols {
+            Symbols::Utf8 => sign,
+            Symbols::Words => letters,
         }
     }
 
@@ -132,6 +205,35 @@ impl Style {
     #[must_use]
     pub fn in_zone(self, zone: TimeZone) -> Self {
         Self { zone, ..self }
+    }
+
+    /// The same, for a terminal of another width.
+    #[must_use]
+    pub fn with_width(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
+    }
+
+    /// The columns of the terminal; `None` where there is none.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// How wide a line may be that is kept to one row.
+    pub(super) fn room(&self) -> usize {
+        self.width.map_or(USUAL_WIDTH, |width| width.max(NARROWEST))
+    }
+
+    /// A text that takes no more than these columns, with a sign where it was cut.
+    pub(super) fn cut<'a>(&self, text: &'a str, columns: usize) -> Cow<'a, str> {
+        width::cut(text, columns, self.ellipsis())
+    }
+
+    /// What stands for something that was cut off.
+    pub(super) fn ellipsis(&self) -> &'static str {
+        match self.symbols {
+            Symbols::Utf8 => "…",
+            Symbols::Words => "...",
+        }
     }
 
     /// What stands in front of a line of this tone.
@@ -155,12 +257,36 @@ impl Style {
         }
     }
 
-    /// Our own signs in letters that the locale has. What others wrote stays as it is.
-    pub(super) fn spell(&self, text: String) -> String {
-        match self.symbols {
-            Symbols::Utf8 => text,
-            Symbols::Words => text.replace('…', "...").replace('·', "-"),
+    /// A sign of ours in letters that the locale has. What others wrote stays as it is: it never
+    /// comes here.
+    pub(super) fn spell(&self, sign: &'static str) -> &'static str {
+        self.choose(
+            sign,
+            match sign {
+                "…" => "...",
+                " · " => " - ",
+                "→" => "->",
+                "←" => "<-",
+                "●" => "*",
+                "│" => "|",
+                other => other,
+            },
+        )
+    }
+
+    /// A text in one line of at most so many characters, with a sign of ours where it was cut.
+    pub(super) fn one_line(&self, text: &str, most: usize) -> String {
+        let line = one_line(text, most);
+        // Only a line that is full may have been cut, and then it has another sign there.
+        if self.symbols == Symbols::Utf8
+            || !line.ends_with('…')
+            || line.chars().count() < most
+            || one_line(text, most + 1).chars().count() == most
+        {
+            return line;
         }
+        let kept = most.saturating_sub(self.ellipsis().len());
+        line.chars().take(kept).chain(self.ellipsis().chars()).collect()
     }
 
     /// A time of day, as short as it can be told from `now`.
@@ -198,16 +324,19 @@ mod tests {
     #[test]
     fn what_the_user_says_beats_the_environment_and_that_the_terminal() {
         use ColorChoice::{Always, Auto, Never};
-        assert!(color(Auto, &[], true));
-        assert!(!color(Auto, &[], false));
+        let term = ("TERM", "xterm");
+        assert!(color(Auto, &[term], true));
+        assert!(!color(Auto, &[term], false));
         assert!(!color(Auto, &[("TERM", "dumb")], true));
-        assert!(!color(Auto, &[("NO_COLOR", "1")], true));
-        assert!(color(Auto, &[("NO_COLOR", "")], true));
+        assert!(!color(Auto, &[("TERM", "")], true));
+        assert!(!color(Auto, &[], true));
+        assert!(!color(Auto, &[term, ("NO_COLOR", "1")], true));
+        assert!(color(Auto, &[term, ("NO_COLOR", "")], true));
         assert!(color(Auto, &[("CLICOLOR_FORCE", "1")], false));
         assert!(!color(Auto, &[("CLICOLOR_FORCE", "0")], false));
-        assert!(!color(Auto, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true));
+        assert!(!color(Auto, &[term, ("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true));
         assert!(color(Always, &[("NO_COLOR", "1")], false));
-        assert!(!color(Never, &[("CLICOLOR_FORCE", "1")], true));
+        assert!(!color(Never, &[term, ("CLICOLOR_FORCE", "1")], true));
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn purpose(purpose: &PurposeSpend) -> String {
 }
 
 /// `12,300`
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,27 +1,38 @@
 //! What happened, and what the agent says and does.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
+use jiff::Timestamp;
+use legwork_core::agent::message::AgentMessage;
 use legwork_core::event::{Event, FeedbackSource, Figure};
 use legwork_core::journal::Line;
-use legwork_core::outcome::{Tone, count};
+use legwork_core::outcome::count;
 use legwork_core::settings::EvidenceKind;
 use legwork_core::units::human;
 
 use super::page::Page;
 use super::progress::Progress;
 use super::style::Style;
-use super::{Reporter, Shown};
+use super::tools::Tools;
+use super::{Reporter, Speaker, Wants};
 
 /// Everything that [`Progress`] writes, the agent's words, and its tool calls.
 #[derive(Debug)]
 pub(super) struct Verbose {
     progress: Progress,
+    tools: Tools,
 }
 
 impl Verbose {
     pub(super) fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
-        Self { progress: Progress::new(style, out) }
+        Self { progress: Progress::new(style, out), tools: Tools::default() }
+    }
+
+    /// Whoever spoke has ended.
+    fn end(&mut self) -> io::Result<()> {
+        let Self { progress, tools } = self;
+        progress.write(|page, _| tools.end(page))
     }
 }
 
@@ -31,24 +42,35 @@ impl Reporter for Verbose {
     }
 
     fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
+        let event = &line.record.event;
+        if let Event::AttemptFinished { .. }
+        | Event::CallFinished { .. }
+        | Event::IterationFinished(_)
+        | Event::RunFinished { .. } = event
+        {
+            self.end()?;
+        }
+        let before = self.progress.written();
         self.progress.event(line, raw)?;
-        self.progress.write(|page, _| more(page, &line.record.event))
+        self.progress.write(|page, _| more(page, event))?;
+        if self.progress.written() > before {
+            self.tools.interrupted();
+        }
+        Ok(())
     }
 
-    fn message(&mut self, shown: &Shown) -> io::Result<()> {
-        self.progress.write(|page, _| match shown {
-            Shown::Text { text } => page.block(text),
-            Shown::ToolCall { name, detail } if detail.is_empty() => page.aside(name),
-            Shown::ToolCall { name, detail } => page.aside(&format!("{name}: {detail}")),
-            Shown::ToolError { name, text } => {
-                let name = name.as_deref().unwrap_or("the tool");
-                page.sign(Tone::Bad, &format!("{name} failed:"));
-                page.block(text);
-            }
-        })
+    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()> {
+        self.progress.message(speaker, message)?;
+        let Self { progress, tools } = self;
+        progress.write(|page, _| tools.message(page, speaker, message))
+    }
+
+    fn raw(&mut self, speaker: Speaker, line: &[u8]) -> io::Result<()> {
+        self.progress.raw(speaker, line)
     }
 
     fn note(&mut self, text: &str) -> io::Result<()> {
+        self.tools.interrupted();
         self.progress.note(text)
     }
 
@@ -56,8 +78,21 @@ impl Reporter for Verbose {
         self.progress.flush()
     }
 
-    fn wants_messages(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants::Everything
+    }
+
+    fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+        self.progress.tick(now)
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.progress.pace()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.progress.close()
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use legwork::evidence::{Files, Left, Look, set_aside};
 use legwork_core::input::Boxes;
+use legwork_core::redact::Secrets;
 use legwork_core::settings::{self, EvidenceKind};
 use tempfile::TempDir;
 
@@ -55,7 +56,13 @@ impl Place {
     }
 
     fn set_aside(&self) -> Option<PathBuf> {
-        set_aside(&self.project(), Path::new(STATUS), &self.run(), Left::Moved).unwrap()
+        set_aside(
+            &self.project(),
+            Path::new(STATUS),
+            &self.run(),
+            (Left::Moved, &Secrets::default()),
+        )
+        .unwrap()
     }
 
     /// Everything that is in the run folder.

@@ -123,15 +123,15 @@ fn without_json_the_stream_is_shown_and_summed_up_and_nothing_of_it_reaches_the_
     let path = stream(&hermit, &[INIT, text, BASH, FAILED, mood, RESULT]);
     let did = hermit.run(&["inspect", &path]).exits(0);
     insta::assert_snapshot!(did.out, @r"
-        I look first.
-      Bash: make
-    ❌ the tool failed:
-        no rule to make
+      ● I look first.
+      → Bash: make
+        ❌ failed
+        │ no rule to make
     finished
       next in a run: the work is looked at
       2 turns, 1 result; cost $0.50, 10 tokens in, 20 out, 30 from the cache, 40 into it
       1 tool call, 1 failed
-      its last words carry: promise, says_done
+      its last words say: the promise marker, that the work is done
       unknown to this version of legwork: 1 (mood)
     ");
     assert_eq!(did.err, "");
@@ -156,7 +156,9 @@ fn what_cannot_be_read_is_said_with_its_name() {
     hermit.run(&["inspect", &project]).exits(1).says(&["it is a folder", "hint:"]);
     let did = hermit.run(&["inspect", &path, "--stderr", "nowhere.txt"]).exits(1);
     assert_eq!(did.says(&["can't read `nowhere.txt`"]).out, "");
-    hermit.run(&["inspect", &path, "--stderr", &project]).exits(1).says(&["it is a folder"]);
+    let did = hermit.run(&["inspect", &path, "--stderr", &project]).exits(1);
+    let did = did.says(&["it is a folder", "printed on standard error"]);
+    assert!(!did.err.contains("ndjson"), "{}", did.err);
 }
 
 #[test]

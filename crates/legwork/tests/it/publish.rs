@@ -1,17 +1,17 @@
 //! How it gets to the screen, and what happens when nobody looks.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use legwork::journal;
-use legwork::publish::{Display, Finished};
-use legwork::report::{ColorChoice, Level, Reporter, Shown, reporter};
-use legwork_core::event::Record;
-use legwork_core::journal::Line;
+use legwork::publish::{Display, Finished, Followed};
+use legwork::report::{ColorChoice, Level, Reporter, reporter};
+use legwork_core::event::{Event, Record};
 
-use crate::report::{Closed, Paper, messages, records, run, style};
+use crate::report::{Closed, Paper, records, run, style};
 
 /// More than any display needs; only a test that fails waits so long.
 const LONG: Duration = Duration::from_secs(20);
@@ -35,6 +35,19 @@ impl Write for Stuck {
     }
 }
 
+/// The run in this folder.
+fn followed(folder: &Path) -> Followed {
+    Followed { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
+}
+
+/// What the agent of the first attempt prints: so many calls of a tool.
+fn output(folder: &Path, calls: usize) {
+    fs::create_dir(folder.join("output")).unwrap();
+    let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make test"}}]}}"#;
+    let text: String = std::iter::repeat_n(format!("{line}\n"), calls).collect();
+    fs::write(folder.join("output/003-1.ndjson"), text).unwrap();
+}
+
 /// A journal with these records, and a writer to go on with.
 fn journal_with(path: &Path, records: &[Record]) -> journal::Writer<journal::DiskFile> {
     let mut writer = journal::create(path, run()).unwrap();
@@ -50,7 +63,7 @@ fn the_display_shows_what_is_and_what_comes() {
     let (early, late) = records.split_at(10);
     let mut writer = journal_with(&path, early);
     let paper = Paper::default();
-    let display = Display::start(path, json(&paper));
+    let display = Display::start(followed(folder.path()), json(&paper));
     writer.append(late).unwrap();
     display.wake();
     assert_eq!(display.finish(LONG), Finished::InTime);
@@ -62,7 +75,7 @@ fn the_display_waits_for_a_journal_that_is_not_there_yet() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
     let paper = Paper::default();
-    let display = Display::start(path.clone(), json(&paper));
+    let display = Display::start(followed(folder.path()), json(&paper));
     display.wake();
     let _writer = journal_with(&path, &records());
     assert_eq!(display.finish(LONG), Finished::InTime);
@@ -76,7 +89,7 @@ fn a_run_taken_over_shows_only_what_is_new() {
     let _writer = journal_with(&path, &records());
     let paper = Paper::default();
     let last = records().len() as u64 - 1;
-    let display = Display::start_after(path, last, json(&paper));
+    let display = Display::start(Followed { after: last, ..followed(folder.path()) }, json(&paper));
     assert_eq!(display.finish(LONG), Finished::InTime);
     let text = paper.text();
     assert_eq!(text.lines().count(), 1);
@@ -86,13 +99,12 @@ fn a_run_taken_over_shows_only_what_is_new() {
 #[test]
 fn the_agents_words_come_before_the_end_of_its_attempt() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.jsonl");
     let paper = Paper::default();
+    output(folder.path(), 1);
     let style = style(true, ColorChoice::Never);
-    let display =
-        Display::start(path.clone(), reporter(Level::Verbose, style, Box::new(paper.clone())));
-    display.messages().send(messages()[1].clone());
-    let _writer = journal_with(&path, &records());
+    let verbose = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let display = Display::start(followed(folder.path()), verbose);
+    let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     assert_eq!(display.finish(LONG), Finished::InTime);
     let text = paper.text();
     let (words, end) = (text.find("Bash: make test").unwrap(), text.find("attempt 7:").unwrap());
@@ -100,36 +112,63 @@ fn the_agents_words_come_before_the_end_of_its_attempt() {
 }
 
 #[test]
+fn what_follows_from_the_agents_words_is_shown_below_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let paper = Paper::default();
+    output(folder.path(), 1);
+    let mut records = records();
+    let of = |records: &[Record], wanted: fn(&Event) -> bool| {
+        records.iter().position(|record| wanted(&record.event)).unwrap()
+    };
+    let denied = of(&records, |event| matches!(event, Event::PermissionDenied { .. }));
+    let denied = records.remove(denied);
+    let ready = of(&records, |event| matches!(event, Event::AgentReady { .. }));
+    records.insert(ready + 1, denied);
+    let _writer = journal_with(&folder.path().join("journal.jsonl"), &records);
+    let style = style(true, ColorChoice::Never);
+    let verbose = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let display = Display::start(followed(folder.path()), verbose);
+    assert_eq!(display.finish(LONG), Finished::InTime);
+    let text = paper.text();
+    let (call, denied) = (text.find("Bash: make test").unwrap(), text.find("may not use").unwrap());
+    assert!(call < denied, "{text}");
+    let ready = text.find(", version ").unwrap();
+    assert!(ready < call, "{text}");
+}
+
+#[test]
 fn a_closed_terminal_ends_the_display_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.jsonl");
-    let _writer = journal_with(&path, &records());
+    output(folder.path(), 2_000);
+    let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let style = style(true, ColorChoice::Never);
-    let display = Display::start(path, reporter(Level::Verbose, style, Box::new(Closed)));
-    let sink = display.messages();
+    let (told, dark) = channel();
+    let display = Display::start_with(
+        followed(folder.path()),
+        reporter(Level::Verbose, style, Box::new(Closed)),
+        move |error| told.send(error.kind()).unwrap(),
+    );
     for _ in 0..2_000 {
-        sink.send(messages()[0].clone());
         display.wake();
     }
     assert_eq!(display.finish(LONG), Finished::InTime);
-    sink.send(messages()[0].clone());
+    assert_eq!(dark.recv(), Ok(io::ErrorKind::BrokenPipe));
 }
 
 #[test]
 fn a_terminal_that_nobody_reads_keeps_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.jsonl");
-    let _writer = journal_with(&path, &records());
+    let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let (reached, stuck) = channel();
     let (release, let_go) = channel();
     let out = Box::new(Stuck { reached, let_go });
-    let display = Display::start(path, reporter(Level::Json, style(true, ColorChoice::Never), out));
+    let json = reporter(Level::Json, style(true, ColorChoice::Never), out);
+    let display = Display::start(followed(folder.path()), json);
     stuck.recv_timeout(LONG).unwrap();
 
     let begun = Instant::now();
     for _ in 0..10_000 {
         display.wake();
-        display.messages().send(messages()[0].clone());
     }
     assert_eq!(display.finish(Duration::from_millis(50)), Finished::Abandoned);
     assert!(begun.elapsed() < LONG, "nobody waits for a screen");
@@ -137,63 +176,36 @@ fn a_terminal_that_nobody_reads_keeps_nobody() {
 }
 
 #[test]
-fn messages_that_do_not_fit_are_counted_and_told() {
+fn a_terminal_that_is_read_late_misses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.jsonl");
-    let _writer = journal_with(&path, &records()[..1]);
+    output(folder.path(), 5_000);
+    let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let paper = Paper::default();
-    let (reached, waits) = channel();
+    let (reached, stuck) = channel();
     let (release, let_go) = channel();
-    let inner = reporter(Level::Verbose, style(true, ColorChoice::Never), Box::new(paper.clone()));
-    let display = Display::start(path, Box::new(Gated { inner, reached, let_go }));
-    waits.recv_timeout(LONG).unwrap();
-
-    let sink = display.messages();
-    for _ in 0..1_007 {
-        sink.send(messages()[1].clone());
-    }
-    // One that takes more memory than all may take together.
-    sink.send(Shown::Text { text: "x".repeat(9 << 20) });
+    let out = Box::new(Late { paper: paper.clone(), stuck: Stuck { reached, let_go } });
+    let verbose = reporter(Level::Verbose, style(true, ColorChoice::Never), out);
+    let display = Display::start(followed(folder.path()), verbose);
+    stuck.recv_timeout(LONG).unwrap();
     drop(release);
     assert_eq!(display.finish(LONG), Finished::InTime);
-    let text = paper.text();
-    assert_eq!(text.matches("Bash: make test").count(), 1_000);
-    assert!(text.contains("… 8 messages not shown"), "{text}");
+    assert_eq!(paper.text().matches("Bash: make test").count(), 5_000);
 }
 
-/// A reporter that stops at its first event until the test lets go.
-struct Gated {
-    inner: Box<dyn Reporter + Send>,
-    reached: Sender<()>,
-    let_go: Receiver<()>,
+/// A terminal that nobody reads until the test lets go.
+struct Late {
+    paper: Paper,
+    stuck: Stuck,
 }
 
-impl Reporter for Gated {
-    fn past(&mut self, line: &Line) {
-        self.inner.past(line);
-    }
-
-    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
-        self.reached.send(()).unwrap();
-        // Closed is what the test does to let go.
-        let _ = self.let_go.recv();
-        self.inner.event(line, raw)
-    }
-
-    fn message(&mut self, shown: &Shown) -> io::Result<()> {
-        self.inner.message(shown)
-    }
-
-    fn note(&mut self, text: &str) -> io::Result<()> {
-        self.inner.note(text)
+impl Write for Late {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.stuck.write(bytes)?;
+        self.paper.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-
-    fn wants_messages(&self) -> bool {
-        self.inner.wants_messages()
+        Ok(())
     }
 }
 

@@ -1,26 +1,22 @@
 //! What people and programs see of a run.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use legwork::report::{ColorChoice, Level, Shown, Style, Surroundings, reporter, summary};
-use legwork_core::agent::message::{AgentMessage, Owner, Said};
+use legwork::report::{ColorChoice, Level, Speaker, Style, Surroundings, reporter};
+use legwork_core::agent::message::{AgentMessage, Owner, Part, Said, Went};
 use legwork_core::agent::outcome::AttemptOutcome;
 use legwork_core::agent::report::{Answer, AttemptReport, Notice, WatchSignal};
 use legwork_core::event::{
-    Event, Figure, GateResult, IterationFinished, IterationResult, Movement, Purpose, Record,
-    samples,
+    Event, Figure, IterationFinished, IterationResult, Movement, Purpose, Record, samples,
 };
 use legwork_core::input::Boxes;
 use legwork_core::journal::{Line, encode};
-use legwork_core::outcome::{Outcome, Proof};
 use legwork_core::units::{AttemptId, CallId, RunId, Usd};
-use legwork_core::view::RunView;
 
 /// What was written, for everybody to see.
 #[derive(Clone, Default)]
@@ -75,6 +71,11 @@ pub(crate) fn records() -> Vec<Record> {
     samples().into_iter().zip(0..).map(record).collect()
 }
 
+/// The first of a kind.
+fn of_kind(wanted: impl Fn(&Event) -> bool) -> Record {
+    records().into_iter().find(|record| wanted(&record.event)).unwrap()
+}
+
 fn lines() -> Vec<(Line, Vec<u8>)> {
     let line = |(record, seq): (Record, u64)| {
         let mut raw = Vec::new();
@@ -85,12 +86,46 @@ fn lines() -> Vec<(Line, Vec<u8>)> {
     records().into_iter().zip(1..).map(line).collect()
 }
 
-pub(crate) fn messages() -> [Shown; 3] {
-    [
-        Shown::Text { text: "I shall look\nat the tests.".to_owned() },
-        Shown::ToolCall { name: "Bash".to_owned(), detail: "make test".to_owned() },
-        Shown::ToolError { name: None, text: "exit code 2\nno rule".to_owned() },
-    ]
+/// Somebody at work.
+pub(crate) const WORKER: Speaker = Speaker::Attempt(AttemptId(7));
+
+fn messages() -> Vec<AgentMessage<'static>> {
+    let text = |text: &'static str, part| Said::Text { text: text.into(), part };
+    let call = |id: &'static str, name: &'static str, input| Said::ToolCall {
+        id: id.into(),
+        name: name.into(),
+        input,
+    };
+    let result =
+        |id: &'static str, went, content| Said::ToolResult { id: id.into(), went, content };
+    let main = [
+        text("I shall look\nat ", Part::Delta),
+        text("I shall look\nat the tests.", Part::Whole),
+        Said::Thinking,
+        call("1", "Bash", r#"{"command":"make test","description":"run all","timeout":120000}"#),
+        result("1", Went::Wrong, r#""Exit code 2\nno rule""#),
+        call("2", "Read", r#"{"file_path":"a.rs","offset":9,"limit":2}"#),
+        result("2", Went::Well, r#""9\tfn a() {}\n10\t\tb();""#),
+        call("3", "Edit", r#"{"file_path":"a.rs","old_string":"x\ny","new_string":"x\nz"}"#),
+        result("3", Went::Wrong, r#""String to replace not found in file.""#),
+        call("4", "Write", r#"{"file_path":"b.rs","content":"one\ntwo\n"}"#),
+        call("5", "mcp__demo__add", r#"{"a":2,"b":3}"#),
+        result("5", Went::Well, r#"[{"type":"text","text":"5"}]"#),
+        result("4", Went::Well, r#""done""#),
+        call("6", "Agent", r#"{"description":"count the files","subagent_type":"explorer"}"#),
+    ];
+    let sub = [
+        text("not for us", Part::Whole),
+        call("7", "Glob", r#"{"pattern":"*.rs","path":"src"}"#),
+        result("7", Went::Well, r#""a.rs\nb.rs""#),
+    ];
+    let last = [result("6", Went::Well, r#""Two files.""#)];
+    let by = |owner: Owner<'static>| move |said| AgentMessage { owner: owner.clone(), said };
+    main.into_iter()
+        .map(by(Owner::Main))
+        .chain(sub.into_iter().map(by(Owner::Sub { call: "6".into() })))
+        .chain(last.into_iter().map(by(Owner::Main)))
+        .collect()
 }
 
 /// All events and messages at this level.
@@ -101,7 +136,7 @@ fn shown(level: Level, style: Style) -> String {
         reporter.event(&line, &raw).unwrap();
         if let Event::AgentReady { .. } = line.record.event {
             for message in messages() {
-                reporter.message(&message).unwrap();
+                reporter.message(WORKER, &message).unwrap();
             }
         }
     }
@@ -120,7 +155,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       the provider is overloaded: trying again in 6m 25s
     ⚠️ usage limit: waiting until Mon 01:01 (1h 20m)
       going on after a wait of 1h 20m
-      status: 35/60, orders and invoices moved
+      status: 35/60 items (+5) - orders and invoices moved
     ⚠️ blocked: a password for the staging database
       the agent asks: Shall I also move the tests?
       answered: Nobody is here to answer. Choose, note the choice, go on.
@@ -135,7 +170,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       the agent wrote down principles; they hold from here on
     Limits: at most 50 iterations, $20.00, 8h 00m of work
     ❌ Iteration 3 failed: the provider is overloaded
-    Stopping after this iteration, asked by `legwork stop`
+    Stopping before the next iteration, asked by `legwork stop`
     Not stopping: the request was taken back
     Paused: nothing new starts until `legwork resume 20261115-233412-7f3a`
     Going on
@@ -160,6 +195,65 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
     "#);
     let symbols = ['✓', '⚠', '❌', '·'];
     assert!(!text.contains(symbols), "{text}");
+    let text = shown(Level::Verbose, style(false, ColorChoice::Auto));
+    assert!(text.contains("  -> Bash: make") && text.contains("    | no rule"), "{text}");
+    assert!(text.contains("  * I shall look") && text.contains("  <- Write"), "{text}");
+    assert!(!text.contains(['→', '←', '●', '│', '❌']), "{text}");
+}
+
+#[test]
+fn what_the_agent_wrote_is_not_spelled_in_letters() {
+    let paper = Paper::default();
+    let style = style(false, ColorChoice::Never).with_width(Some(60));
+    let mut reporter = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let long = "x".repeat(100);
+    let input = format!(r#"{{"pattern":"a → b … · ● │ ← {long}"}}"#);
+    let said = Said::ToolCall { id: "1".into(), name: "Grep".into(), input: &input };
+    reporter.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+    let mut record = of_kind(|event| matches!(event, Event::CouncilDecided { .. }));
+    if let Event::CouncilDecided { decision, .. } = &mut record.event {
+        *decision = format!("→ {}", "y".repeat(200));
+    }
+    reporter.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
+    reporter.flush().unwrap();
+    let text = paper.text();
+    assert!(text.starts_with("  -> Grep: a → b … · ● │ ← xxx"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("x..."), "{text}");
+    assert!(text.lines().nth(1).unwrap().ends_with("y..."), "{text}");
+    assert!(text.lines().nth(1).unwrap().contains("decided: → yyy"), "{text}");
+}
+
+#[test]
+fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call() {
+    let paper = Paper::default();
+    let style = style(true, ColorChoice::Never);
+    let mut reporter = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let input = r#"{"command":"make"}"#;
+    let call = |id: &'static str| Said::ToolCall { id: id.into(), name: "Bash".into(), input };
+    let content = "\"\"";
+    let result = |id: &'static str| Said::ToolResult { id: id.into(), went: Went::Well, content };
+    let mut say = |said: Said<'static>, event: Option<Event>| {
+        reporter.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+        if let Some(event) = event {
+            let record = Record { event, ..records()[0].clone() };
+            reporter.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
+        }
+        reporter.flush().unwrap();
+    };
+    say(call("1"), Some(Event::Warning { text: "odd".to_owned() }));
+    say(result("1"), None);
+    // Nothing is shown of this one.
+    let silent = of_kind(|event| matches!(event, Event::QuotaReported { .. }));
+    say(call("2"), Some(silent.event));
+    say(result("2"), None);
+    assert_snapshot!(paper.text(), @r"
+      → Bash: make
+    ⚠️ odd
+      ← Bash: make
+        exit 0, no output
+      → Bash: make
+        exit 0, no output
+    ");
 }
 
 #[test]
@@ -170,12 +264,37 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
         verbose.lines().filter(|line| !progress.lines().any(|known| known == *line)).collect();
     assert_snapshot!(more.join("\n"), @r#"
       claude-opus-4-6, version 2.1.37
-        I shall look
+      ● I shall look
         at the tests.
-      Bash: make test
-    ❌ the tool failed:
-        exit code 2
-        no rule
+      → Bash: make test (run all), timeout 2m 00s
+        ❌ exit 2
+        │ no rule
+      → Read: a.rs, lines 9-10
+        ok, 2 lines
+        │  9  fn a() {}
+        │ 10  	b();
+      → Edit: a.rs
+          x
+        - y
+        + z
+        ❌ failed
+        │ String to replace not found in file.
+        likely: the text was changed already, or its white space differs
+        tip: read the file again and take the text from there
+      → Write: b.rs (0.1 KB, 2 lines)
+      → mcp__demo__add: a, b
+        ok, 1 line
+        │ 5
+      ← Write: b.rs (0.1 KB, 2 lines)
+        ok
+      → Agent: count the files (explorer)
+          → Glob: *.rs in src
+            found 2 files
+            │ a.rs
+            │ b.rs
+      ← Agent: count the files (explorer)
+        ok, 1 line
+        │ Two files.
       attempt 7: finished, 23 turns, $0.42, 6m 12s
       claimed by the status file, the promise marker
       for the next iteration: `cargo test` failed (exit 101): test invoice::rounds
@@ -251,8 +370,8 @@ fn colour_adds_nothing_that_the_words_do_not_say() {
     let plain = shown(Level::Verbose, style(true, ColorChoice::Never));
     let mut colored = shown(Level::Verbose, style(true, ColorChoice::Always));
     assert!(colored.contains("\u{1b}[33m"));
-    for code in ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[2m", "\u{1b}[0m"] {
-        colored = colored.replace(code, "");
+    for code in ["31", "32", "33", "36", "2", "0"] {
+        colored = colored.replace(&format!("\u{1b}[{code}m"), "");
     }
     assert_eq!(colored, plain);
 }
@@ -279,7 +398,7 @@ fn what_the_agent_wrote_can_not_steer_the_terminal() {
     }
     let said = Said::ToolCall { id: "1".into(), name: nasty.into(), input: "{}" };
     let message = AgentMessage { owner: Owner::Main, said };
-    reporter.message(&Shown::from_message(&message).unwrap()).unwrap();
+    reporter.message(WORKER, &message).unwrap();
     reporter.flush().unwrap();
     let text = paper.text();
     assert!(text.contains("fine"), "{text}");
@@ -296,95 +415,9 @@ fn a_writer_that_fails_is_an_error_and_no_panic() {
             // Whether the buffer is full and the error shows here is of no interest.
             let _ = reporter.event(&line, &raw);
         }
-        let _ = reporter.message(&messages()[0]);
+        let _ = reporter.message(WORKER, &messages()[0]);
         assert_eq!(reporter.flush().is_err(), level != Level::Quiet);
     }
-}
-
-/// A summary of a run with all samples but its end, and this one.
-fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
-    let mut records = records();
-    if let Outcome::Completed { proof } = outcome {
-        for record in &mut records {
-            if let Event::GateFinished { result } = &mut record.event {
-                *result = GateResult::Passed { proof };
-            }
-        }
-    }
-    if let Some(Event::RunFinished { outcome: ending, note: text, .. }) =
-        records.last_mut().map(|record| &mut record.event)
-    {
-        *ending = outcome;
-        *text = note.map(str::to_owned);
-    }
-    let summary = RunView::of(&records).summary(&run());
-    let log = Path::new("/var/log/run");
-    summary::render(&summary, &style(utf8, ColorChoice::Auto), Some(log))
-}
-
-#[test]
-fn a_completed_run_says_what_was_verified_and_what_it_cost() {
-    let text = closing(Outcome::Completed { proof: Proof::Verified }, None, true);
-    assert_snapshot!(text, @r#"
-    ✓ Task completed successfully after 1 iteration
-      verified by `cargo test`
-      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
-      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
-      2 warnings, see above
-      log: /var/log/run
-      next: look at the work, and commit it if it is not
-    "#);
-}
-
-#[test]
-fn a_run_at_its_limit_says_how_to_go_on() {
-    let note = Some("claimed, rejected: `cargo test` failed (exit 101)");
-    assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
-    ⚠️ Reached maximum iterations (10)
-      claimed, rejected: `cargo test` failed (exit 101)
-      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
-      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
-      2 warnings, see above
-      log: /var/log/run
-      next: `legwork resume 20261115-233412-7f3a --max-iterations 20` goes on with more room
-            `--max-iterations 20` gives it to the next run from its start
-            look at what was done: the folder above has prompts, output and journal
-    "#);
-}
-
-#[test]
-fn a_wait_that_is_too_long_is_told_in_local_time() {
-    let until = Some("2026-11-17T04:00:00Z".parse().unwrap());
-    assert_snapshot!(closing(Outcome::LimitWaitTooLong { until }, None, false), @r#"
-    error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than legwork may wait
-      that is 2026-11-17 04:00 UTC here
-      claimed complete in iteration 3, and not believed: `cargo test` failed (exit 101)
-      1 iteration, 1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
-      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
-      2 warnings, see above
-      log: /var/log/run
-      next: once the limit has ended: `legwork resume 20261115-233412-7f3a --again`
-    "#);
-}
-
-#[test]
-fn a_run_that_never_worked_has_no_cost_to_tell() {
-    let mut records = records();
-    records
-        .retain(|record| matches!(record.event, Event::RunStarted(_) | Event::RunFinished { .. }));
-    if let Some(Event::RunFinished { outcome, note, .. }) =
-        records.last_mut().map(|record| &mut record.event)
-    {
-        *outcome = Outcome::Auth { why: "not logged in\u{1b}[2J".to_owned() };
-        *note = None;
-    }
-    let summary = RunView::of(&records).summary(&run());
-    let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
-    assert_snapshot!(text, @r#"
-    error: The agent's account refused to work: not logged in
-      0 iterations, 0 attempts, 38s at work
-      next: log in: start `claude` once by hand, then `legwork resume 20261115-233412-7f3a --again`
-    "#);
 }
 
 /// A call from its start to its end.
@@ -401,7 +434,7 @@ fn call(number: u32, purpose: Purpose, cents: u64, said: &str) -> [Event; 2] {
 }
 
 /// A run in which everybody was asked.
-fn everybody_asked() -> Vec<Record> {
+pub(crate) fn everybody_asked() -> Vec<Record> {
     let mut records = records();
     let words = "Which of the two? ".repeat(40);
     let notice = |signal| {
@@ -463,18 +496,4 @@ fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
       the review says: Nothing to mend.
       asking for a decision between principles
     "#);
-}
-
-#[test]
-fn the_summary_has_every_purpose_with_its_calls_and_what_they_cost() {
-    let summary = RunView::of(&everybody_asked()).summary(&run());
-    let text = summary::render(&summary, &style(true, ColorChoice::Auto), None);
-    let cost = text.lines().find(|line| line.contains("cost ")).unwrap();
-    assert!(
-        cost.contains(
-            "(work $0.42 in 1 attempt, advise $0.02 in 1 call, council $0.04 in 1 call, \
-             review $0.50 in 2 calls, verify $0.0081 in 1 call)"
-        ),
-        "{cost}"
-    );
 }

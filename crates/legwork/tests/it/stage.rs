@@ -18,6 +18,7 @@ use legwork_core::effect::Shape;
 use legwork_core::event::Purpose;
 use legwork_core::input::Input;
 use legwork_core::prompt::Prompt;
+use legwork_core::redact::Secrets;
 use legwork_core::settings::Completion;
 use legwork_core::units::{AttemptId, CallId, Now, RunId};
 use tempfile::TempDir;
@@ -114,6 +115,7 @@ impl Stage {
             completion: Completion::default(),
             clock: Arc::new(move || Now { wall: jiff::Timestamp::now(), mono: start.elapsed() }),
             show: None,
+            secrets: Secrets::default(),
         }
     }
 }

@@ -64,7 +64,7 @@ impl World for Play {
         let answer = match effect {
             Effect::Prepare { ticket, mark } => {
                 let mark = (mark == Needed::Yes).then(|| self.mark());
-                Input::Prepared(ticket, Prepared { mark, boxes: None, disk: None })
+                Input::Prepared(ticket, Prepared { mark, boxes: None, status: None, disk: None })
             }
             Effect::Survey { ticket, .. } => {
                 self.tree = self.trees.pop_front().unwrap_or(self.tree);

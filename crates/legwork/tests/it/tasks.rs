@@ -1,7 +1,7 @@
 //! Tasks on disk, and the commands for their life.
 
 mod archive;
-mod disk;
+pub(crate) mod disk;
 mod in_use;
 mod links;
 mod screens;

@@ -47,14 +47,26 @@ impl Terminal {
     }
 
     /// Waits until the screen shows this.
+    #[track_caller]
     pub(crate) fn shows(&self, text: &str) -> String {
+        self.waits(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is like this.
+    #[track_caller]
+    pub(crate) fn shows_when(&self, wanted: impl Fn(&str) -> bool) -> String {
+        self.waits("such thing", wanted)
+    }
+
+    #[track_caller]
+    fn waits(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();
-            if screen.contains(text) {
+            if wanted(&screen) {
                 return screen;
             }
-            assert!(begun.elapsed() < PATIENCE, "no `{text}` on the screen:\n{screen}");
+            assert!(begun.elapsed() < PATIENCE, "no `{what}` on the screen:\n{screen}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -67,14 +79,14 @@ impl Drop for Terminal {
 }
 
 /// A terminal that echoes and gives whole lines is one that can be used.
-fn assert_sane(screen: &str) {
+pub(crate) fn assert_sane(screen: &str) {
     let words: Vec<_> = screen.split_whitespace().map(|word| word.trim_end_matches(';')).collect();
     for setting in ["icanon", "echo", "isig", "opost"] {
         assert!(words.contains(&setting), "{setting} is off:\n{screen}");
     }
 }
 
-fn interrupted(presses: usize, script: &str) {
+fn interrupted(key: &str, presses: usize, script: &str) {
     let hermit = Hermit::new();
     let script = hermit.script(script);
     let line = format!("{LEGWORK} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
@@ -82,7 +94,7 @@ fn interrupted(presses: usize, script: &str) {
     hermit.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
     for _ in 0..presses {
-        terminal.tmux(&["send-keys", "C-c"]);
+        terminal.types(&[key]);
         hermit.wait_for("stop_requested");
     }
     let screen = terminal.shows("exit=130");
@@ -92,10 +104,15 @@ fn interrupted(presses: usize, script: &str) {
 
 #[test]
 fn ctrl_c_once_leaves_a_sane_terminal_and_exits_130() {
-    interrupted(1, "[[attempt]]\nending = { hang = true }\n");
+    interrupted("C-c", 1, "[[attempt]]\nending = { hang = true }\n");
+}
+
+#[test]
+fn ctrl_backslash_does_the_same() {
+    interrupted("C-\\", 1, "[[attempt]]\nending = { hang = true }\n");
 }
 
 #[test]
 fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
-    interrupted(2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+    interrupted("C-c", 2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
 }

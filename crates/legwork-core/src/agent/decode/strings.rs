@@ -1,7 +1,8 @@
-//! Takes the beginnings off long strings while a line of JSON is being put together.
+//! Takes the beginnings off long strings while a line of JSON is being put together, or their ends.
 //!
 //! A tool that writes a file of five megabytes is a line of ten, and nearly all of it is in a few
-//! strings of which nobody ever looks at more than the end. What is taken off is looked through
+//! strings of which nobody ever looks at more than the end, or, for people, the beginning. What is
+//! taken off is looked through
 //! once, to find where the string ends, and then neither held nor decoded: that is most of the
 //! bytes of a long line.
 
@@ -12,7 +13,10 @@ use memchr::{memchr, memchr_iter};
 /// The length of `\u00e4`.
 const ESCAPE_MAX: usize = 6;
 
-/// What is kept of the strings in a line of JSON: so many bytes, as they are written, from the end.
+/// What stands at the end of a string whose own end was taken off.
+const MARK: &[u8] = "…".as_bytes();
+
+/// What is kept of the strings in a line of JSON: so many bytes, as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Of the values of fields with these names.
@@ -21,10 +25,26 @@ pub struct Kept {
     pub others: usize,
 }
 
+/// Whether the end of a string was taken off because it was longer than `most`: it is as long as
+/// one that is cut there, and has our mark. `raw` is the string as it is written, without quotes.
+pub fn is_cut(raw: &str, most: usize) -> bool {
+    // What is cut off with the rest of a character that takes two escapes.
+    let shortest = (most + MARK.len()).saturating_sub(2 * ESCAPE_MAX);
+    raw.len() >= shortest && raw.as_bytes().ends_with(MARK)
+}
+
+/// Which part of a long string is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Beginning,
+    End,
+}
+
 /// Goes along one line.
 #[derive(Debug)]
 pub(super) struct Strings {
     kept: Kept,
+    side: Side,
     place: Place,
     /// Where the last string before is, without its quotes.
     last: Range<usize>,
@@ -62,8 +82,8 @@ impl Next {
 
 impl Strings {
     /// At the beginning of a line.
-    pub(super) fn new(kept: Kept) -> Self {
-        Self { kept, place: Place::Between, last: 0..0 }
+    pub(super) fn new(kept: Kept, side: Side) -> Self {
+        Self { kept, side, place: Place::Between, last: 0..0 }
     }
 
     /// Adds to the line what is kept of the next bytes.
@@ -100,12 +120,22 @@ impl Strings {
         next: Next,
     ) -> &'a [u8] {
         let Some(quote) = end(more, next) else {
-            // Twice as much as is kept before anything is moved, so that each byte is moved once.
-            add(line, begin, more, next, Room { most, longest: most * 2 });
+            match self.side {
+                // Twice as much as is kept before anything is moved, so that each byte is moved
+                // once.
+                Side::End => add(line, begin, more, next, Room { most, longest: most * 2 }),
+                Side::Beginning => add_while_room(line, begin, more, most),
+            }
             self.place = Place::Inside { begin, most, next: after(more, next) };
             return &[];
         };
-        add(line, begin, &more[..quote], next, Room { most, longest: most });
+        match self.side {
+            Side::End => add(line, begin, &more[..quote], next, Room { most, longest: most }),
+            Side::Beginning => {
+                add_while_room(line, begin, &more[..quote], most);
+                cut_end(line, begin, most);
+            }
+        }
         self.last = begin..line.len();
         self.place = Place::Between;
         line.push(b'"');
@@ -165,14 +195,42 @@ fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: Next, room: Room) {
     }
 }
 
+/// Adds to the string at the end of the line what there is room for, and a little more, to see where
+/// it can be cut.
+fn add_while_room(line: &mut Vec<u8>, begin: usize, more: &[u8], most: usize) {
+    let room = (most + ESCAPE_MAX).saturating_sub(line.len() - begin);
+    line.extend_from_slice(&more[..more.len().min(room)]);
+}
+
+/// Takes off the end of a string that is too long.
+fn cut_end(line: &mut Vec<u8>, begin: usize, most: usize) {
+    if line.len() - begin <= most {
+        return;
+    }
+    let mut at = begin + most;
+    for _ in 0..3 {
+        at -= usize::from(at > begin && is_continuation(line[at]));
+    }
+    if let Some(escape) = escape_around(line, begin, at) {
+        at = escape.start;
+    }
+    // The first half of a character that takes two escapes is nothing without the second.
+    let is_half = line.get(at..at + 4).is_some_and(is_second_half);
+    if is_half && at >= begin + ESCAPE_MAX && is_first_half(&line[at - ESCAPE_MAX..at]) {
+        at -= ESCAPE_MAX;
+    }
+    line.truncate(at);
+    line.extend_from_slice(MARK);
+}
+
 /// The first place, from `at` on, where a character of the string begins.
 fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
     // No character has more than three of them; where there are more, there is no character.
     for _ in 0..3 {
         at += usize::from(line.get(at).is_some_and(|byte| is_continuation(*byte)));
     }
-    if let Some(end) = escape_around(line, begin, at) {
-        at = end;
+    if let Some(escape) = escape_around(line, begin, at) {
+        at = escape.end;
     }
     // The second half of a character that takes two escapes is nothing without the first.
     while line.get(at..at + 4).is_some_and(is_second_half) {
@@ -181,15 +239,15 @@ fn boundary(line: &[u8], begin: usize, mut at: usize) -> usize {
     at
 }
 
-/// The end of the escape that begins before `at` and ends after it, if there is one.
-fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<usize> {
+/// The escape that begins before `at` and ends after it, if there is one.
+fn escape_around(line: &[u8], begin: usize, at: usize) -> Option<Range<usize>> {
     (begin.max(at.saturating_sub(ESCAPE_MAX - 1))..at)
         .filter(|start| line[*start] == b'\\' && !is_escaped(line, begin, *start))
         .map(|start| {
             let length = if line.get(start + 1) == Some(&b'u') { ESCAPE_MAX } else { 2 };
-            (start + length).min(line.len())
+            start..(start + length).min(line.len())
         })
-        .find(|end| *end > at)
+        .find(|escape| escape.end > at)
 }
 
 /// Whether what is at `at` belongs to a backslash before it: one that is left over when those
@@ -201,6 +259,11 @@ fn is_escaped(line: &[u8], begin: usize, at: usize) -> bool {
 
 fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// `\ud800` to `\udbff`, and what follows.
+fn is_first_half(escape: &[u8]) -> bool {
+    matches!(escape, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..])
 }
 
 /// `\udc00` to `\udfff`
@@ -219,7 +282,11 @@ mod tests {
 
     /// The line after it came in chunks of this size.
     fn cut(line: &[u8], chunk: usize) -> Vec<u8> {
-        let mut strings = Strings::new(KEPT);
+        cut_to(Side::End, line, chunk)
+    }
+
+    fn cut_to(side: Side, line: &[u8], chunk: usize) -> Vec<u8> {
+        let mut strings = Strings::new(KEPT, side);
         let mut kept = Vec::new();
         for chunk in line.chunks(chunk) {
             strings.push(&mut kept, chunk);
@@ -229,15 +296,26 @@ mod tests {
 
     /// Whether the two are the same but for beginnings of long strings.
     fn is_cut_of(cut: &Value, whole: &Value) -> bool {
+        are_alike(cut, whole, &|cut, whole| whole.ends_with(cut))
+    }
+
+    /// Whether the two are the same but for the ends of long strings.
+    fn is_beginning_of(cut: &Value, whole: &Value) -> bool {
+        are_alike(cut, whole, &|cut, whole| {
+            cut == whole || whole.starts_with(cut.strip_suffix('…').unwrap_or(cut))
+        })
+    }
+
+    fn are_alike(cut: &Value, whole: &Value, texts: &impl Fn(&str, &str) -> bool) -> bool {
         match (cut, whole) {
-            (Value::String(cut), Value::String(whole)) => whole.ends_with(cut.as_str()),
+            (Value::String(cut), Value::String(whole)) => texts(cut, whole),
             (Value::Array(cut), Value::Array(whole)) => {
                 cut.len() == whole.len()
-                    && cut.iter().zip(whole).all(|(cut, whole)| is_cut_of(cut, whole))
+                    && cut.iter().zip(whole).all(|(cut, whole)| are_alike(cut, whole, texts))
             }
             (Value::Object(cut), Value::Object(whole)) => {
                 cut.len() == whole.len()
-                    && whole.iter().all(|(name, whole)| is_cut_of(&cut[name], whole))
+                    && whole.iter().all(|(name, whole)| are_alike(&cut[name], whole, texts))
             }
             (_, _) => cut == whole,
         }
@@ -249,6 +327,39 @@ mod tests {
         let kept = br#"{"type":"user","a":"456789abcdef","b":[1,"0123456789ab"],"c":"x"}"#;
         for chunk in [1, 2, 7, 100] {
             assert_eq!(cut(line, chunk), kept, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn only_the_ends_of_long_strings_go_where_beginnings_are_wanted() {
+        let line = br#"{"type":"user","a":"0123456789abcdef","b":[1,"0123456789ab"],"c":"x"}"#;
+        let kept = r#"{"type":"user","a":"0123456789ab…","b":[1,"0123456789ab"],"c":"x"}"#;
+        for chunk in [1, 2, 7, 100] {
+            let cut = String::from_utf8(cut_to(Side::Beginning, line, chunk)).unwrap();
+            assert_eq!(cut, kept, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_can_be_told_from_what_is_whole() {
+        let cut_at = |text: &str| {
+            let line = format!(r#"{{"type":"user","words":"{text}"}}"#);
+            let cut = String::from_utf8(cut_to(Side::Beginning, line.as_bytes(), 7)).unwrap();
+            let raw = cut.strip_prefix(r#"{"type":"user","words":""#).unwrap();
+            is_cut(raw.strip_suffix(r#""}"#).unwrap(), 30)
+        };
+        let whole = ["", "…", "short…", "012345678901234567890123456789", "ä…"];
+        for text in whole {
+            assert!(!cut_at(text), "{text}");
+        }
+        let long = [
+            "x".repeat(31),
+            "ä".repeat(16),
+            r"\u00e4".repeat(6),
+            format!("{}{}", "x".repeat(20), r"\ud83d\ude00".repeat(2)),
+        ];
+        for text in long {
+            assert!(cut_at(&text), "{text}");
         }
     }
 
@@ -284,8 +395,13 @@ mod tests {
                 let once = cut(line.as_bytes(), line.len());
                 let read: Value = serde_json::from_slice(&once).unwrap();
                 assert!(is_cut_of(&read, &whole), "{line} became {read}");
+                let begins = cut_to(Side::Beginning, line.as_bytes(), line.len());
+                let read: Value = serde_json::from_slice(&begins).unwrap();
+                assert!(is_beginning_of(&read, &whole), "{line} became {read}");
                 for chunk in [1, 2, 3, 5] {
                     assert_eq!(cut(line.as_bytes(), chunk), once, "{line} in chunks of {chunk}");
+                    let other = cut_to(Side::Beginning, line.as_bytes(), chunk);
+                    assert_eq!(other, begins, "{line} in chunks of {chunk}");
                 }
             }
         }
@@ -293,12 +409,14 @@ mod tests {
 
     #[test]
     fn what_was_cut_is_not_held() {
-        let mut strings = Strings::new(KEPT);
-        let mut line = Vec::new();
-        strings.push(&mut line, b"[\"");
-        for _ in 0..1000 {
-            strings.push(&mut line, b"0123456789");
-            assert!(line.len() <= 2 + 2 * KEPT.others, "{}", line.len());
+        for side in [Side::Beginning, Side::End] {
+            let mut strings = Strings::new(KEPT, side);
+            let mut line = Vec::new();
+            strings.push(&mut line, b"[\"");
+            for _ in 0..1000 {
+                strings.push(&mut line, b"0123456789");
+                assert!(line.len() <= 2 + 2 * KEPT.others, "{}", line.len());
+            }
         }
     }
 
@@ -327,6 +445,10 @@ mod tests {
             prop_assert_eq!(&cut_line, &cut(line.as_bytes(), line.len()));
             let read: Value = serde_json::from_slice(&cut_line).unwrap();
             prop_assert!(is_cut_of(&read, &whole), "{} became {}", line, read);
+            let begins = cut_to(Side::Beginning, line.as_bytes(), chunk);
+            prop_assert_eq!(&begins, &cut_to(Side::Beginning, line.as_bytes(), line.len()));
+            let read: Value = serde_json::from_slice(&begins).unwrap();
+            prop_assert!(is_beginning_of(&read, &whole), "{} became {}", line, read);
         }
 
         #[test]
@@ -336,6 +458,7 @@ mod tests {
             chunk in 1_usize..40,
         ) {
             prop_assert!(cut(&line, chunk).len() <= line.len());
+            cut_to(Side::Beginning, &line, chunk);
         }
     }
 }

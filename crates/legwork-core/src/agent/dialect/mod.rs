@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Lines;
+use super::deltas::Streamed;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
 use crate::prompt::AnswerForm;
@@ -16,6 +17,13 @@ use crate::units::{Tokens, Usd};
 pub mod claude;
 mod command;
 mod environment;
+
+/// A line of text that is longer is not shown, nor one of JSON that is when its strings are cut.
+const SHOWN_MAX: usize = 1 << 20;
+
+/// What people are shown of one string, in bytes as it is written: the rest is cut off on its way,
+/// and [`is_cut`](super::decode::is_cut) knows.
+pub const SHOWN_TEXT_MAX: usize = 256 << 10;
 
 /// The agent programs we can talk to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +171,39 @@ impl Dialect {
         match self {
             Self::Claude => Lines::default().of_json(claude::STRINGS),
             Self::Command => Lines::default().of_text(),
+        }
+    }
+
+    /// What puts its lines together for people, who want to see how a text begins.
+    pub fn lines_to_show(self) -> Lines {
+        match self {
+            Self::Claude => Lines::default().of_json_beginnings(claude::SHOWN_STRINGS, SHOWN_MAX),
+            Self::Command => Lines::with_limit(SHOWN_MAX).of_text(),
+        }
+    }
+
+    /// Whether a line is a piece of something that comes whole later, as far as can be told without
+    /// reading it. Nothing is lost with it to whoever waits for the whole.
+    pub fn is_only_a_part(self, line: &[u8]) -> bool {
+        match self {
+            Self::Claude => claude::is_only_a_part(line),
+            Self::Command => false,
+        }
+    }
+
+    /// Whether what it says comes a few characters at a time.
+    pub fn comes_in_pieces(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
+    /// What a line brings of a message that is being written; `None` if it is another line.
+    pub fn streamed(self, line: &[u8]) -> Option<Streamed<'_>> {
+        match self {
+            Self::Claude => claude::streamed(line),
+            Self::Command => None,
         }
     }
 

@@ -38,6 +38,7 @@ fn everything_that_a_full_file_says_is_read() {
             summary: "Parser written.".to_owned(),
             phase: Some("tests".to_owned()),
             notes: Some("the lexer is slow".to_owned()),
+            updated: Some("yesterday".to_owned()),
             blockers: ["a key", "a host", "a port"].map(identity::blocker).to_vec(),
             contradictions: Vec::new(),
         }

@@ -69,6 +69,8 @@ fn settings(dice: &mut Dice) -> Settings {
     settings.extras.council = dice.of(&[Council::On, Council::On, Council::Off]);
     settings.extras.watchdog = dice.of(&[Respond::Off, Respond::Live, Respond::Next]);
     settings.hooks.next_iteration = dice.one_in(4);
+    settings.status_watch.enabled = !dice.one_in(4);
+    settings.status_watch.only_meaningful = !dice.one_in(3);
     settings
 }
 
@@ -157,9 +159,29 @@ impl Run {
                 assert!(!running, "two attempts at a time");
             }
         }
+        self.check_status(step);
         let ends = step.events().filter(|e| matches!(e, Event::RunFinished { .. })).count();
         let finishes = step.effects.iter().filter(|e| **e == Effect::Finish).count();
         assert!(ends <= 1 && ends == finishes, "a run ends once");
+    }
+
+    /// A changed status is told where somebody wants to know, never twice the same.
+    fn check_status(&self, step: &Step) {
+        let state = self.states.last().map(|(_, state)| state);
+        let before = state.and_then(|state| state.status.as_ref());
+        for event in step.events() {
+            if let Event::StatusChanged { complete, summary, changed, other, .. } = event {
+                let settings = &self.story.machine.state().settings.status_watch;
+                assert!(
+                    settings.enabled && !changed.is_empty(),
+                    "nobody wanted to know: {event:?}"
+                );
+                let told = before.is_some_and(|told| {
+                    (told.complete, &told.summary, &told.other) == (*complete, summary, other)
+                });
+                assert!(!told, "told twice: {event:?}");
+            }
+        }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -182,6 +204,11 @@ impl Run {
             && let Some(news) = self.chatter()
         {
             return self.feed(news);
+        }
+        if self.dice.one_in(12)
+            && let Some(status) = self.status()
+        {
+            return self.feed(Input::Status(status));
         }
         if self.owed.is_empty() {
             // Only the operator can make it go on.
@@ -338,7 +365,8 @@ impl Run {
             }
             Effect::Prepare { ticket, .. } => {
                 let mark = Some(self.mark()).filter(|_| !self.dice.one_in(3));
-                Input::Prepared(*ticket, Prepared { mark, boxes: self.boxes(), disk: None })
+                let (boxes, status) = (self.boxes(), self.status());
+                Input::Prepared(*ticket, Prepared { mark, boxes, status, disk: None })
             }
             Effect::StartAttempt(request) => {
                 let report = Box::new(self.report(request.cap));
@@ -376,13 +404,20 @@ impl Run {
         Input::Call(request.call, AgentNews::Exited(Box::new(report)))
     }
 
-    fn survey(&mut self) -> Survey {
-        let status = self.dice.one_in(3).then(|| StatusReport {
+    /// What the status file says, if there is one.
+    fn status(&mut self) -> Option<StatusReport> {
+        self.dice.one_in(3).then(|| StatusReport {
             complete: self.dice.one_in(2),
             failed: self.dice.one_in(9).then(|| "can't".to_owned()),
             worked: self.dice.of(&[None, Some(true), Some(false)]),
+            summary: self.dice.of(&["", "half", "all"]).to_owned(),
+            updated: self.dice.of(&[None, Some("now".to_owned())]),
             ..StatusReport::default()
-        });
+        })
+    }
+
+    fn survey(&mut self) -> Survey {
+        let status = self.status();
         let boxes = self.boxes();
         let mark = self.mark();
         Survey {

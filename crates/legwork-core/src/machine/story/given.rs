@@ -53,6 +53,8 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["watchdog", "off"] => settings.extras.watchdog = Respond::Off,
         ["watchdog", "live"] => settings.extras.watchdog = Respond::Live,
         ["watchdog", "next"] => settings.extras.watchdog = Respond::Next,
+        ["status", "watch", "off"] => settings.status_watch.enabled = false,
+        ["status", "of", "any", "kind"] => settings.status_watch.only_meaningful = false,
         ["hook", "started"] => settings.hooks.started = true,
         ["hook", "next"] => settings.hooks.next_iteration = true,
         ["ask", "for", model] => settings.model.name = Some((*model).to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::agent::dialect::Tools;
 use crate::effect::{Alarm, Effect};
-use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult};
+use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult, StatusText};
 use crate::input::TimerKey;
 use crate::outcome::{Outcome, Strictness};
 use crate::units::human;
@@ -30,6 +30,10 @@ pub(super) fn event_line(event: &Event) -> String {
             format!("{name} {limit:?} {}", human(*wait))
         }
         Event::LimitWaitEnded { why, .. } => format!("{name} {why:?}"),
+        Event::StatusChanged { changed, .. } => {
+            let text = StatusText::of(event).map(|text| text.line()).unwrap_or_default();
+            format!("{name} {changed:?}: {text}")
+        }
         Event::BlockerReported { blocker } => format!("{name} {}: {}", blocker.key, blocker.text),
         Event::WatchdogNoticed { notice, .. } => format!("{name} {:?}", notice.signal),
         Event::NudgeSent { text, .. } => format!("{name}: {text}"),
@@ -75,7 +79,6 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::RunStarted(_)
         | Event::AgentReady { .. }
         | Event::QuotaReported { .. }
-        | Event::StatusChanged { .. }
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
         | Event::LimitChanged { .. }

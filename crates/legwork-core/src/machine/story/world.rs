@@ -118,6 +118,7 @@ impl World {
                 let prepared = self.prepared(tree, rest);
                 Input::Prepared(self.prepare.take()?, prepared)
             }
+            ["status", status] => Input::Status(status_of(status, &mut Vec::new())?),
             ["surveyed", tree, rest @ ..] => {
                 (*tree).clone_into(&mut self.tree);
                 let survey = Box::new(self.survey_of(rest));
@@ -277,17 +278,20 @@ impl World {
         }
     }
 
-    /// `same` or a tree, then `boxes OPEN/DONE` or the space on the disk.
+    /// `same` or a tree, then `boxes OPEN/DONE`, `status {the:file}` or the space on the disk.
     fn prepared(&mut self, tree: &str, rest: &[&str]) -> Prepared {
         if tree == "same" {
-            return Prepared { mark: None, boxes: None, disk: disk_of(rest) };
+            return Prepared { mark: None, boxes: None, status: None, disk: disk_of(rest) };
         }
         tree.clone_into(&mut self.tree);
         let mark = Some(self.mark());
+        let mut prepared = Prepared { mark, boxes: None, status: None, disk: None };
         match rest {
-            ["boxes", boxes] => Prepared { mark, boxes: Some(boxes_of(boxes)), disk: None },
-            disk => Prepared { mark, boxes: None, disk: disk_of(disk) },
+            ["boxes", boxes] => prepared.boxes = Some(boxes_of(boxes)),
+            ["status", status] => prepared.status = status_of(status, &mut Vec::new()),
+            disk => prepared.disk = disk_of(disk),
         }
+        prepared
     }
 
     /// `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status {the:file}`,

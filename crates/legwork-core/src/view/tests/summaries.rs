@@ -83,8 +83,8 @@ fn after_the_last_iteration_there_are_three_ways_on() {
         summary.next,
         [
             "`legwork resume R --max-iterations 20` goes on with more room",
-            "`--max-iterations 20` gives it to the next run from its start",
-            "look at what was done: the folder above has prompts, output and journal",
+            "or begin a new run with `--max-iterations 20`",
+            "look at what was done: `legwork log R`",
         ]
     );
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use legwork_core::agent::decode::{Line, Lines};
+use legwork_core::agent::deltas::Deltas;
 use legwork_core::agent::dialect::Dialect;
 use legwork_core::agent::message::AgentMessage;
 use legwork_core::agent::report::AgentNews;
 use legwork_core::agent::transcript::Transcript;
+use legwork_core::redact::{Masking, Secrets};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
@@ -40,13 +42,23 @@ pub(super) struct Pipes {
 /// A session that stays open: what is to be said, and where lines for the program go.
 pub(super) type Session = (Dialect, mpsc::Receiver<Message>, mpsc::Sender<String>);
 
+/// What becomes of what the program prints: secrets are masked before anything else.
+pub(super) struct Keeping<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) raw: Raw,
+    pub(super) secrets: &'a Secrets,
+}
+
 /// Hears everything and passes on what matters.
 pub(super) struct Listener<'a> {
     transcript: Transcript,
+    stdout: Deltas,
     lines: Lines,
     raw: Raw,
     stdout_bytes: u64,
-    stderr: Tail,
+    stderr: Masking,
+    /// The end of standard error.
+    stderr_tail: Tail,
     /// Whether a line has come.
     heard: bool,
     post: &'a Post,
@@ -57,18 +69,20 @@ pub(super) struct Listener<'a> {
 impl<'a> Listener<'a> {
     pub(super) fn new(
         transcript: Transcript,
-        lines: Lines,
-        raw: Raw,
+        keeping: Keeping<'_>,
         post: &'a Post,
         clock: Clock,
         show: Option<(Source, Show)>,
     ) -> Self {
+        let Keeping { dialect, raw, secrets } = keeping;
         Self {
             transcript,
-            lines,
+            stdout: Deltas::new(dialect, secrets.clone()),
+            lines: dialect.lines(),
             raw,
             stdout_bytes: 0,
-            stderr: Tail::new(STDERR_MAX),
+            stderr: Masking::new(secrets.clone()),
+            stderr_tail: Tail::new(STDERR_MAX),
             heard: false,
             post,
             clock,
@@ -97,12 +111,19 @@ impl<'a> Listener<'a> {
                 _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN),
                 message = next(&mut session) => self.pass_on(message, &mut session),
                 _ = pulse.tick(), if patience.is_none() => self.pulse().await,
-                n = read(&mut pipes.stderr, &mut err) => self.stderr.push(&err[..n]),
+                n = read(&mut pipes.stderr, &mut err) => self.complaints(&err[..n]),
                 n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
             }
         }
         self.rest(&mut pipes.stdout, &mut out, &mut pulse).await;
+        let Self { stderr, stderr_tail, .. } = self;
+        stderr.finish(|text| stderr_tail.push(text));
         self.last_line().await;
+    }
+
+    fn complaints(&mut self, bytes: &[u8]) {
+        let Self { stderr, stderr_tail, .. } = self;
+        stderr.push(bytes, |text| stderr_tail.push(text));
     }
 
     /// Reads what is in the pipe already. Whoever still writes into it is not listened to.
@@ -122,20 +143,22 @@ impl<'a> Listener<'a> {
 
     /// What was heard, the bytes of standard output, and the end of standard error.
     pub(super) fn finish(self) -> (Transcript, u64, Tail) {
-        (self.transcript, self.stdout_bytes, self.stderr)
+        (self.transcript, self.stdout_bytes, self.stderr_tail)
     }
 
     async fn chunk(&mut self, bytes: &[u8], pulse: &mut Interval) {
         self.stdout_bytes += bytes.len() as u64;
-        self.raw.append(bytes);
         let mono = (self.clock)().mono;
         let mut news = Vec::new();
-        let Self { lines, transcript, show, .. } = self;
+        let Self { stdout, raw, lines, transcript, show, .. } = self;
         let mut lines_seen = 0_u32;
-        lines.push(bytes, |line| {
-            lines_seen += 1;
-            take(transcript, mono, line, show.as_ref(), &mut news);
-        });
+        let heard = |bytes: &[u8]| {
+            lines.push(bytes, |line| {
+                lines_seen += 1;
+                take(transcript, mono, line, show.as_ref(), &mut news);
+            });
+        };
+        stdout.push(bytes, |bytes| raw.append(bytes), heard);
         self.tell(news).await;
         self.complain().await;
         if lines_seen > 0 && !self.heard {
@@ -149,8 +172,10 @@ impl<'a> Listener<'a> {
     async fn last_line(&mut self) {
         let mono = (self.clock)().mono;
         let mut news = Vec::new();
-        let Self { lines, transcript, show, .. } = self;
-        lines.finish(|line| take(transcript, mono, line, show.as_ref(), &mut news));
+        let Self { stdout, raw, lines, transcript, show, .. } = self;
+        let mut each = |line: Line<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
+        stdout.finish(|bytes| raw.append(bytes), |bytes| lines.push(bytes, &mut each));
+        lines.finish(&mut each);
         self.tell(news).await;
     }
 

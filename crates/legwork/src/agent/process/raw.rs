@@ -54,6 +54,14 @@ fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
-    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+    // Not blocking: a pipe that somebody put in its place would be waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(flags);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
 }

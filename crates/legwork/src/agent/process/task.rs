@@ -13,12 +13,13 @@ use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::agent::transcript::{Closing, Reading, Transcript};
 use legwork_core::effect::Grace;
 use legwork_core::prompt::Prompt;
+use legwork_core::redact::Secrets;
 use rustix::io::Errno;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep;
 
-use super::listen::{Listener, Pipes};
+use super::listen::{Keeping, Listener, Pipes};
 use super::raw::Raw;
 use super::{Clock, Message, Setup, Show, Told};
 use crate::agent::cut::Cut;
@@ -50,6 +51,7 @@ pub(super) struct Job {
     completion: legwork_core::settings::Completion,
     clock: Clock,
     show: Option<Show>,
+    secrets: Secrets,
 }
 
 impl Job {
@@ -75,6 +77,7 @@ impl Job {
             completion: setup.completion.clone(),
             clock: Arc::clone(&setup.clock),
             show: setup.show.clone(),
+            secrets: setup.secrets.clone(),
             order,
         }
     }
@@ -256,7 +259,8 @@ fn listener<'a>(job: &Job, post: &'a Post, live: bool) -> Listener<'a> {
     });
     let raw = Raw::open(&job.raw_file, Arc::clone(&job.told.raw_failed));
     let show = job.show.clone().map(|show| (job.order.source, show));
-    Listener::new(transcript, job.dialect.lines(), raw, post, Arc::clone(&job.clock), show)
+    let kept = Keeping { dialect: job.dialect, raw, secrets: &job.secrets };
+    Listener::new(transcript, kept, post, Arc::clone(&job.clock), show)
 }
 
 /// Writes the prompt and what follows it, and closes the input when nothing can follow any more.

@@ -7,6 +7,7 @@ use legwork_core::agent::version::Version;
 
 use super::{Trouble, Wanted};
 use crate::process::{Ended, Exit, Launch, Stop, run_to_end};
+use crate::secrets;
 
 /// What is kept of the answer.
 const ANSWER_MAX: usize = 16 << 10;
@@ -24,16 +25,17 @@ pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Versi
     };
     let finished = run_to_end(&launch, wanted.patience, ANSWER_MAX, &Stop::default()).await;
     let file = program.to_owned();
+    let said = || {
+        let secrets = secrets::of_environment(&wanted.environment);
+        first_line(&secrets.mask(&finished.output))
+    };
     match finished.ended {
         Ended::Exited(exit) if exit.is_success() => {
             // Warnings of an interpreter may come first.
             let version = finished.output.lines().find_map(Version::parse);
-            let said = first_line(&finished.output);
-            version.ok_or(Trouble::NoVersion { file, said })
+            version.ok_or_else(|| Trouble::NoVersion { file, said: said() })
         }
-        Ended::Exited(Exit(Death::Code(code))) => {
-            Err(Trouble::Failed { file, code, said: first_line(&finished.output) })
-        }
+        Ended::Exited(Exit(Death::Code(code))) => Err(Trouble::Failed { file, code, said: said() }),
         Ended::Exited(Exit(Death::Signal(signal))) => Err(Trouble::Killed { file, signal }),
         Ended::TimedOut | Ended::Stopped => {
             Err(Trouble::NoAnswer { file, waited: wanted.patience })

@@ -15,6 +15,7 @@ use super::finding::Finding;
 use crate::agent::program::Found;
 use crate::ask::{Question, Respondent, System, ask};
 use crate::error::Failure;
+use crate::secrets;
 use crate::signals::Signals;
 
 /// What is asked.
@@ -44,6 +45,7 @@ pub(super) async fn probe(
         program: found.path.clone(),
         before: Vec::new(),
         dialect: Dialect::Claude,
+        secrets: secrets::of_environment(&environment),
         environment,
         project,
         folder: folder.path().to_owned(),

@@ -19,6 +19,8 @@ const GUARDS: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(in crate::cli) struct Place {
     pub(in crate::cli) folder: RunDir,
+    /// The folder for the state of the project.
+    pub(super) home: PathBuf,
     /// How many processes that an earlier run had left were ended.
     pub(super) swept: usize,
     owner: Owner,
@@ -50,7 +52,7 @@ impl Place {
             Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
         let swept = clear(home, &folder)?;
-        Ok(Self { folder, owner, swept, _project: lock, run })
+        Ok(Self { folder, home: home.to_owned(), owner, swept, _project: lock, run })
     }
 
     /// Lets others know where the run can be spoken to.

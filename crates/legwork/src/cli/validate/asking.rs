@@ -149,6 +149,7 @@ impl Asking<'_> {
             before: self.program.first_arguments(),
             dialect: self.program.dialect(),
             environment: self.environment(settings, turn, folder),
+            secrets: self.task.secrets.clone(),
             project: self.task.project().to_owned(),
             folder: folder.to_owned(),
         }

@@ -17,7 +17,7 @@ const BURIAL: Duration = Duration::from_secs(5);
 #[test]
 fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
     thread::scope(|scope| {
-        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
             scope.spawn(move || {
                 let scene = Scene::new(STUBBORN);
                 let child = scene.start(&["-m", "3"]);

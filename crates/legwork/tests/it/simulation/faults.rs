@@ -163,7 +163,10 @@ impl Sim {
                 ticket,
                 CheckReport { results: vec![], fingerprint, warnings: vec![] },
             ),
-            8 => Input::Prepared(ticket, Prepared { mark: None, boxes: None, disk: None }),
+            8 => Input::Prepared(
+                ticket,
+                Prepared { mark: None, boxes: None, status: None, disk: None },
+            ),
             9 => Input::Hook(ticket, HookAnswer::Abort { why: "late".to_owned() }),
             10 => Input::Trouble { text: "x\u{1b}[2J\0\n".repeat(50) },
             11 => Input::Status(StatusReport { complete: true, ..StatusReport::default() }),

@@ -253,7 +253,7 @@ impl Sim {
         let mark = (!known).then(|| self.project.mark());
         let full = !self.calm && self.dice.one_in(self.rates.world * 30);
         let disk = full.then_some(Disk { free: 1, floor: 2 });
-        Prepared { mark, boxes: None, disk }
+        Prepared { mark, boxes: None, status: None, disk }
     }
 
     fn survey(&mut self) -> Survey {

@@ -13,12 +13,12 @@ use super::{Hermit, tree, with_task};
 /// Nobody in particular, and not root.
 const NOBODY: u32 = 65534;
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 #[expect(clippy::print_stderr, reason = "whoever reads the log sees what was not tested")]
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
@@ -85,10 +85,10 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
 }
 
 /// A disk of 64 KiB; it is gone when this is.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(place: &Path) -> Result<Self, String> {
+    pub(crate) fn mount(place: &Path) -> Result<Self, String> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(place);
         match mount.output() {

@@ -80,6 +80,12 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
     Ok(())
 }
 
+/// Whether a line is a piece of a message. One whose fields are in another order is not known by its
+/// beginning, and only costs the time to read it.
+pub fn is_only_a_part(line: &[u8]) -> bool {
+    line.starts_with(br#"{"type":"stream_event","#)
+}
+
 /// Nine lines of ten are pieces of a message, and short. Most of what a line can have they have not,
 /// and room for all of it would cost more than reading them.
 fn piece(line: &[u8]) -> Option<Piece<'_>> {
@@ -90,7 +96,7 @@ fn piece(line: &[u8]) -> Option<Piece<'_>> {
 }
 
 /// A line that is UTF-8 throughout, as nearly all are, is checked once and not string by string.
-fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
+pub(super) fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result<T> {
     match str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),
         // Bad bytes do no harm in fields that nobody looks at.

@@ -8,12 +8,25 @@ use serde_json::value::RawValue;
 
 use super::lenient::{Flag, List, Number, Object, Text, Values};
 use crate::agent::decode::Kept;
+use crate::agent::dialect::SHOWN_TEXT_MAX;
 
 /// What is read of long strings. Of the agent's own words as much as is kept of them, of what a
 /// tool gave as much as the program lets a command print; the same once more for the program's own
 /// screen, files and pictures is of no use to us.
 pub const STRINGS: Kept = Kept {
     named: &[("text", 1 << 20), ("result", 1 << 20), ("content", 32 << 10)],
+    others: 8 << 10,
+};
+
+/// What people are shown of long strings: of what is said, asked of a tool and given by it as much as
+/// anybody reads; nothing else is shown at all.
+pub const SHOWN_STRINGS: Kept = Kept {
+    named: &[
+        ("text", SHOWN_TEXT_MAX),
+        ("content", SHOWN_TEXT_MAX),
+        ("old_string", SHOWN_TEXT_MAX),
+        ("new_string", SHOWN_TEXT_MAX),
+    ],
     others: 8 << 10,
 };
 

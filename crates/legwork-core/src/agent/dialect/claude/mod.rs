@@ -6,6 +6,7 @@
 mod classify;
 mod command;
 mod decode;
+mod deltas;
 mod known;
 mod lenient;
 mod lines;
@@ -19,8 +20,9 @@ pub use command::{
     ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
     arguments, message_line, prompt_text, talk_arguments,
 };
-pub use decode::decode;
-pub use lines::STRINGS;
+pub use decode::{decode, is_only_a_part};
+pub use deltas::streamed;
+pub use lines::{SHOWN_STRINGS, STRINGS};
 pub use model::is_model;
 pub use price::price;
 pub use version::COVERED;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::ask::Answer;
 use crate::cli::doctor::finding::{Finding, Grade};
+use crate::report::summary::thousands;
 
 /// The most that is shown of an answer, and of the reason for none.
 const SHOWN_MAX: usize = 200;
@@ -66,7 +67,7 @@ fn answered(answer: &Answer) -> String {
         "{model} answered `{}` in {}; {turns}, {} tokens, {}",
         one_line(text, SHOWN_MAX),
         human(answer.took),
-        report.tokens.counted(),
+        thousands(report.tokens.counted()),
         cost(report)
     )
 }

@@ -1,0 +1,359 @@
+//! What people are told of a status file, and what of it is news.
+
+use serde::{Deserialize, Serialize};
+
+use super::Event;
+use crate::display::one_line;
+use crate::evidence::identity;
+use crate::input::{StatusReport, TaskProgress};
+use crate::outcome::count;
+
+/// More of a summary than this is not shown, in characters.
+const LONGEST_SUMMARY: usize = 200;
+
+/// A part of a status file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusField {
+    /// Whether the work is complete.
+    Complete,
+    /// How far it is.
+    Progress,
+    /// What was done.
+    Summary,
+    /// Where in the task the agent is.
+    Phase,
+    /// What it can't go on without.
+    Blockers,
+    /// Anything else.
+    Other,
+}
+
+/// What of a status file is compared with what it says later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatusFacts {
+    /// Whether the work is complete.
+    pub complete: bool,
+    /// How far it is, if it says so.
+    pub progress: Option<TaskProgress>,
+    /// What was done.
+    pub summary: String,
+    /// Where in the task the agent is, if it says so.
+    pub phase: Option<String>,
+    /// The keys of what it can't go on without.
+    pub blockers: Vec<String>,
+    /// By what the rest is told from another version of it; `None` where the rest does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
+}
+
+impl StatusFacts {
+    /// What counts of a status file.
+    pub fn of(report: &StatusReport, only_meaningful: bool) -> Self {
+        Self {
+            complete: report.complete,
+            // Of nothing there is no part: such figures are none.
+            progress: report.progress.filter(|progress| progress.total > 0),
+            summary: report.summary.clone(),
+            phase: report.phase.clone(),
+            blockers: report.blockers.iter().map(|blocker| blocker.key.clone()).collect(),
+            other: (!only_meaningful).then(|| rest_of(report)),
+        }
+    }
+
+    /// What an event tells of the status file: that it changed, or how it was before the run.
+    pub fn told_by(event: &Event) -> Option<Self> {
+        if let Event::IterationStarted { status: Some(status), .. } = event {
+            return Some(Self::clone(status));
+        }
+        let Event::StatusChanged { progress, summary, complete, phase, blockers, other, .. } =
+            event
+        else {
+            return None;
+        };
+        Some(Self {
+            complete: *complete,
+            progress: *progress,
+            summary: summary.clone(),
+            phase: phase.clone(),
+            blockers: blockers.clone(),
+            other: other.clone(),
+        })
+    }
+
+    /// What differs from what was there before.
+    pub fn changes_since(&self, before: &Self) -> Vec<StatusField> {
+        let Self { complete, progress, summary, phase, blockers, other } = self;
+        [
+            (StatusField::Complete, *complete != before.complete),
+            (StatusField::Progress, *progress != before.progress),
+            (StatusField::Summary, *summary != before.summary),
+            (StatusField::Phase, *phase != before.phase),
+            (StatusField::Blockers, *blockers != before.blockers),
+            (StatusField::Other, *other != before.other),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+
+    /// The event that tells of it; `None` if there is nothing to tell.
+    pub fn news(self, before: &Self) -> Option<Event> {
+        let changed = self.changes_since(before);
+        let done = |facts: &Self| facts.progress.map(|progress| i64::from(progress.completed));
+        let delta = done(&self).zip(done(before)).map(|(now, then)| now - then);
+        let Self { complete, progress, summary, phase, blockers, other } = self;
+        (!changed.is_empty()).then_some(Event::StatusChanged {
+            progress,
+            summary,
+            complete,
+            phase,
+            blockers,
+            delta,
+            changed,
+            other,
+        })
+    }
+}
+
+/// Notes, time and the like, as a short key.
+fn rest_of(report: &StatusReport) -> String {
+    let StatusReport { notes, updated, worked, failed, .. } = report;
+    identity::blocker(&format!("{notes:?} {updated:?} {worked:?} {failed:?}")).key
+}
+
+/// A changed status in a line: `35/60 items (+5) - orders moved`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusText<'a> {
+    /// How far the work is.
+    pub progress: Option<TaskProgress>,
+    /// How many items more than before.
+    pub delta: Option<i64>,
+    /// What was done.
+    pub summary: &'a str,
+    /// Where in the task the agent is.
+    pub phase: Option<&'a str>,
+    /// How many things it can't go on without.
+    pub blockers: usize,
+    /// Whether the work is complete.
+    pub complete: bool,
+    /// What of it changed.
+    pub changed: &'a [StatusField],
+}
+
+impl<'a> StatusText<'a> {
+    /// The text of an event, if it is one of a changed status.
+    pub fn of(event: &'a Event) -> Option<Self> {
+        let Event::StatusChanged {
+            progress,
+            summary,
+            complete,
+            phase,
+            blockers,
+            delta,
+            changed,
+            other: _,
+        } = event
+        else {
+            return None;
+        };
+        Some(Self {
+            progress: *progress,
+            delta: *delta,
+            summary,
+            phase: phase.as_deref(),
+            blockers: blockers.len(),
+            complete: *complete,
+            changed,
+        })
+    }
+
+    /// For the console and the log: what else changed is named, too.
+    pub fn line(&self) -> String {
+        self.with_end(self.else_changed(), "complete")
+    }
+
+    /// For a notification: figures and words, and what else changed only where they say nothing new.
+    pub fn notification(&self) -> String {
+        let new = self.changed.iter().any(|field| match field {
+            StatusField::Progress => self.items().is_some(),
+            StatusField::Summary => !self.summary.is_empty(),
+            StatusField::Complete => self.complete,
+            StatusField::Phase | StatusField::Blockers | StatusField::Other => false,
+        });
+        let also = if new { Vec::new() } else { self.else_changed() };
+        self.with_end(also, "\u{2705} Complete!")
+    }
+
+    fn with_end(&self, also: Vec<String>, end: &str) -> String {
+        let summary = one_line(self.summary, LONGEST_SUMMARY);
+        let mut parts: Vec<String> = self.items().into_iter().collect();
+        if !summary.is_empty() {
+            parts.push(summary);
+        }
+        parts.extend(also);
+        if self.complete {
+            parts.push(end.to_owned());
+        }
+        if parts.is_empty() {
+            parts.push(self.otherwise());
+        }
+        parts.join(" - ")
+    }
+
+    /// What changed beside figures and words.
+    fn else_changed(&self) -> Vec<String> {
+        let told = self.changed.iter().filter_map(|field| match field {
+            StatusField::Phase => Some(match self.shown_phase() {
+                Some(phase) => format!("phase: {phase}"),
+                None => "no phase".to_owned(),
+            }),
+            StatusField::Blockers if self.blockers == 0 => Some("no blockers".to_owned()),
+            StatusField::Blockers => Some(self.shown_blockers()),
+            StatusField::Complete => (!self.complete).then(|| "not complete".to_owned()),
+            StatusField::Progress | StatusField::Summary | StatusField::Other => None,
+        });
+        told.collect()
+    }
+
+    fn items(&self) -> Option<String> {
+        // Of nothing there is no part.
+        let TaskProgress { completed, total } =
+            self.progress.filter(|progress| progress.total > 0)?;
+        let delta = self.delta.filter(|delta| *delta != 0);
+        let delta = delta.map(|delta| format!(" ({delta:+})")).unwrap_or_default();
+        Some(format!("{completed}/{total} items{delta}"))
+    }
+
+    fn shown_phase(&self) -> Option<String> {
+        let phase = self.phase.map(|phase| one_line(phase, LONGEST_SUMMARY));
+        phase.filter(|phase| !phase.is_empty())
+    }
+
+    fn shown_blockers(&self) -> String {
+        count(u32::try_from(self.blockers).unwrap_or(u32::MAX), "blocker")
+    }
+
+    /// Where neither figures nor words are there, and nothing is named that changed.
+    fn otherwise(&self) -> String {
+        match (self.shown_phase(), self.blockers) {
+            (Some(phase), _) => format!("phase: {phase}"),
+            (None, 0) => "not complete".to_owned(),
+            (None, _) => self.shown_blockers(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(completed: u32, delta: Option<i64>, summary: &str) -> StatusText<'_> {
+        StatusText {
+            progress: Some(TaskProgress { completed, total: 60 }),
+            delta,
+            summary,
+            phase: None,
+            blockers: 0,
+            complete: false,
+            changed: &[StatusField::Progress, StatusField::Summary],
+        }
+    }
+
+    #[test]
+    fn figures_come_first_and_say_how_many_more() {
+        assert_eq!(text(35, Some(5), "orders").line(), "35/60 items (+5) - orders");
+        assert_eq!(text(35, Some(-2), "orders").line(), "35/60 items (-2) - orders");
+        assert_eq!(text(35, Some(0), "orders").line(), "35/60 items - orders");
+        assert_eq!(text(35, None, "").line(), "35/60 items");
+    }
+
+    #[test]
+    fn complete_is_said_last_and_in_a_notification_with_a_sign() {
+        let done = StatusText { complete: true, ..text(60, Some(25), "all moved") };
+        assert_eq!(done.line(), "60/60 items (+25) - all moved - complete");
+        assert_eq!(done.notification(), "60/60 items (+25) - all moved - \u{2705} Complete!");
+    }
+
+    #[test]
+    fn without_figures_and_words_the_phase_or_the_blockers_are_told() {
+        let bare = StatusText { progress: None, ..text(0, None, "") };
+        assert_eq!(StatusText { phase: Some("tests"), ..bare }.line(), "phase: tests");
+        assert_eq!(StatusText { blockers: 2, ..bare }.line(), "2 blockers");
+        assert_eq!(bare.line(), "not complete");
+        assert_eq!(StatusText { complete: true, ..bare }.line(), "complete");
+    }
+
+    #[test]
+    fn a_phase_and_blockers_are_named_where_they_changed() {
+        let same = StatusText { phase: Some("tests"), blockers: 2, ..text(35, Some(0), "orders") };
+        let with = |changed| StatusText { changed, ..same };
+        assert_eq!(with(&[StatusField::Phase]).line(), "35/60 items - orders - phase: tests");
+        assert_eq!(with(&[StatusField::Blockers]).line(), "35/60 items - orders - 2 blockers");
+        let both = with(&[StatusField::Phase, StatusField::Blockers]);
+        assert_eq!(both.line(), "35/60 items - orders - phase: tests - 2 blockers");
+        let gone = StatusText { phase: None, blockers: 0, ..both };
+        assert_eq!(gone.line(), "35/60 items - orders - no phase - no blockers");
+        let back = with(&[StatusField::Complete]);
+        assert_eq!(back.line(), "35/60 items - orders - not complete");
+        let unsafe_phase =
+            StatusText { phase: Some("a\nb\u{1b}[2J"), ..with(&[StatusField::Phase]) };
+        assert_eq!(unsafe_phase.line(), "35/60 items - orders - phase: a b");
+    }
+
+    #[test]
+    fn a_notification_names_them_only_where_nothing_else_is_new() {
+        let text = StatusText { phase: Some("tests"), blockers: 1, ..text(35, Some(5), "orders") };
+        let all = [StatusField::Progress, StatusField::Phase, StatusField::Blockers];
+        let with = |changed| StatusText { changed, ..text }.notification();
+        assert_eq!(with(&all), "35/60 items (+5) - orders");
+        assert_eq!(with(&all[1..]), "35/60 items (+5) - orders - phase: tests - 1 blocker");
+    }
+
+    #[test]
+    fn a_total_of_nothing_gives_no_figures() {
+        let none = Some(TaskProgress { completed: 7, total: 0 });
+        let text = StatusText { progress: none, ..text(0, Some(7), "orders") };
+        assert_eq!(text.line(), "orders");
+        assert_eq!(text.notification(), "orders");
+        assert_eq!(StatusText { summary: "", ..text }.line(), "not complete");
+    }
+
+    #[test]
+    fn a_summary_is_one_safe_line() {
+        let shown = text(1, None, "first\nsecond\u{1b}[2J").line();
+        assert_eq!(shown, "1/60 items - first second");
+    }
+
+    #[test]
+    fn only_what_differs_is_news() {
+        let before = StatusFacts {
+            progress: Some(TaskProgress { completed: 30, total: 60 }),
+            summary: "orders".to_owned(),
+            ..StatusFacts::default()
+        };
+        assert_eq!(before.clone().news(&before), None);
+        let now = StatusFacts {
+            progress: Some(TaskProgress { completed: 35, total: 60 }),
+            ..before.clone()
+        };
+        let Some(Event::StatusChanged { delta, changed, .. }) = now.news(&before) else {
+            panic!("five more items are news")
+        };
+        assert_eq!((delta, changed), (Some(5), vec![StatusField::Progress]));
+    }
+
+    #[test]
+    fn the_rest_of_the_file_differs_only_where_it_counts() {
+        let none = Some(TaskProgress { completed: 7, total: 0 });
+        let report = StatusReport::default();
+        let of_nothing = StatusReport { progress: none, ..report.clone() };
+        assert_eq!(StatusFacts::of(&of_nothing, true), StatusFacts::of(&report, true));
+        let later = StatusReport { updated: Some("now".to_owned()), ..report.clone() };
+        let facts = |report, only| StatusFacts::of(report, only);
+        assert!(facts(&later, true).changes_since(&facts(&report, true)).is_empty());
+        let changes = facts(&later, false).changes_since(&facts(&report, false));
+        assert_eq!(changes, [StatusField::Other]);
+    }
+}

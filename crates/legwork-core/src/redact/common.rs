@@ -1,0 +1,117 @@
+//! What has the form of a secret, found in time that only its length counts for.
+
+use std::ops::Range;
+
+use super::escapes::{end_of_escape_around, ends_escape};
+use super::patterns::{ALL, EACH, Front, PATTERNS, Proof, Rest};
+
+/// Something that was found.
+pub(super) struct Form {
+    /// All of it, with what it is known by.
+    pub(super) whole: Range<usize>,
+    /// What is secret of it.
+    pub(super) span: Range<usize>,
+    pub(super) proof: Proof,
+}
+
+/// A run of characters that a secret can be made of: many may begin in it that are none, and it is
+/// gone through once for all of them.
+#[derive(Clone, Copy)]
+struct Run {
+    start: usize,
+    end: usize,
+    last_digit: Option<usize>,
+    /// Where what has to follow ends, if it does follow.
+    behind: Option<usize>,
+}
+
+/// Looks from `from` on. `seam` says where something was taken out in front of a byte.
+pub(super) fn common(
+    bytes: &[u8],
+    from: usize,
+    seam: impl Fn(usize) -> bool,
+    mut each: impl FnMut(Form),
+) {
+    let mut runs: Vec<Option<Run>> = Vec::new();
+    let mut at = from;
+    while let Some(found) = ALL.find_at(bytes, at) {
+        let (start, end) = (found.start(), found.end());
+        at = start + 1;
+        let is_free = is_free(bytes, start) || seam(start);
+        if !is_free && !may_follow_anything(&bytes[start..end]) {
+            continue;
+        }
+        let Some((number, group)) = which(&bytes[start..end]) else { continue };
+        let pattern = &PATTERNS[number];
+        if pattern.front == Front::NoWord && !is_free {
+            continue;
+        }
+        let first = start + group.start;
+        let known_end = start + group.end;
+        let (mut last, mut has_digit) = (known_end, false);
+        if !matches!(pattern.rest, Rest::Nothing) {
+            runs.resize(PATTERNS.len(), None);
+            let run = match runs[number] {
+                Some(run) if run.start <= known_end && known_end <= run.end => run,
+                Some(_) | None => Run::at(bytes, known_end, pattern.rest),
+            };
+            runs[number] = Some(run);
+            let Some(behind) = run.behind else { continue };
+            last = behind;
+            has_digit = run.last_digit.is_some_and(|digit| digit >= known_end);
+        }
+        let is_proven = match pattern.proof {
+            Proof::Form | Proof::KeyBlock => true,
+            Proof::Digit => has_digit || bytes[first..known_end].iter().any(u8::is_ascii_digit),
+        };
+        if is_proven {
+            at = last.max(end);
+            each(Form { whole: start..at, span: first..last, proof: pattern.proof });
+        }
+    }
+}
+
+impl Run {
+    fn at(bytes: &[u8], start: usize, rest: Rest) -> Self {
+        let (signs, parts, least) = match rest {
+            Rest::Nothing => (&b""[..], 0, 0),
+            Rest::Run(signs) => (signs, 0, 0),
+            Rest::Dotted(signs, parts, least) => (signs, parts, least),
+        };
+        let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || signs.contains(byte);
+        let length = |from: usize| bytes[from..].iter().take_while(|byte| is_one(byte)).count();
+        let end = start + length(start);
+        let last_digit = bytes[start..end].iter().rposition(u8::is_ascii_digit);
+        let mut behind = Some(end);
+        for _ in 0..parts {
+            behind = behind.filter(|behind| bytes.get(*behind) == Some(&b'.')).and_then(|behind| {
+                let length = length(behind + 1);
+                (length >= least).then_some(behind + 1 + length)
+            });
+        }
+        Self { start, end, last_digit: last_digit.map(|digit| start + digit), behind }
+    }
+}
+
+/// Which pattern it is, and where its group.
+fn which(found: &[u8]) -> Option<(usize, Range<usize>)> {
+    EACH.iter().enumerate().find_map(|(number, regex)| {
+        // Asked with groups only where it is: that is slow.
+        regex.find(found)?;
+        let group = regex.captures(found)?.get(1)?.range();
+        Some((number, group))
+    })
+}
+
+/// Whether it is the beginning of what needs nothing special in front of it.
+fn may_follow_anything(found: &[u8]) -> bool {
+    [&b"hooks"[..], b"discord", b"://", b"-----"].iter().any(|begin| found.starts_with(begin))
+}
+
+/// Whether a word could begin here.
+fn is_free(bytes: &[u8], at: usize) -> bool {
+    at == 0
+        || !bytes[at - 1].is_ascii_alphanumeric()
+        || ends_escape(bytes, at)
+        || end_of_escape_around(bytes, at).is_some()
+}

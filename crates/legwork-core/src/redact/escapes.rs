@@ -1,0 +1,75 @@
+//! Escapes of JSON at the edges of what is masked, and inside of it.
+
+use std::ops::Range;
+
+/// Digits after `\u`.
+const DIGITS: usize = 4;
+
+/// Keeps escapes whole that only touch a span: one that it begins in stays in front of it, one
+/// that it ends in behind it. Characters are kept whole, too.
+pub(super) fn keep_whole(bytes: &[u8], span: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = span;
+    if let Some(behind) = end_of_escape_around(bytes, start) {
+        start = behind;
+    }
+    if let Some(before) = start_of_escape_around(bytes, end) {
+        end = before;
+    }
+    while start > 0 && start < bytes.len() && is_inside_character(bytes[start]) {
+        start -= 1;
+    }
+    while end < bytes.len() && is_inside_character(bytes[end]) {
+        end += 1;
+    }
+    start..end.max(start)
+}
+
+/// Where the escape ends that `at` is inside of, if it is inside of one.
+pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
+    let sign = escape_around(bytes, at)?;
+    let end = match bytes.get(sign + 1) {
+        Some(b'u') => sign + 2 + DIGITS,
+        _ => sign + 2,
+    };
+    Some(end.min(bytes.len()))
+}
+
+/// Whether an escape of any sort ends at `at`: `\n`, `\u003d`, `%3D`.
+pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
+    let percent =
+        at >= 3 && bytes[at - 3] == b'%' && bytes[at - 2..at].iter().all(u8::is_ascii_hexdigit);
+    percent || (at > 0 && end_of_escape_around(bytes, at - 1) == Some(at))
+}
+
+fn start_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
+    if at >= bytes.len() { None } else { escape_around(bytes, at) }
+}
+
+/// The backslash of the escape that `at` is inside of: behind its backslash and before its end.
+fn escape_around(bytes: &[u8], at: usize) -> Option<usize> {
+    let here = *bytes.get(at)?;
+    if at > 0
+        && is_sign(bytes, at - 1)
+        && matches!(here, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' | b'u')
+    {
+        return Some(at - 1);
+    }
+    // One of the digits.
+    let sign = (2..=1 + DIGITS).find_map(|back| {
+        let sign = at.checked_sub(back)?;
+        let digits = bytes.get(sign + 2..=at)?;
+        let is_one = bytes[sign + 1] == b'u' && digits.iter().all(u8::is_ascii_hexdigit);
+        (is_one && is_sign(bytes, sign)).then_some(sign)
+    })?;
+    Some(sign)
+}
+
+/// Whether the byte is a backslash that escapes what follows: one of a pair does not.
+fn is_sign(bytes: &[u8], at: usize) -> bool {
+    let run = bytes[..=at].iter().rev().take_while(|byte| **byte == b'\\').count();
+    run % 2 == 1
+}
+
+pub(super) fn is_inside_character(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}

@@ -1,0 +1,180 @@
+//! Where in some bytes the secrets are.
+
+use std::ops::Range;
+
+use memchr::memchr;
+use regex::bytes::Regex;
+
+use super::common::common;
+use super::disguise::undone_lines;
+use super::escapes::keep_whole;
+use super::literal::Literals;
+use super::patterns::Proof;
+
+/// Everything that is looked for.
+pub(super) struct Finder {
+    literals: Literals,
+    extra: Vec<Regex>,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Hit {
+    /// All of it, with what it is known by. It must not be taken apart.
+    pub(super) whole: Range<usize>,
+    /// What is secret of it.
+    pub(super) span: Range<usize>,
+    pub(super) by: By,
+}
+
+/// Who says that it is secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// A value that is known, or a form.
+    Us,
+    /// A pattern of the user's, which may be anything.
+    User,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// In order; they may overlap.
+    pub(super) hits: Vec<Hit>,
+    /// The first lines of keys in blocks; a block begins behind each.
+    pub(super) key_blocks: Vec<Range<usize>>,
+}
+
+impl Found {
+    pub(super) fn is_empty(&self) -> bool {
+        self.hits.is_empty() && self.key_blocks.is_empty()
+    }
+
+    /// What of it begins in this range.
+    pub(super) fn within(&self, range: &Range<usize>) -> Self {
+        let first = self.hits.partition_point(|hit| hit.span.start < range.start);
+        let hits = self.hits[first..].iter().take_while(|hit| hit.span.start < range.end);
+        let first = self.key_blocks.partition_point(|block| block.start < range.start);
+        let blocks = self.key_blocks[first..].iter().take_while(|block| block.start < range.end);
+        Self { hits: hits.cloned().collect(), key_blocks: blocks.cloned().collect() }
+    }
+}
+
+impl Finder {
+    pub(super) fn new(literals: Literals, extra: Vec<Regex>) -> Self {
+        Self { literals, extra }
+    }
+
+    /// Whether there are patterns of the user's.
+    pub(super) fn has_extra(&self) -> bool {
+        !self.extra.is_empty()
+    }
+
+    /// Looks from `from` on; what is before it only tells what is an escape.
+    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Found {
+        let mut found = Found::default();
+        self.search(bytes, from, |_| false, &mut found);
+        undone_lines(bytes, from, |undone| {
+            let mut hidden = Found::default();
+            self.search(&undone.bytes, 0, |at| undone.is_seam(at), &mut hidden);
+            let origin = |hit: Hit| Hit {
+                whole: undone.origin(&hit.whole),
+                span: undone.origin(&hit.span),
+                by: hit.by,
+            };
+            found.hits.extend(hidden.hits.into_iter().map(origin));
+            found.key_blocks.extend(hidden.key_blocks.iter().map(|whole| undone.origin(whole)));
+        });
+        for hit in &mut found.hits {
+            hit.span = keep_whole(bytes, hit.span.clone());
+        }
+        found.hits.retain(|hit| !hit.span.is_empty());
+        found.hits.sort_by_key(|hit| hit.span.start);
+        found.key_blocks.sort_by_key(|whole| whole.end);
+        found
+    }
+
+    fn search(&self, bytes: &[u8], from: usize, seam: impl Fn(usize) -> bool, found: &mut Found) {
+        let Found { hits, key_blocks } = found;
+        self.literals.find(bytes, from, |span| {
+            hits.push(Hit { whole: span.clone(), span, by: By::Us });
+        });
+        common(bytes, from, seam, |form| match form.proof {
+            Proof::KeyBlock => key_blocks.push(form.whole),
+            Proof::Form | Proof::Digit => {
+                hits.push(Hit { whole: form.whole, span: form.span, by: By::Us });
+            }
+        });
+        if self.has_extra() {
+            let mut start = from;
+            while start < bytes.len() {
+                let end = memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at);
+                self.wanted(bytes, start..end, hits);
+                start = end + 1;
+            }
+        }
+    }
+
+    /// What the user's patterns match in a line or a text.
+    pub(super) fn wanted(&self, bytes: &[u8], range: Range<usize>, hits: &mut Vec<Hit>) {
+        let text = &bytes[range.clone()];
+        let moved = |place: Range<usize>| place.start + range.start..place.end + range.start;
+        for regex in &self.extra {
+            // Groups are slow to ask for, and most have none.
+            if regex.captures_len() == 1 || !regex.is_match(text) {
+                let each = regex.find_iter(text).map(|found| moved(found.range()));
+                hits.extend(each.map(|span| Hit { whole: span.clone(), span, by: By::User }));
+                continue;
+            }
+            for captures in regex.captures_iter(text) {
+                let whole = captures.get(0).map_or(0..0, |whole| whole.range());
+                let group = (1..captures.len()).find_map(|number| captures.get(number));
+                let span = group.map_or(whole.clone(), |group| group.range());
+                hits.push(Hit { whole: moved(whole), span: moved(span), by: By::User });
+            }
+        }
+    }
+
+    /// What is masked in plain text.
+    pub(super) fn in_plain(bytes: &[u8], line: &Range<usize>, hits: &[Hit]) -> Vec<Range<usize>> {
+        let mut room = line.clone();
+        // One text of JSON, perhaps: its quotes stay.
+        let text = bytes[line.clone()].trim_ascii_end();
+        if text.len() > 1 && text.starts_with(b"\"") && text.ends_with(b"\"") {
+            room = line.start + 1..line.start + text.len() - 1;
+        }
+        hits.iter().filter_map(|hit| common_part(&hit.span, &room)).collect()
+    }
+
+    /// What is masked in a line of JSON: only what is in these texts. What the user looks for is
+    /// looked for in each of them, so that it ends where the text does.
+    pub(super) fn in_texts(&self, bytes: &[u8], hits: &[Hit], texts: &[Range<usize>]) -> Vec<Hit> {
+        let mut inside = Vec::new();
+        for hit in hits {
+            let first = texts.partition_point(|text| text.end <= hit.span.start);
+            for text in texts[first..].iter().take_while(|text| text.start < hit.span.end) {
+                let is_whole = text.start <= hit.span.start && hit.span.end <= text.end;
+                if (hit.by == By::Us || is_whole)
+                    && let Some(span) = common_part(&hit.span, text)
+                {
+                    inside.push(Hit { span, ..hit.clone() });
+                }
+            }
+        }
+        if self.has_extra() {
+            let known = inside.len();
+            for text in texts {
+                self.wanted(bytes, text.clone(), &mut inside);
+            }
+            for hit in &mut inside[known..] {
+                hit.span = keep_whole(bytes, hit.span.clone());
+            }
+        }
+        inside
+    }
+}
+
+fn common_part(a: &Range<usize>, b: &Range<usize>) -> Option<Range<usize>> {
+    let part = a.start.max(b.start)..a.end.min(b.end);
+    (!part.is_empty()).then_some(part)
+}

@@ -1,0 +1,341 @@
+//! Secrets in a stream that comes in chunks of any size.
+//!
+//! What is looked for is in one line. So whole lines go out at once, and the last one, which has
+//! no end yet, is kept back. One that is longer than anybody can wait for goes out in segments,
+//! each cut where nothing that belongs together is taken apart. Where that is depends on the line
+//! alone and not on how it comes.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::escapes::{end_of_escape_around, is_inside_character};
+use super::find::{By, Finder, Found, Hit};
+use super::json::{Walker, is_json};
+use super::key_block::KeyBlock;
+use super::{Secrets, cover};
+
+/// The most that is kept back of a line, and the length of a segment of a longer one.
+pub(super) const HOLD: usize = 256 << 10;
+/// So much of a segment goes with the next one: more than anything that is looked for has.
+const KEEP: usize = 8 << 10;
+/// What is kept of what is gone already, to tell what is an escape. An even number: of a long run
+/// of backslashes each pair stays one.
+const CONTEXT: usize = 256;
+
+/// Masks a stream.
+#[derive(Debug)]
+pub struct Masking {
+    secrets: Secrets,
+    /// The last line so far, behind some bytes of it that are gone already.
+    held: Vec<u8>,
+    /// How many bytes those are.
+    context: usize,
+    block: KeyBlock,
+    /// The line that goes out in segments.
+    long: Option<Long>,
+}
+
+/// A line that goes out in segments.
+#[derive(Debug)]
+struct Long {
+    /// Where we are in it, if it is JSON.
+    json: Option<Walker>,
+    /// Whether something longer than anything was cut: what follows belongs to it.
+    goes_on: Option<By>,
+}
+
+impl Masking {
+    /// For one stream.
+    pub fn new(secrets: Secrets) -> Self {
+        let block = KeyBlock::default();
+        Self { secrets, held: Vec::new(), context: 0, block, long: None }
+    }
+
+    /// Takes more, and hands out what can be known by now. What has no secret in it is not copied.
+    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
+        let mut chunk = chunk;
+        if !self.held.is_empty() {
+            let newline = memchr(b'\n', chunk);
+            let end = newline.map_or(chunk.len(), |at| at + 1);
+            self.held.extend_from_slice(&chunk[..end]);
+            chunk = &chunk[end..];
+            self.held(newline.is_some(), &mut each);
+        }
+        let line = memrchr(b'\n', chunk).map_or(0, |at| at + 1);
+        if line > 0 {
+            self.lines(&chunk[..line], &mut each);
+        }
+        if line < chunk.len() {
+            self.held.extend_from_slice(&chunk[line..]);
+            self.held(false, &mut each);
+        }
+    }
+
+    /// Hands out the rest: there is no more.
+    pub fn finish(&mut self, mut each: impl FnMut(&[u8])) {
+        if !self.held.is_empty() {
+            self.held(true, &mut each);
+        }
+    }
+
+    /// Hands out of the last line what is to go.
+    fn held(&mut self, has_ended: bool, each: &mut impl FnMut(&[u8])) {
+        let is_long = self.held.len() - self.context > HOLD;
+        if !has_ended && !is_long {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        if is_long || self.long.is_some() {
+            let gone = self.long(&held, self.context, has_ended, each);
+            let begin = gone.saturating_sub(CONTEXT);
+            held.drain(..begin);
+            self.context = gone - begin;
+        } else {
+            self.lines(&held, each);
+        }
+        if has_ended {
+            held.clear();
+            self.context = 0;
+        }
+        // The same memory is used again.
+        self.held = held;
+    }
+
+    /// Hands out whole lines.
+    fn lines(&mut self, window: &[u8], each: &mut impl FnMut(&[u8])) {
+        let found = self.secrets.finder.find(window, 0);
+        if found.is_empty() && !self.block.is_open() {
+            return each(window);
+        }
+        let mut spans = Vec::new();
+        let (mut start, mut gone) = (0, 0);
+        let ends = memchr_iter(b'\n', window).map(|at| at + 1).chain([window.len()]);
+        for end in ends {
+            let line = start..end;
+            start = end;
+            let part = found.within(&line);
+            if line.is_empty() || (part.is_empty() && !self.block.is_open()) {
+                continue;
+            }
+            if line.len() > HOLD {
+                emit(window, gone..line.start, std::mem::take(&mut spans), each);
+                self.long(&window[line], 0, true, each);
+                gone = end;
+            } else {
+                self.line(window, line, &part, &mut spans);
+            }
+        }
+        emit(window, gone..window.len(), spans, each);
+    }
+
+    /// What is masked of one line.
+    fn line(
+        &mut self,
+        window: &[u8],
+        line: Range<usize>,
+        found: &Found,
+        spans: &mut Vec<Range<usize>>,
+    ) {
+        if !is_json(&window[line.clone()]) {
+            spans.extend(Finder::in_plain(window, &line, &found.hits));
+            return self.block.spans(window, line, &found.key_blocks, spans);
+        }
+        self.block.close();
+        let texts = texts(&mut Walker::default(), window, line, true);
+        let hits = self.secrets.finder.in_texts(window, &found.hits, &texts);
+        spans.extend(hits.into_iter().map(|hit| hit.span));
+        for text in texts {
+            self.block.spans(window, text, &found.key_blocks, spans);
+            self.block.close();
+        }
+    }
+
+    /// Hands out a long line from `from` on, or as much of it as is certain, and says how much is
+    /// gone then.
+    fn long(
+        &mut self,
+        line: &[u8],
+        from: usize,
+        has_ended: bool,
+        each: &mut impl FnMut(&[u8]),
+    ) -> usize {
+        let mut from = from;
+        while line.len() - from > HOLD {
+            let begin = from.saturating_sub(CONTEXT);
+            from = begin + self.segment(&line[begin..from + HOLD], from - begin, false, each);
+        }
+        if has_ended {
+            let begin = from.saturating_sub(CONTEXT);
+            self.segment(&line[begin..], from - begin, true, each);
+            self.long = None;
+            from = line.len();
+        }
+        from
+    }
+
+    /// Hands out a segment from `from` on, and says to where.
+    fn segment(
+        &mut self,
+        window: &[u8],
+        from: usize,
+        is_last: bool,
+        each: &mut impl FnMut(&[u8]),
+    ) -> usize {
+        let finder = &self.secrets.finder;
+        let Found { mut hits, key_blocks } = finder.find(window, from);
+        let mut long = self.long.take().unwrap_or_else(|| {
+            let json = is_json(&window[from..]).then(Walker::default);
+            if json.is_some() {
+                self.block.close();
+            }
+            Long { json, goes_on: None }
+        });
+        let all = from..window.len();
+        // One text to look into, or many.
+        let mut parts = vec![all.clone()];
+        if let Some(walker) = &long.json {
+            parts = texts(&mut walker.clone(), window, all, is_last);
+            hits = finder.in_texts(window, &hits, &parts);
+        }
+        hits.extend(long.rest(window, from, parts.first()));
+        let mut to = window.len();
+        long.goes_on = None;
+        if !is_last {
+            (to, long.goes_on) = cut(window, from, &hits, &key_blocks);
+        }
+        let mut spans: Vec<_> = hits.into_iter().map(|hit| hit.span).collect();
+        let begins: Vec<_> = key_blocks.into_iter().filter(|first| first.end <= to).collect();
+        for part in parts.into_iter().filter(|part| part.start < to) {
+            let end = part.end.min(to);
+            if long.json.is_some() && part.start > from {
+                self.block.close();
+            }
+            self.block.spans(window, part.start..end, &begins, &mut spans);
+            if long.json.is_some() && part.end < to {
+                self.block.close();
+            }
+        }
+        if let Some(walker) = &mut long.json {
+            walker.walk(window, from..to, |_| {});
+        }
+        self.long = Some(long);
+        emit(window, from..to, spans, each);
+        to
+    }
+}
+
+impl Long {
+    /// The rest of what was cut, in the part that this segment begins with.
+    fn rest(&self, window: &[u8], from: usize, part: Option<&Range<usize>>) -> Option<Hit> {
+        let part = part.filter(|part| part.start == from)?;
+        let by = self.goes_on?;
+        let span = match by {
+            By::User => part.clone(),
+            By::Us => {
+                let tokens = window[part.clone()].iter().take_while(|byte| is_token(**byte));
+                from..from + tokens.count()
+            }
+        };
+        Some(Hit { whole: span.clone(), span, by })
+    }
+}
+
+/// The texts of a line of JSON that are values. A name that never ended may be one.
+fn texts(
+    walker: &mut Walker,
+    window: &[u8],
+    line: Range<usize>,
+    is_last: bool,
+) -> Vec<Range<usize>> {
+    let mut texts = Vec::new();
+    walker.walk(window, line.clone(), |text| texts.push(text));
+    if is_last && walker.is_in_name() {
+        let quote = memrchr(b'"', &window[line.clone()]);
+        texts.push(quote.map_or(line.start, |at| line.start + at + 1)..line.end);
+    }
+    texts
+}
+
+/// Where a segment is cut: before its last few bytes, and where nothing that belongs together is
+/// taken apart; and what is cut nevertheless, for it is longer than anything.
+fn cut(
+    window: &[u8],
+    from: usize,
+    hits: &[Hit],
+    key_blocks: &[Range<usize>],
+) -> (usize, Option<By>) {
+    let wholes = hits.iter().flat_map(|hit| [hit.whole.clone(), hit.span.clone()]);
+    let solid = merged(wholes.chain(key_blocks.iter().cloned()).collect());
+    let oldest = from + (window.len() - from) / 2;
+    let latest = window.len() - KEEP;
+    let mut cut = latest;
+    while cut > oldest {
+        let before = cut;
+        let next = solid.partition_point(|whole| whole.end <= cut);
+        if let Some(whole) = solid.get(next)
+            && whole.start < cut
+        {
+            cut = whole.start;
+        }
+        let ahead = &window[cut.saturating_sub(6)..cut];
+        if let Some(at) = ahead.iter().position(|byte| matches!(byte, b'\\' | b'-' | b'%')) {
+            cut = cut - ahead.len() + at;
+        }
+        while cut > oldest && is_inside_character(window[cut]) {
+            cut -= 1;
+        }
+        if cut == before {
+            return (cut, None);
+        }
+    }
+    cut = end_of_escape_around(window, latest).unwrap_or(latest);
+    while cut < window.len() && is_inside_character(window[cut]) {
+        cut += 1;
+    }
+    let over =
+        hits.iter().filter(|hit| hit.whole.start < cut && cut < hit.whole.end.max(hit.span.end));
+    let by = over.map(|hit| hit.by).max_by_key(|by| *by == By::User);
+    // What is no part of a secret so far may become one with what follows: it is a run of signs.
+    (cut, by)
+}
+
+/// The same places in order, and none of them twice.
+fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    spans.sort_by_key(|span| span.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+            Some(_) | None => merged.push(span),
+        }
+    }
+    merged
+}
+
+fn emit(
+    window: &[u8],
+    range: Range<usize>,
+    mut spans: Vec<Range<usize>>,
+    each: &mut impl FnMut(&[u8]),
+) {
+    if range.is_empty() {
+        return;
+    }
+    let out = &window[range.clone()];
+    spans.retain(|span| span.start < range.end && span.end > range.start);
+    if spans.is_empty() {
+        return each(out);
+    }
+    let mut masked = out.to_vec();
+    for span in merged(spans) {
+        let start = span.start.max(range.start) - range.start;
+        cover(&mut masked, start..span.end.min(range.end) - range.start);
+    }
+    each(&masked);
+}
+
+/// What tokens are made of.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.~+/=%".contains(&byte)
+}

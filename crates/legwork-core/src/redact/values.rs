@@ -1,0 +1,290 @@
+//! Which values are secret, and which of them can be looked for.
+
+use std::collections::BTreeSet;
+
+/// Shorter ones stand in too many innocent words.
+pub(super) const LEAST: usize = 8;
+
+/// A line of a longer value.
+const LINE: usize = 16;
+
+/// Something shorter can be the name of a thing.
+const RANDOM_LEAST: usize = 16;
+
+/// What is called so is secret, whatever it looks like.
+const KNOWN: [&str; 14] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
+    "DATABASE_URL",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "HTTPS_PROXY_AUTH",
+    "KUBECONFIG_DATA",
+    "PGPASSWORD",
+    "SENTRY_DSN",
+    "SLACK_WEBHOOK_URL",
+];
+
+/// Parts of a name, between underscores, that say that the value is secret.
+const PARTS: [&str; 17] = [
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASS",
+    "PAT",
+    "CREDS",
+    "APIKEY",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTH",
+    "AUTHORIZATION",
+    "COOKIE",
+    "SECRETKEY",
+];
+
+/// What a part ends with that says so as well: `MYSQLPASSWORD`.
+const ENDINGS: [&str; 5] = ["PASSWORD", "SECRET", "TOKEN", "SECRETKEY", "APIKEY"];
+
+/// What such a name ends with when its value is not the secret itself.
+const ELSEWHERE: [&str; 17] = [
+    "FILE", "PATH", "DIR", "ID", "SOCK", "SOCKET", "NAME", "URL", "URI", "HOST", "PORT", "TYPE",
+    "METHOD", "TTL", "TIMEOUT", "LIMIT", "MODE",
+];
+
+/// Names that look secret and are not.
+const INNOCENT: [&str; 5] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "XAUTHORITY", "MAX_THINKING_TOKENS"];
+
+/// Words that the agent's stream and our own files are made of: a masked key is another key.
+const RESERVED: [&str; 44] = [
+    "api_retry",
+    "apiKeySource",
+    "assistant",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "completed",
+    "compact_boundary",
+    "completion",
+    "content_block_delta",
+    "content_block_start",
+    "content_block_stop",
+    "control_request",
+    "control_response",
+    "description",
+    "duration_api_ms",
+    "duration_ms",
+    "end_turn",
+    "input_json_delta",
+    "input_tokens",
+    "is_error",
+    "lastUpdated",
+    "max_tokens",
+    "mcp_servers",
+    "message_delta",
+    "message_start",
+    "message_stop",
+    "num_turns",
+    "output_tokens",
+    "parent_tool_use_id",
+    "permission_denials",
+    "permissionMode",
+    "progress",
+    "session_id",
+    "slash_commands",
+    "stop_reason",
+    "stop_sequence",
+    "stream_event",
+    "structured_output",
+    "text_delta",
+    "thinking_delta",
+    "tool_result",
+    "tool_use_id",
+    "total_cost_usd",
+    "tool_use_result",
+];
+
+/// Whether a variable of this name has a secret value, as far as its name tells.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let name = name.as_str();
+    if KNOWN.contains(&name) {
+        return true;
+    }
+    // `TOKEN1` is one as well, and `CLIENT_SECRET_1`.
+    let parts: Vec<&str> = name
+        .split('_')
+        .map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()))
+        .filter(|part| !part.is_empty())
+        .collect();
+    let last = parts.last().copied().unwrap_or_default();
+    if INNOCENT.contains(&name) || ELSEWHERE.contains(&last) {
+        return false;
+    }
+    let is_key = parts.len() > 1 && matches!(last, "KEY" | "KEYS");
+    let is_pair = parts.windows(2).any(|pair| {
+        matches!(pair, ["API" | "ACCESS" | "PRIVATE", "KEY"] | ["CONNECTION", "STRING"])
+    });
+    let is_part =
+        |part: &&str| PARTS.contains(part) || ENDINGS.iter().any(|ending| part.ends_with(ending));
+    is_key || is_pair || parts.iter().any(is_part)
+}
+
+/// Whether a value looks as if a machine had made it up: nobody calls a file or a colour so.
+pub fn looks_random(value: &str) -> bool {
+    value.chars().count() >= RANDOM_LEAST
+        && value.chars().any(char::is_alphabetic)
+        && value.chars().filter(char::is_ascii_digit).count() > 1
+        && !value.contains(|c: char| c.is_whitespace() || c == '/')
+        && !is_model(value)
+}
+
+/// Whether it is the name of a model, with or without what a provider writes in front of it.
+fn is_model(value: &str) -> bool {
+    value.starts_with("claude-") || value.contains("anthropic.claude-")
+}
+
+/// Whether it is a place: nobody keeps that secret, and it is everywhere. A key in base64 may have
+/// slashes as well, but nobody calls a folder like what is between them.
+fn is_path(value: &str) -> bool {
+    let looks_made_up = |part: &str| {
+        part.len() >= LEAST
+            && part.contains(|c: char| c.is_ascii_digit())
+            && part.contains(|c: char| c.is_ascii_uppercase())
+            && part.contains(|c: char| c.is_ascii_lowercase())
+    };
+    value.strip_prefix('/').is_some_and(|rest| rest.contains('/'))
+        && !value.contains('\n')
+        && !value.split('/').any(looks_made_up)
+}
+
+/// What of the values can be looked for: all of it, and the lines of one that has several.
+pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Vec<u8>> {
+    let mut usable = BTreeSet::new();
+    for value in values {
+        let value = value.as_ref().trim_ascii();
+        let lines: Vec<&[u8]> =
+            value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+        if lines.len() > 1 {
+            let any_long = lines.iter().any(|line| length(line) >= LINE);
+            let least = if any_long { LINE } else { LEAST };
+            let long = lines.iter().filter(|line| length(line) >= least);
+            usable.extend(long.filter(|line| is_usable(line)).map(|line| line.to_vec()));
+        }
+        if is_usable(value) {
+            usable.insert(value.to_vec());
+        }
+    }
+    usable.into_iter().collect()
+}
+
+fn length(value: &[u8]) -> usize {
+    String::from_utf8_lossy(value).chars().count()
+}
+
+fn is_usable(value: &[u8]) -> bool {
+    let value = &*String::from_utf8_lossy(value);
+    value.chars().count() >= LEAST
+        // A masked number is none, and JSON has numbers without quotes.
+        && !value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
+        && value.chars().any(char::is_alphanumeric)
+        // The block of a key says what it is; what is in it is masked all the same.
+        && !value.starts_with("-----")
+        && !RESERVED.contains(&value)
+        && !is_path(value)
+        && !is_model(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_whether_its_value_is_secret() {
+        let secret = [
+            "GITHUB_TOKEN",
+            "MY_SECRET",
+            "DB_PASSWORD",
+            "OPENAI_API_KEY",
+            "STRIPE_KEY",
+            "APIKEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "npm_config_auth",
+            "GOOGLE_CREDENTIALS",
+            "PGPASSWORD",
+            "ANTHROPIC_AUTH_TOKEN",
+            "SECRET_KEY_BASE",
+            "PRIVATE_KEY_PEM",
+            "DB_PASS",
+            "GITHUB_PAT",
+            "AWS_CREDS",
+            "MYSQLPASSWORD",
+            "TOKEN1",
+            "CLIENT_SECRET_1",
+            "SECRETKEY",
+        ];
+        for name in secret {
+            assert!(is_secret_name(name), "{name}");
+        }
+        let innocent = [
+            "PATH",
+            "HOME",
+            "PWD",
+            "OLDPWD",
+            "BUILD_PWD",
+            "COMPASS",
+            "SSH_AUTH_SOCK",
+            "AWS_ACCESS_KEY_ID",
+            "KEY",
+            "GOOGLE_APPLICATION_CREDENTIALS_FILE",
+            "TOKEN_PATH",
+            "MONKEY",
+            "KEYBOARD_LAYOUT",
+            "MAX_THINKING_TOKENS",
+            "AUTHOR",
+            "TOKENIZER",
+            "CLIENT_ID",
+        ];
+        for name in innocent {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_that_would_hit_innocent_text_are_left_out() {
+        let values = ["short", "1234567890", "session_id", "-------------", "correct-horse"];
+        assert_eq!(usable(values), [b"correct-horse"]);
+        assert!(usable(["/srv/me/project", "claude-opus-4-5"]).is_empty());
+        assert_eq!(usable(["/G/C3qN8pGV8hqxCFGFCxqh8VGp8Nq3C"]).len(), 1);
+    }
+
+    #[test]
+    fn a_value_of_several_lines_counts_line_by_line_as_well() {
+        let value = "first line that is long\nshort\nsecond line that is long\n";
+        let whole = value.trim();
+        let expected = ["first line that is long", whole, "second line that is long"];
+        assert_eq!(usable([value]), expected.map(str::as_bytes));
+        assert_eq!(usable(["ten chars1\nten chars2"]).len(), 3);
+    }
+
+    #[test]
+    fn what_a_machine_made_up_looks_random() {
+        assert!(looks_random("a1b2c3d4e5f6a7b8"));
+        for value in [
+            "/usr/lib/x86_64",
+            "just words here 1",
+            "abcdefghijkl",
+            "a1b2c3d4e5f6",
+            "claude-opus-4-5-20251101",
+            "only-one-digit-in-it-1",
+        ] {
+            assert!(!looks_random(value), "{value}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is to be expected of a run.
+
+use super::*;
+
+impl Story {
+    /// The clock of the story, so many seconds on.
+    fn later(&self, seconds: u64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + Duration::from_secs(self.seconds + seconds)
+    }
+
+    fn limited(self, most: u32) -> Self {
+        let limits = Limits {
+            max_iterations: Some(most),
+            max_cost: Some(Usd::from_cents(500)),
+            ..Limits::default()
+        };
+        self.then(Event::LimitChanged { limits })
+    }
+
+    fn five(self) -> Self {
+        (1..=5).fold(self, |story, number| story.done(number, Movement::Work, 100))
+    }
+
+    fn items(self, completed: u32, total: u32, number: u32) -> Self {
+        let mut finished = finished(number, IterationResult::Done, Movement::Work, 100);
+        finished.task = Some(TaskProgress { completed, total });
+        self.then(Event::IterationFinished(Box::new(finished)))
+    }
+}
+
+#[test]
+fn the_end_is_estimated_once_there_are_five_iterations_and_a_limit() {
+    let story = Story::begun().limited(8);
+    let outlook = story.view.outlook(story.later(10));
+    assert_eq!((outlook.mean, outlook.estimated_end), (None, None));
+    assert_eq!(outlook.iterations_left, Some(8));
+    assert_eq!(outlook.budget, Some(Usd::from_cents(500)));
+    assert_eq!(outlook.idle_limit, 3);
+
+    let story = story.five();
+    let outlook = story.view.outlook(story.later(0));
+    assert_eq!(outlook.mean, Some(Duration::from_secs(100)));
+    assert_eq!(outlook.iterations_left, Some(3));
+    assert_eq!(outlook.estimated_end, Some(story.later(300)));
+
+    let unlimited = Story::begun().five();
+    assert_eq!(unlimited.view.outlook(unlimited.later(0)).estimated_end, None);
+}
+
+#[test]
+fn what_was_spent_on_the_iteration_that_goes_on_is_not_expected_again() {
+    let story = Story::begun().limited(8).five().iteration(6).attempt(6);
+    // The iteration began one event, and so one second, before.
+    let outlook = story.view.outlook(story.later(39));
+    assert_eq!(outlook.estimated_end, Some(story.later(39 + 260)));
+    let outlook = story.view.outlook(story.later(5_000));
+    assert_eq!(outlook.estimated_end, Some(story.later(5_200)));
+}
+
+#[test]
+fn items_tell_how_many_iterations_are_left_by_how_fast_they_went() {
+    let story = Story::begun().items(10, 60, 1);
+    assert_eq!(story.view.outlook(story.later(0)).iterations_left, None);
+    let story = story.items(20, 60, 2).items(35, 60, 3);
+    let outlook = story.view.outlook(story.later(0));
+    assert_eq!(outlook.progress, Some(TaskProgress { completed: 35, total: 60 }));
+    // 25 items in two iterations, 25 left.
+    assert_eq!(outlook.iterations_left, Some(2));
+    let story = story.limited(4);
+    assert_eq!(story.view.outlook(story.later(0)).iterations_left, Some(1));
+}
+
+#[test]
+fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
+    let story = Story::begun().limited(6).five().iteration(6);
+    let retry_at = story.later(3_600);
+    let story = story.then(Event::LimitWaitStarted {
+        limit: WaitKind::Usage,
+        until: None,
+        retry_at,
+        wait: Duration::from_hours(1),
+    });
+    let outlook = story.view.outlook(story.later(5));
+    assert_eq!(outlook.estimated_end, Some(retry_at + Duration::from_secs(100)));
+
+    let paused = Story::begun().limited(9).five().then(Event::RunPaused);
+    assert_eq!(paused.view.outlook(paused.later(1)).estimated_end, None);
+}
+
+#[test]
+fn a_run_that_is_to_stop_has_this_iteration_left_and_one_that_is_over_none() {
+    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Operator };
+    let story = Story::begun().limited(50).five().iteration(6).then(stop);
+    assert_eq!(story.view.outlook(story.later(1)).iterations_left, Some(1));
+    let story = story.done(6, Movement::Work, 100).ends(Outcome::Stopped);
+    let outlook = story.view.outlook(story.later(1_000));
+    assert_eq!((outlook.iterations_left, outlook.estimated_end), (Some(0), None));
+    assert_eq!(outlook.elapsed, Duration::from_secs(story.seconds - 1));
+}

@@ -1,0 +1,119 @@
+//! Everything that shows a run while it goes on.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use legwork_core::redact::Secrets;
+
+use super::{Place, Session, say};
+use crate::publish::{Display, Finished, Followed};
+use crate::report::log::{Log, Out};
+use crate::report::{self, Level, Style};
+use crate::supervisor::Notes;
+
+/// How long the screen may take to show the rest when a run is over.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long the log may take to write the rest.
+const LOG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The screen and the log of a run. What shows reads the journal and the agent's output as a
+/// stranger would.
+#[derive(Debug)]
+pub(super) struct Shows {
+    screen: Option<Display>,
+    log: Display,
+    complaints: Arc<Complaints>,
+}
+
+/// Where it is said that a log is no longer written.
+#[derive(Debug)]
+struct Complaints {
+    /// The journal, and everybody who reads it.
+    notes: OnceLock<Notes>,
+    /// Nothing is recorded any more.
+    over: AtomicBool,
+    level: Level,
+}
+
+impl Complaints {
+    fn say(&self, text: String) {
+        match self.notes.get() {
+            Some(notes) if !self.over.load(Ordering::Acquire) => notes.warn(text),
+            Some(_) | None if self.level.speaks() => say(&format!("warning: {text}")),
+            Some(_) | None => {}
+        }
+    }
+}
+
+impl Shows {
+    /// Shows what comes after the line of the journal with this number.
+    pub(super) fn start(
+        session: &Session,
+        place: &Place,
+        style: &Style,
+        secrets: &Secrets,
+        after: u64,
+    ) -> Self {
+        let followed =
+            Followed { journal: place.folder.journal(), output: place.folder.output(), after };
+        let out: Option<Box<dyn io::Write + Send>> = match session.level {
+            Level::Quiet => None,
+            Level::Json | Level::JsonMessages => Some(Box::new(io::stdout())),
+            Level::Progress | Level::Verbose => Some(Box::new(io::stderr())),
+        };
+        let screen = out.map(|out| {
+            let reporter = report::reporter(session.level, style.clone(), out);
+            Display::start(followed.clone(), reporter)
+        });
+        let complaints = Arc::new(Complaints {
+            notes: OnceLock::new(),
+            over: AtomicBool::new(false),
+            level: session.level,
+        });
+        let log = log(session, place, secrets, Arc::clone(&complaints));
+        Self { screen, log: Display::start(followed, Box::new(log)), complaints }
+    }
+
+    /// Where to say that something can't be shown any more.
+    pub(super) fn complain_to(&self, notes: Notes) {
+        // There is one supervisor, and one who tells us of it.
+        let _ = self.complaints.notes.set(notes);
+    }
+
+    /// Tells all of them that there is something new.
+    pub(super) fn waker(&self) -> impl Fn() + use<> {
+        let screen = self.screen.as_ref().map(Display::waker);
+        let log = self.log.waker();
+        move || {
+            if let Some(wake) = &screen {
+                wake();
+            }
+            log();
+        }
+    }
+
+    /// Shows the rest, and says whether people could be shown all of it.
+    pub(super) fn finish(self) -> Finished {
+        let Self { screen, log, complaints } = self;
+        complaints.over.store(true, Ordering::Release);
+        let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
+        log.finish(LOG_PATIENCE);
+        shown
+    }
+}
+
+/// The log of this process.
+fn log(session: &Session, place: &Place, secrets: &Secrets, complaints: Arc<Complaints>) -> Log {
+    let last = place.folder.logs().pop();
+    let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let path = place.folder.new_log(jiff::Timestamp::now());
+    let mut out = Out::new(Box::new(move |text| complaints.say(text))).file(&path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    if let (Some(dir), Some(name)) = (&session.logs.dir, name) {
+        out = out.copy(&session.project, dir, name);
+    }
+    Log::new(out, secrets.clone(), earlier)
+}

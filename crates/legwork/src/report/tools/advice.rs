@@ -1,0 +1,60 @@
+//! Why an edit fails, as far as its error tells, and what helps.
+
+/// What is likely, and what to do about it. That it failed is not for us to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Advice {
+    pub(super) likely: &'static str,
+    pub(super) tip: &'static str,
+}
+
+/// By the words of the error; with other words than these all that is likely is named.
+pub(super) fn on_edit(error: &str) -> Advice {
+    let error = error.to_lowercase();
+    let says = |words: &str| error.contains(words);
+    if says("not found in file") {
+        Advice {
+            likely: "the text was changed already, or its white space differs",
+            tip: "read the file again and take the text from there",
+        }
+    } else if says("replace_all") && says("matches") {
+        Advice {
+            likely: "the text is there more than once, so it is not unique",
+            tip: "give more of the lines around it, or replace all occurrences",
+        }
+    } else if says("exactly the same") {
+        Advice {
+            likely: "the text was changed already: old and new are the same",
+            tip: "read the file again to see what is left to change",
+        }
+    } else if says("modified since") || says("not been read") {
+        Advice {
+            likely: "the file was changed since it was read, or never read",
+            tip: "read the file again before the edit",
+        }
+    } else {
+        Advice {
+            likely: "the text was changed already, its white space differs, or it is not unique",
+            tip: "read the file again and take the text from there, with the lines around it",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_of_an_edit_has_its_likely_causes() {
+        let cases = [
+            ("String to replace not found in file.\nString: nope", "white space"),
+            ("Found 2 matches of the string to replace, but replace_all is false.", "not unique"),
+            ("No changes to make: old_string and new_string are exactly the same.", "already"),
+            ("File has been modified since read, either by the user or by a linter.", "since"),
+            ("File has not been read yet. Read it first before writing to it.", "never read"),
+            ("something new", "not unique"),
+        ];
+        for (error, likely) in cases {
+            assert!(on_edit(error).likely.contains(likely), "{error}");
+        }
+    }
+}

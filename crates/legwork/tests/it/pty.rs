@@ -1,0 +1,133 @@
+//! A terminal in our own hands: what is written to it, as it would look, or left unread.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Nothing takes so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Lines that have left the screen.
+const SCROLLBACK: usize = 10_000;
+
+/// Both ends of a terminal.
+pub(crate) struct Pty {
+    ours: OwnedFd,
+    theirs: File,
+}
+
+impl Pty {
+    pub(crate) fn new(rows: u16, columns: u16) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let no_control = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap();
+        let theirs =
+            OpenOptions::new().read(true).write(true).custom_flags(no_control).open(path).unwrap();
+        let pty = Self { ours, theirs };
+        pty.resize(rows, columns);
+        pty
+    }
+
+    /// The end for somebody who writes.
+    pub(crate) fn end(&self) -> Stdio {
+        self.theirs.try_clone().unwrap().into()
+    }
+
+    fn resize(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.ours, size).unwrap();
+    }
+
+    /// Everything that was written and never read, once nobody writes any more.
+    pub(crate) fn unread(self) -> Vec<u8> {
+        let mut from = File::from(self.ours);
+        drop(self.theirs);
+        let (mut all, mut bytes) = (Vec::new(), vec![0; 64 << 10]);
+        // An error says that the other end is closed.
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            all.extend_from_slice(&bytes[..count]);
+        }
+        all
+    }
+
+    /// Reads what is written from now on. The writer has to have its end already.
+    pub(crate) fn watch(self, rows: u16, columns: u16) -> Watched {
+        let picture = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK)));
+        let mut from = File::from(self.ours.try_clone().unwrap());
+        let drawn = Arc::clone(&picture);
+        drop(self.theirs);
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; 64 << 10];
+            // An error says that the other end is closed.
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                drawn.lock().unwrap().process(&bytes[..count]);
+            }
+        });
+        Watched { ours: self.ours, picture, reader }
+    }
+}
+
+/// A terminal that is looked at.
+pub(crate) struct Watched {
+    ours: OwnedFd,
+    picture: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<()>,
+}
+
+impl Watched {
+    pub(crate) fn screen(&self) -> String {
+        self.picture.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen is as wanted.
+    #[track_caller]
+    pub(crate) fn shows(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if wanted(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it never came; the screen is\n{screen}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        self.picture.lock().unwrap().screen_mut().set_size(rows, columns);
+        tcsetwinsize(&self.ours, size).unwrap();
+    }
+
+    /// All lines, once nobody writes any more: those that have left the screen, too.
+    pub(crate) fn all(self) -> Vec<String> {
+        self.reader.join().unwrap();
+        let mut picture = self.picture.lock().unwrap();
+        let screen = picture.screen_mut();
+        assert!(!screen.hide_cursor(), "the cursor is hidden");
+        let (_, columns) = screen.size();
+        screen.set_scrollback(usize::MAX);
+        let gone = screen.scrollback();
+        let mut lines = Vec::new();
+        for left in (1..=gone).rev() {
+            screen.set_scrollback(left);
+            lines.extend(screen.rows(0, columns).next());
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, columns));
+        lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+}
