@@ -69,7 +69,7 @@ pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
                 }),
                 _ => string(line, piece.partial_json)
                     .or_else(|| string(line, piece.thinking))
-                    .map_or(Streamed::Aside, |(at, text)| Streamed::Unread { at, text }),
+                    .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at }),
             }
         }
         "ping" => Streamed::Aside,
