@@ -8,6 +8,7 @@ mod decode;
 mod fingerprint;
 mod hermit;
 pub(crate) mod judgement;
+mod look;
 mod material;
 mod measure;
 mod stream;
@@ -18,6 +19,9 @@ use std::path::Path;
 const STREAM_MEGABYTES: u64 = 1000;
 /// What is decoded from memory.
 const DECODE_MEGABYTES: u64 = 500;
+
+/// The runs of some months.
+const LOOK_RUNS: u64 = 1_000;
 
 /// A large repository.
 const FINGERPRINT_FILES: u64 = 100_000;
@@ -33,6 +37,8 @@ pub(crate) enum Bench {
     Judgement(judgement::Selection),
     /// A look at a project of so many files.
     Fingerprint { files: u64 },
+    /// What looks back at so many runs.
+    Look { runs: u64 },
 }
 
 impl Bench {
@@ -52,12 +58,14 @@ impl Bench {
             ["fingerprint", "--files", files] => {
                 Ok(Self::Fingerprint { files: count("--files", files)? })
             }
-            [] => Err("`bench` needs to know what: `stream`, `decode`, `fingerprint` or \
-                       `judgement`"
+            ["look"] => Ok(Self::Look { runs: LOOK_RUNS }),
+            ["look", "--runs", runs] => Ok(Self::Look { runs: count("--runs", runs)? }),
+            [] => Err("`bench` needs to know what: `stream`, `decode`, `fingerprint`, \
+                       `look` or `judgement`"
                 .to_owned()),
             [other, ..] => Err(format!(
-                "`bench` takes `judgement`, `stream` or `decode` and `--megabytes N`, or \
-                 `fingerprint` and `--files N`, not `{other}` or anything beside it"
+                "`bench` takes `judgement`, `stream` or `decode` and `--megabytes N`, \
+                 `fingerprint` and `--files N`, or `look` and `--runs N`, not `{other}` or anything beside it"
             )),
         }
     }
@@ -68,6 +76,7 @@ pub(crate) fn run(root: &Path, bench: &Bench) -> Result<(), String> {
         Bench::Stream { megabytes } => stream::run(root, *megabytes),
         Bench::Decode { megabytes } => decode::run(root, *megabytes),
         Bench::Judgement(selection) => judgement::run(root, selection),
+        Bench::Look { runs } => look::run(root, *runs),
         Bench::Fingerprint { files } => fingerprint::run(root, *files),
     }
 }
@@ -84,6 +93,7 @@ mod tests {
         assert_eq!(Bench::parse(&["decode"]), Ok(Bench::Decode { megabytes: 500 }));
         let files = Ok(Bench::Fingerprint { files: 100_000 });
         assert_eq!(Bench::parse(&["fingerprint"]), files);
+        assert_eq!(Bench::parse(&["look"]), Ok(Bench::Look { runs: 1_000 }));
         for wrong in [&[][..], &["stram"], &["stream", "5"], &["stream", "--megabytes", "0"]] {
             assert!(Bench::parse(wrong).is_err(), "{wrong:?}");
         }

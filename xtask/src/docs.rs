@@ -10,7 +10,7 @@ use std::{fs, io};
 use crate::program::{self, cargo};
 
 /// What `legwork reference` can print, and the file in `docs/reference` that it is.
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("cli", "cli.md"),
     ("events", "events.md"),
     ("endings", "endings.md"),
@@ -18,6 +18,7 @@ const PAGES: [(&str, &str); 7] = [
     ("config", "config.md"),
     ("environment", "environment.md"),
     ("schema", "config.schema.json"),
+    ("event-schema", "events.schema.json"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

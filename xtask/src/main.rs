@@ -41,9 +41,10 @@ Commands:
   bench judgement          scripted agents that lie, loop and hang, beside two plain loops;
                            `--file F` (a file or a folder), `--only NAME`
   bench fingerprint        a look at a repository beside `git status`; `--files N` (default 100,000)
+  bench look               `list`, `show` and `status` over many runs; `--runs N` (default 1,000)
   proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
   fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
-  pictures                 takes the pictures in docs/img/ of the demo
+  pictures                 takes the pictures in docs/img/: the demo, and a report in `chromium`
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
   help                     this text
 ";
@@ -184,6 +185,7 @@ mod tests {
             "bench decode",
             "bench judgement",
             "bench fingerprint",
+            "bench look",
             "proof kill",
             "fuzz",
             "mutants-must-die",

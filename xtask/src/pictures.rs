@@ -1,10 +1,12 @@
-//! `cargo xtask pictures`: the pictures in `docs/img`, taken of the demo in a real terminal.
+//! `cargo xtask pictures`: the pictures in `docs/img`, taken of the demo in a real terminal, and one of a
+//! report in a real browser.
 //!
 //! The demo runs in a terminal of a fixed size. When its screen shows what is worth a picture, the
 //! screen becomes an SVG file. A tool of the demo is done before anybody sees it run, so for a picture
 //! of that the same script is played on a project whose check waits until the picture is taken. Times of day and the number of the run differ from picture to
 //! picture, so these files are not among the pages that have to be current.
 
+mod report;
 mod svg;
 
 use std::fs::{self, File, OpenOptions};
@@ -45,6 +47,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &["build", "--quiet"]))?;
     let folder = root.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|error| format!("can't make {FOLDER}: {error}"))?;
+    report::take(root, &folder.join("report.png"))?;
+    eprintln!("wrote {FOLDER}/report.png");
     let keep = |name: &str, screen: &vt100::Screen| {
         fs::write(folder.join(name), without_chance(&svg::draw(screen)))
             .map_err(|error| format!("can't write {FOLDER}/{name}: {error}"))?;

@@ -1,6 +1,7 @@
 //! Running other programs and saying plainly how they failed.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,7 +11,17 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
+        command.env_remove(name);
+    }
     command
+}
+
+/// What cargo says to us of the package `xtask`. Build scripts that ask for it, as that of `ring`
+/// does, would otherwise have everything above them compiled anew, here and by hand in turn.
+fn is_of_our_package(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 /// Runs to the end, with its output going where ours goes.

@@ -18,9 +18,10 @@ pub(crate) struct Tool {
     pub(crate) why: &'static str,
 }
 
-const TOOLS: [Tool; 2] = [
+const TOOLS: [Tool; 3] = [
     Tool { program: "git", package: "git", why: "the product drives it, on real repositories" },
     Tool { program: "tmux", package: "tmux", why: "what a terminal shows is tested in one" },
+    Tool { program: "chromium", package: "chromium", why: "what a browser makes of a report" },
 ];
 
 /// What every test command needs.

@@ -101,7 +101,7 @@ fn cleaned(text: &str, first: usize) -> String {
 }
 
 /// The one-character forms of `ESC P`, `ESC X`, `ESC ]`, `ESC ^` and `ESC _`.
-fn begins_string(c: char) -> bool {
+pub(crate) fn begins_string(c: char) -> bool {
     matches!(c, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}')
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::agent::dialect::Tools;
 use crate::agent::outcome::CutReason;
 use crate::event::{Event, Purpose, Record};
+use crate::hook::Hook;
 use crate::input::TimerKey;
 use crate::prompt::Briefing;
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
@@ -44,12 +45,12 @@ impl Step {
 /// A request to the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Run a hook that can steer.
+    /// Run a hook of the user's.
     RunHook {
         /// For the answer.
         ticket: Ticket,
         /// Which.
-        hook: SteeringHook,
+        hook: Hook,
     },
     /// Look at the project and the disk before an iteration.
     Prepare {
@@ -152,25 +153,6 @@ impl Effect {
             | Self::SetTimer { .. }
             | Self::ClearTimer { .. }
             | Self::Finish => false,
-        }
-    }
-}
-
-/// Hooks whose answer can change what happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SteeringHook {
-    /// Before the first iteration.
-    Started,
-    /// Before every iteration.
-    NextIteration,
-}
-
-impl SteeringHook {
-    /// The name of its file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::NextIteration => "next_iteration",
         }
     }
 }

@@ -7,11 +7,13 @@
 mod facts;
 mod meaning;
 mod samples;
+mod schema;
 mod status;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::facts::{
@@ -20,6 +22,7 @@ pub use self::facts::{
     WaitEnd, WaitKind,
 };
 pub use self::samples::samples;
+pub use self::schema::schema;
 pub use self::status::{StatusFacts, StatusField, StatusText};
 use crate::agent::outcome::CutReason;
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
@@ -42,7 +45,7 @@ pub struct Record {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The run began; everything it was told is here and holds until its end.
@@ -112,6 +115,7 @@ pub enum Event {
         figure: Figure,
         /// How long it took.
         #[serde(with = "millis", rename = "duration_ms")]
+        #[schemars(with = "u64")]
         duration: Duration,
         /// Everything it left.
         report: Box<AttemptReport>,
@@ -133,6 +137,7 @@ pub enum Event {
         retry_at: Timestamp,
         /// How long that is.
         #[serde(with = "millis", rename = "wait_ms")]
+        #[schemars(with = "u64")]
         wait: Duration,
     },
     /// The wait was over.
@@ -141,6 +146,7 @@ pub enum Event {
         why: WaitEnd,
         /// How long it lasted.
         #[serde(with = "millis", rename = "waited_ms")]
+        #[schemars(with = "u64")]
         waited: Duration,
     },
     /// The account's quota as the agent reported it.
@@ -258,6 +264,7 @@ pub enum Event {
         figure: Figure,
         /// How long it took.
         #[serde(with = "millis", rename = "duration_ms")]
+        #[schemars(with = "u64")]
         duration: Duration,
         /// Everything it left.
         report: Box<AttemptReport>,

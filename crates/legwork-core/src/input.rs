@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::{AgentNews, AttemptReport, Blocker};
@@ -162,7 +163,7 @@ pub struct Disk {
 }
 
 /// A state of the project, by which another can be compared with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Mark {
     /// Over everything that counts as work.
     pub fingerprint: Fingerprint,
@@ -226,7 +227,7 @@ pub struct StatusReport {
 }
 
 /// How far a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TaskProgress {
     /// Items done.
     pub completed: u32,
@@ -235,7 +236,7 @@ pub struct TaskProgress {
 }
 
 /// The boxes of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Boxes {
     /// Not ticked.
     pub open: u32,
@@ -262,7 +263,7 @@ pub struct CheckReport {
 }
 
 /// What one check came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CheckResult {
     /// The command.
     pub command: String,
@@ -275,11 +276,12 @@ pub struct CheckResult {
     pub log: Option<String>,
     /// How long it took.
     #[serde(with = "crate::units::millis", rename = "duration_ms")]
+    #[schemars(with = "u64")]
     pub duration: Duration,
 }
 
 /// How a check ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CheckVerdict {
     /// It passed.
@@ -328,7 +330,7 @@ pub struct Inspection {
 }
 
 /// What changed, in figures.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Changes {
     /// Files that were added, changed or removed.
     pub files: u32,
@@ -337,7 +339,7 @@ pub struct Changes {
 }
 
 /// One file that was added, changed or removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ChangedFile {
     /// Where.
     pub path: String,
@@ -348,7 +350,7 @@ pub struct ChangedFile {
 }
 
 /// Something in the changes that makes passing checks worth less.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// Where.
     pub path: String,

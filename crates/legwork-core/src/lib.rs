@@ -13,15 +13,18 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod chronicle;
 pub mod display;
 pub mod effect;
 pub mod event;
 pub mod evidence;
 pub mod guidance;
+pub mod hook;
 pub mod input;
 pub mod journal;
 pub mod machine;
 pub mod mode;
+pub mod notice;
 pub mod outcome;
 pub mod policy;
 pub mod principles;

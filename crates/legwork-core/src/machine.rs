@@ -22,8 +22,10 @@ mod between;
 mod calls;
 mod council;
 mod gate;
+mod hooks;
 mod judge;
 pub mod ledger;
+pub mod left;
 mod resume;
 mod running;
 pub mod state;
@@ -38,7 +40,7 @@ mod stories;
 #[cfg(test)]
 mod story;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use self::attempts::LiveAttempt;
@@ -46,6 +48,7 @@ use self::calls::LiveCall;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, Record, RunStarted};
+use crate::hook::Hook;
 use crate::input::{Input, Inspection, Prepared, Survey, TimerKey};
 use crate::outcome::Outcome;
 use crate::units::{Fingerprint, Now, Ticket};
@@ -94,6 +97,9 @@ struct Live {
     inspection: Option<Inspection>,
     /// Whether the hook `started` has been asked.
     started: bool,
+    /// Hooks that are still to be told of the last iteration. A crash in between tells none of them
+    /// again: what they did is not ours to undo.
+    telling: VecDeque<Hook>,
     /// Whether the delay after the last iteration is over.
     delayed: bool,
     /// Whether the project is still as the last survey found it, as far as anybody can know.
@@ -129,8 +135,7 @@ struct Pending {
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    StartedHook,
-    NextHook,
+    Hook(Hook),
     Prepare,
     Survey,
     Checks,

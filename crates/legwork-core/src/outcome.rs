@@ -5,12 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Usd, human};
 
 /// Why a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Outcome {
     /// A claim passed the gate.
@@ -42,6 +43,7 @@ pub enum Outcome {
     MaxDuration {
         /// The limit.
         #[serde(with = "crate::units::millis", rename = "limit_ms")]
+        #[schemars(with = "u64")]
         limit: Duration,
     },
     /// The tokens are used up.
@@ -115,7 +117,7 @@ pub enum Outcome {
 }
 
 /// Whether a completed run was verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Checks or a model confirmed it.

@@ -13,6 +13,7 @@ mod yaml_form;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::draft::{Help, Mistake};
@@ -21,7 +22,7 @@ pub use self::scale::{Layer, Principle, SCALE};
 pub use self::words::{CONFLICT, request};
 
 /// The weights of a project.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "Shape", into = "Shape")]
 pub struct Principles {
     preset: Preset,
@@ -30,7 +31,9 @@ pub struct Principles {
 }
 
 /// How far a principle leans to one side: 1 to 10.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Weight(u8);
 
@@ -61,7 +64,7 @@ impl From<Weight> for u8 {
 }
 
 /// Weights that go together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// A young product.
@@ -142,7 +145,7 @@ impl Principles {
 
 /// How they are recorded: as in the TOML file, with every weight. A preset may mean something else
 /// in a later version.
-#[derive(Serialize, Deserialize)]
+#[derive(JsonSchema, Serialize, Deserialize)]
 struct Shape {
     preset: Preset,
     #[serde(default)]

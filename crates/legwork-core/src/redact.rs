@@ -8,7 +8,7 @@
 //! ```text
 //!   values ──▶ literal ─┐  disguise: the same without colours and the like
 //!   table  ──▶ common  ─┼─▶ find: where in these bytes ─▶ stream: line by line
-//!   config ──▶ pattern ─┘                                   │
+//!   config ──▶ read    ─┘                                   │
 //!                                    json: only in its texts, key_block: over many lines
 //! ```
 //!
@@ -24,7 +24,9 @@ mod find;
 mod json;
 mod key_block;
 mod literal;
+mod parts;
 mod patterns;
+mod read;
 mod record;
 mod stream;
 #[cfg(test)]
@@ -38,7 +40,8 @@ use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-pub use record::{agrees, has_masks};
+pub(crate) use read::text_of;
+pub use record::{agrees, has_masks, masked_in};
 pub use stream::Masking;
 pub use values::{is_secret_name, looks_random};
 
@@ -124,7 +127,7 @@ impl Secrets {
 
     /// The bytes with every secret masked by `*` of the same length. Borrowed when there is none.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.finder.find(bytes, 0).is_empty() {
+        if !self.are_in(bytes) {
             return Cow::Borrowed(bytes);
         }
         let mut masked = Vec::with_capacity(bytes.len());
@@ -156,6 +159,12 @@ impl Secrets {
     /// What the common forms are called.
     pub fn forms() -> impl Iterator<Item = &'static str> {
         patterns::PATTERNS.iter().map(|pattern| pattern.name)
+    }
+
+    /// Whether there may be something to mask in these lines.
+    pub(crate) fn are_in(&self, lines: &[u8]) -> bool {
+        // What the user looks for is looked for in texts that have to be read first.
+        self.finder.has_extra() || !self.finder.find(lines, 0).is_empty()
     }
 
     /// Whether there is a secret in it.

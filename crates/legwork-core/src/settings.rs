@@ -6,17 +6,19 @@ mod verify;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 use crate::agent::dialect::Permissions;
+pub use crate::hook::Hooks;
 use crate::mode;
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
 /// Everything the machine needs to know of the user's wishes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// The mode's name, for people.
@@ -57,7 +59,7 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// Whether changes of the status file are told while the agent works.
     pub status_watch: StatusWatch,
-    /// Which of the user's steering hooks exist.
+    /// Which of the user's hooks are run.
     pub hooks: Hooks,
     /// Which model works, and how long it may take turns.
     pub model: Model,
@@ -65,7 +67,11 @@ pub struct Settings {
     pub agent: Agent,
     /// How long to wait between two good iterations.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub delay: Duration,
+    /// Whether there are secrets in these words, of which the journal has only masks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 impl Default for Settings {
@@ -93,12 +99,13 @@ impl Default for Settings {
             model: Model::default(),
             agent: Agent::default(),
             delay: Duration::from_secs(1),
+            masked: false,
         }
     }
 }
 
 /// How much of a run it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Iterations until the work is complete.
@@ -116,7 +123,7 @@ impl Scope {
 }
 
 /// Files in which the agent says how far it is, relative to the project.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Files {
     /// The folder of the task.
@@ -131,7 +138,7 @@ pub struct Files {
 }
 
 /// What the agent is told beside the goal, as it was when the run began.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Texts {
     /// The mode's part of the system prompt, a template.
@@ -160,7 +167,7 @@ impl Default for Texts {
 }
 
 /// Where a run takes place, for templates to speak of.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Surroundings {
     /// The project folder.
@@ -173,7 +180,7 @@ pub struct Surroundings {
 
 /// The project's own commands, for the agent to know. They are not run by us: what is run is in
 /// [`Verify`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Commands {
     /// Runs the tests.
@@ -185,7 +192,7 @@ pub struct Commands {
 }
 
 /// How far a run may go. `None` is no limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
     /// Iterations, failed and interrupted ones too.
@@ -196,6 +203,7 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// Time at work; waits for usage limits and pauses are left out.
     #[serde(with = "millis::option")]
+    #[schemars(with = "Option<u64>")]
     pub max_duration: Option<Duration>,
     /// Share of cost and duration kept back for one wrap-up iteration, in percent.
     pub reserve: u8,
@@ -203,6 +211,7 @@ pub struct Limits {
     pub quota: Quota,
     /// The leash of all waiting: an end further away than this ends the run.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub max_wait: Duration,
 }
 
@@ -232,7 +241,7 @@ impl Limits {
 }
 
 /// Percentages of the account's quotas; `None` is "whatever the account allows".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
     /// Of the five-hour window.
@@ -242,13 +251,14 @@ pub struct Quota {
 }
 
 /// What follows a failed attempt or iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Retry {
     /// Further attempts an iteration may have after transient failures.
     pub max_retries: u32,
     /// The first delay; it doubles with every further retry.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub delay: Duration,
     /// Failed iterations in a row that end the run.
     pub max_consecutive_errors: u32,
@@ -261,7 +271,7 @@ impl Default for Retry {
 }
 
 /// When lack of progress ends the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
     /// Idle iterations in a row that end the run; 0 = never.
@@ -279,7 +289,7 @@ impl Default for Progress {
 }
 
 /// The name of the ending for lack of progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stagnation {
     /// In most modes.
@@ -289,7 +299,7 @@ pub enum Stagnation {
 }
 
 /// What excuses an iteration that changed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excuse {
     /// Nothing.
@@ -299,7 +309,7 @@ pub enum Excuse {
 }
 
 /// What counts as a claim of completion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Completion {
     /// The kinds of evidence that count; empty = none is read, the run ends by limits, stop or
@@ -325,7 +335,9 @@ impl Default for Completion {
 }
 
 /// What can say that the work is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceKind {
     /// `complete: true` in the task's status file, written in this run.
@@ -359,7 +371,7 @@ impl EvidenceKind {
 }
 
 /// Further calls around an iteration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extras {
     /// A second pair of eyes after every iteration that did work.
@@ -371,7 +383,7 @@ pub struct Extras {
 }
 
 /// Whether unresolved conflicts of principles are decided by an extra call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Council {
     /// No.
@@ -382,7 +394,7 @@ pub enum Council {
 }
 
 /// What is done about questions and surrenders of the agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Respond {
     /// Nothing.
@@ -395,26 +407,32 @@ pub enum Respond {
 }
 
 /// When an attempt is given up. Each is named in the journal when it fires.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Deadlines {
     /// Until the agent says that it is ready.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub start: Duration,
     /// Without a line while no tool runs.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub idle: Duration,
     /// One tool call.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub tool: Duration,
     /// Between two heartbeats of a tool that gives any.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub heartbeat: Duration,
     /// From the result, once the input is closed, to the end of the process.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub after_result: Duration,
     /// The whole attempt; `None` = no deadline.
     #[serde(with = "millis::option")]
+    #[schemars(with = "Option<u64>")]
     pub attempt: Option<Duration>,
 }
 
@@ -431,18 +449,8 @@ impl Default for Deadlines {
     }
 }
 
-/// Which of the user's hooks that can steer a run exist.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Hooks {
-    /// May abort the run before its first iteration.
-    pub started: bool,
-    /// May skip an iteration or abort the run.
-    pub next_iteration: bool,
-}
-
 /// Which model works.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
     /// `None` = the agent's own choice.
@@ -456,7 +464,7 @@ pub struct Model {
 }
 
 /// What the agent program may do, and what the user adds to its command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
     /// A command line of the user's that stands in for the usual program.

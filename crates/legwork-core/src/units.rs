@@ -1,11 +1,13 @@
 //! A type for every id and unit, so that a cost can't be added to a count and an attempt can't be
 //! mistaken for a call.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The time as the machine sees it: always an argument, never read by the core.
@@ -44,7 +46,7 @@ macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
         )]
         #[serde(transparent)]
         pub struct $name(pub u32);
@@ -85,7 +87,9 @@ numbered! {
 }
 
 /// The name of a run: sorts by start, and any unique beginning of it names it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct RunId(pub String);
 
@@ -193,6 +197,16 @@ impl fmt::Display for Usd {
     }
 }
 
+impl JsonSchema for Usd {
+    fn schema_name() -> Cow<'static, str> {
+        "Usd".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "US dollars.", "type": "number", "minimum": 0 })
+    }
+}
+
 impl Serialize for Usd {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.dollars())
@@ -208,7 +222,7 @@ impl<'de> Deserialize<'de> for Usd {
 }
 
 /// Tokens by kind, summed over all models.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
     /// Read by the model at full price.
@@ -243,7 +257,9 @@ impl AddAssign for Tokens {
 }
 
 /// A hash over everything in the project that counts as work, in hex.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Fingerprint(pub String);
 

@@ -253,7 +253,8 @@ impl RunView {
         (self.recent.len() == RECENT).then(|| self.recent.iter().sum::<Duration>() / count)
     }
 
-    /// Takes one event into account.
+    /// Takes one event into account. One arm for each, however many those are: taken apart, every
+    /// part would need an arm for the events of all others.
     pub fn record(&mut self, record: &Record) {
         self.at = Some(record.at);
         self.totals.duration = record.active;

@@ -4,6 +4,7 @@ mod approval;
 mod completions;
 mod config;
 mod demo;
+mod detach;
 mod doctor;
 mod examples;
 mod help;
@@ -14,12 +15,15 @@ mod list;
 mod log;
 mod man;
 mod new;
+mod notify;
 mod principles;
 mod prompt;
 mod reference;
+mod report;
 mod resume;
 mod run;
 mod selftest;
+mod service;
 mod session;
 mod setup;
 mod show;
@@ -93,6 +97,8 @@ enum Command {
     Status(status::Options),
     /// Print the log of a run, and follow it
     Log(log::Options),
+    /// Tell a whole run on a page: what it did, what it cost, what was proved
+    Report(report::Options),
     /// List the tasks of the project
     List(list::Options),
     /// Show a task, and what to do next
@@ -113,8 +119,12 @@ enum Command {
     Config(config::Options),
     /// Approve what the project would run on this machine
     Trust(trust::Options),
+    /// Try whether notifications arrive
+    Notify(notify::Options),
     /// Write down what the work goes by when two good things contradict each other
     Principles(principles::Options),
+    /// Let runs go on after a reboot that cut them off
+    Service(service::Options),
     /// Prove that runs survive the night on this machine
     Selftest(selftest::Options),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
@@ -154,6 +164,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Verify(options) => verify::verify(&options),
             Command::Status(options) => status::status(&options),
             Command::Log(options) => log::log(&options),
+            Command::Report(options) => report::report(&options),
             Command::List(options) => list::list(&options),
             Command::Show(options) => show::show(&options),
             Command::Prompt(options) => prompt::prompt(&options),
@@ -171,7 +182,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Stop(options) => steer::stop(&options),
             Command::Pause(options) => steer::pause(&options),
             Command::Tell(options) => steer::tell(&options),
+            Command::Notify(options) => notify::notify(&options),
             Command::Principles(options) => principles::principles(&options),
+            Command::Service(options) => service::service(&options),
             Command::Selftest(options) => selftest::selftest(&options),
             Command::Demo(options) => demo::demo(&options),
             Command::Doctor(options) => doctor::doctor(&options),
@@ -251,10 +264,15 @@ fn show_at_last(text: &str) {
 /// Prints data as JSON, without a character that a terminal would obey or not show: it is written as
 /// an escape, which says the same.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(&json(value)?)
+}
+
+/// Data as JSON, in the same way.
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
     legwork_core::journal::escape_unseen(&mut text, 0);
-    print(&String::from_utf8_lossy(&text))
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Prints data.

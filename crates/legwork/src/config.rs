@@ -16,6 +16,7 @@ pub mod edit;
 mod environment;
 mod error;
 mod file;
+mod hidden;
 mod keys;
 mod kind;
 mod layer;
@@ -25,6 +26,7 @@ mod resolved;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod url;
 mod value;
 
 use std::ffi::OsString;
@@ -41,6 +43,7 @@ pub use origin::Origin;
 pub use reference::{environment_page, keys_page};
 pub use resolved::Resolved;
 pub use schema::schema;
+pub use url::Url;
 pub use value::Value;
 
 use crate::error::Failure;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use legwork_core::evidence::{plan, status};
 use legwork_core::input::{Boxes, StatusReport};
-use legwork_core::redact::Secrets;
+use legwork_core::redact::{Secrets, agrees, has_masks};
 use legwork_core::settings::{self, EvidenceKind};
 
 use crate::files::{self, FileError};
@@ -143,9 +143,8 @@ impl Files {
                 return (None, None);
             }
         };
-        // What was set aside has masks, too.
         let bytes = self.secrets.mask_json(&bytes);
-        if self.before.iter().any(|before| *self.secrets.mask_json(before) == *bytes) {
+        if self.before.iter().any(|before| self.is_again(before, &bytes)) {
             return (None, None);
         }
         let name = path.display();
@@ -160,6 +159,19 @@ impl Files {
             }
         };
         (report, Some(identity))
+    }
+
+    /// Whether this is what was set aside, which has masks: perhaps of secrets that nobody knows any
+    /// more when a run goes on, or that whoever only watches was not told.
+    fn is_again(&self, before: &[u8], bytes: &[u8]) -> bool {
+        if *self.secrets.mask_json(before) == *bytes {
+            return true;
+        }
+        let read = serde_json::from_slice::<serde_json::Value>;
+        match (read(before), read(bytes)) {
+            (Ok(before), Ok(now)) => has_masks(&before) && agrees(&before, &now),
+            (Ok(_) | Err(_), _) => false,
+        }
     }
 
     fn list(&self, warnings: &mut Vec<String>) -> (Option<Boxes>, String) {
@@ -201,6 +213,10 @@ fn shown(files: &[(String, String)]) -> String {
 /// Keeps a status file that says complete or failed in the run folder: what an earlier run said is
 /// no evidence of this one. Gives the place where it is now; `None` if there was nothing to keep.
 /// Works across file systems, and after a crash the file is in one place at least.
+///
+/// What is kept has masks: it is the agent's words, not the user's, and but for the user's own
+/// words and files (`prompts/`, `told.json`, `baseline/`) the run folder is free of secrets. Nobody
+/// goes on with what it says; it is there to be read, and to be known again.
 pub fn set_aside(
     project: &Path,
     status_file: &Path,

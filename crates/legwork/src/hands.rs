@@ -15,6 +15,7 @@ use legwork_core::agent::dialect::Tools;
 use legwork_core::agent::outcome::{AttemptOutcome, CutReason};
 use legwork_core::agent::report::{AgentNews, AttemptReport};
 use legwork_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
+use legwork_core::hook::Hook;
 use legwork_core::input::{CheckReport, HookAnswer, Input, Prepared, Survey};
 use legwork_core::machine::ledger::State;
 use legwork_core::prompt::{self, Briefing, Collected, Found, Prompt};
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep};
 use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
 use crate::checks::Checks;
 use crate::files;
+use crate::hooks::Hooks;
 use crate::journal::{RunDir, attempt_label, call_label, create_file};
 use crate::principles;
 use crate::process::{self, Containment, Stop};
@@ -57,6 +59,9 @@ pub struct Hands {
     attempt: Option<(AttemptId, Box<dyn Attempt>)>,
     call: Option<(CallId, Box<dyn Attempt>)>,
     checks: Option<(Ticket, Stop, JoinHandle<()>)>,
+    /// The user's hooks, if the run has any.
+    hooks: Option<Hooks>,
+    hook: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for Hands {
@@ -91,7 +96,16 @@ impl Hands {
             attempt: None,
             call: None,
             checks: None,
+            hooks: None,
+            hook: None,
         }
+    }
+
+    /// The same, with these to be run when the machine asks for one.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Option<Hooks>) -> Self {
+        self.hooks = hooks;
+        self
     }
 
     /// The same, with changes counted from the start of an earlier run.
@@ -354,6 +368,19 @@ impl Hands {
         all
     }
 
+    fn run_hook(&mut self, ticket: Ticket, hook: Hook, news: &mpsc::Sender<Input>) {
+        let (hooks, news) = (self.hooks.clone(), news.clone());
+        self.hook = Some(tokio::spawn(async move {
+            let answer = match hooks {
+                Some(hooks) => hooks.run(hook).await,
+                // An answer is owed all the same.
+                None => HookAnswer::GoOn,
+            };
+            // A closed queue means that the run is over.
+            let _ = news.send(Input::Hook(ticket, answer)).await;
+        }));
+    }
+
     fn cut_checks(&mut self, ticket: Ticket, grace: Grace) {
         let Some((running, stop, task)) = &self.checks else { return };
         if *running != ticket {
@@ -409,20 +436,23 @@ impl World for Hands {
             Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
             Effect::CutChecks { ticket, grace } => self.cut_checks(ticket, grace),
             Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
-            // No setting asks for it yet; an answer is owed all the same.
-            Effect::RunHook { ticket, .. } => {
-                self.look(news, move |_| Input::Hook(ticket, HookAnswer::GoOn));
-            }
+            Effect::RunHook { ticket, hook } => self.run_hook(ticket, hook, news),
             // Timers are the supervisor's own; leaving is a function of its own.
             Effect::SetTimer { .. } | Effect::ClearTimer { .. } | Effect::Finish => {}
         }
     }
 
-    /// Attempts and calls go with their handles; checks are stopped and waited for. What is
+    /// Attempts, calls and a hook go with their handles; checks are stopped and waited for. What is
     /// killed is gone in a moment, and nobody should find it after us.
     async fn leave(&mut self) {
         self.attempt = None;
         self.call = None;
+        if let Some(hook) = self.hook.take() {
+            // It is asked to leave when its handle is dropped, and nobody waits for that.
+            hook.abort();
+            // Only its being dropped is waited for, and an aborted task says that it was.
+            let _ = hook.await;
+        }
         if let Some((_, stop, task)) = self.checks.take() {
             stop.stop();
             // Past the deadline it ends with the runtime, and its processes with it.

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod ask;
+pub mod awake;
 mod chance;
 pub mod checks;
 pub mod cli;
@@ -14,12 +15,14 @@ pub mod evidence;
 pub mod files;
 pub mod hands;
 mod hex;
+pub mod hooks;
 pub mod init;
 pub mod journal;
 pub mod keys;
 pub mod logs;
 pub mod modes;
 mod nearest;
+pub mod notify;
 pub mod principles;
 pub mod process;
 pub mod publish;

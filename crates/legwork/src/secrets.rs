@@ -14,8 +14,9 @@ use legwork_core::redact::{Secrets, Unusable, is_secret_name, looks_random};
 
 use crate::config::{Resolved, Value};
 use crate::error::Failure;
+use crate::notify;
 
-pub use told::{Kept, keep_told, told};
+pub use told::{Kept, keep_said, keep_told, said, told};
 
 /// The key with names of variables.
 const VARIABLES: &str = "redact.variables";
@@ -29,6 +30,8 @@ pub struct Wishes {
     pub variables: Vec<String>,
     /// Patterns.
     pub patterns: Vec<String>,
+    /// What is secret whatever it is called.
+    pub values: Vec<String>,
 }
 
 impl Wishes {
@@ -43,7 +46,8 @@ impl Wishes {
             let all: BTreeSet<String> = lists.flatten().collect();
             all.into_iter().collect()
         };
-        Self { variables: all(VARIABLES), patterns: all(PATTERNS) }
+        let values = notify::secrets(resolved, |name| env::var_os(name));
+        Self { variables: all(VARIABLES), patterns: all(PATTERNS), values }
     }
 
     fn name(&self, name: &str) -> bool {
@@ -60,10 +64,35 @@ impl Wishes {
 
 /// What is secret by our own environment and by the configuration.
 pub fn of_config(resolved: &Resolved) -> Result<Secrets, Failure> {
+    of_config_and(resolved, &[])
+}
+
+/// The same, and what is known to be secret from elsewhere.
+pub fn of_config_and(resolved: &Resolved, known: &[String]) -> Result<Secrets, Failure> {
     let wishes = Wishes::of(resolved);
-    collect(env::vars_os(), &resolved.environment_of_agent(), &wishes).map_err(|bad| match bad {
+    let own = resolved.environment_of_agent();
+    let mut values = values(env::vars_os(), &own, &wishes);
+    values.extend(known.iter().map(|value| value.clone().into_bytes()));
+    Secrets::new(values, &wishes.patterns).map_err(|bad| unusable(&bad, &wishes))
+}
+
+/// What is secret by our own environment and by what a program is given besides.
+pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure> {
+    let ours: BTreeMap<OsString, OsString> = env::vars_os().collect();
+    let other = given.iter().filter(|(name, value)| ours.get(name) != Some(value));
+    let own = other
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .collect();
+    let wishes = Wishes::default();
+    collect(ours, &own, &wishes).map_err(|bad| unusable(&bad, &wishes))
+}
+
+/// Where secrets can't be looked for nothing is started: with masks for the rest of them it would
+/// look as if there were none.
+fn unusable(bad: &Unusable, wishes: &Wishes) -> Failure {
+    match bad {
         Unusable::Pattern { index, why } => {
-            let pattern = wishes.patterns.get(index).map_or("", String::as_str);
+            let pattern = wishes.patterns.get(*index).map_or("", String::as_str);
             Failure::usage(format!(
                 "`{PATTERNS}` has a pattern that can't be used: `{pattern}`: {why}"
             ))
@@ -71,18 +100,7 @@ pub fn of_config(resolved: &Resolved) -> Result<Secrets, Failure> {
         }
         Unusable::Values { .. } => Failure::trouble(bad.to_string())
             .hint("nothing is started when secrets could not be masked: unset some of them"),
-    })
-}
-
-/// What is secret by our own environment and by what a program is given besides.
-pub fn of_environment(given: &[(OsString, OsString)]) -> Secrets {
-    let ours: BTreeMap<OsString, OsString> = env::vars_os().collect();
-    let other = given.iter().filter(|(name, value)| ours.get(name) != Some(value));
-    let own = other
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
-        .collect();
-    // Only a pattern can be wrong, and there are none.
-    collect(ours, &own, &Wishes::default()).unwrap_or_default()
+    }
 }
 
 /// What is secret: variables of ours whose name says so, and those for the agent (`own`), which
@@ -92,8 +110,16 @@ pub fn collect(
     own: &BTreeMap<String, String>,
     wishes: &Wishes,
 ) -> Result<Secrets, Unusable> {
+    Secrets::new(values(ours, own, wishes), &wishes.patterns)
+}
+
+fn values(
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
+    wishes: &Wishes,
+) -> Vec<Vec<u8>> {
     let is_secret = |name: &str| is_secret_name(name) || wishes.name(name);
-    let mut values = Vec::new();
+    let mut values: Vec<_> = wishes.values.iter().map(|value| value.clone().into_bytes()).collect();
     for (name, value) in ours {
         if is_secret(&name.to_string_lossy()) {
             // Bytes: a value need not be text.
@@ -105,7 +131,7 @@ pub fn collect(
             values.push(value.clone().into_bytes());
         }
     }
-    Secrets::new(values, &wishes.patterns)
+    values
 }
 
 #[cfg(test)]
@@ -129,6 +155,18 @@ mod tests {
         assert_eq!(masked(&[], &Wishes::default(), text), "************* second-value third-value");
         let wishes = Wishes { variables: vec!["MY_*".to_owned()], ..Wishes::default() };
         assert_eq!(masked(&[], &wishes, text), "************* second-value ***********");
+    }
+
+    #[test]
+    fn where_secrets_can_not_be_looked_for_is_an_error_that_shows_none() {
+        let wishes =
+            Wishes { patterns: vec!["fine".to_owned(), "(".to_owned()], ..Wishes::default() };
+        let bad = collect(ours(), &BTreeMap::new(), &wishes).unwrap_err();
+        let failure = unusable(&bad, &wishes);
+        assert!(failure.message.contains("can't be used: `(`: unclosed group"), "{failure:?}");
+        let values = Unusable::Values { why: "too many".to_owned() };
+        let failure = unusable(&values, &Wishes::default());
+        assert!(failure.message.ends_with("can't be looked for: too many"), "{failure:?}");
     }
 
     #[test]

@@ -1,51 +1,113 @@
 //! Signals, as wishes of the operator.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 
 use legwork_core::event::{Origin, StopWhen};
 use legwork_core::input::Control;
+use rustix::process::Signal as Kind;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+
+/// By these somebody asks us to stop. The first of them that came counts.
+const ASKS: [Kind; 3] = [Kind::TERM, Kind::INT, Kind::QUIT];
+
+/// By these the system, or somebody, would end us in the middle: a terminal would be left as it is
+/// while keys are heard, and the agent without anybody. So they stop the run, too, unless whoever
+/// started us wanted them to be ignored (`nohup`).
+const ENDS: &[Kind] = &[
+    Kind::HUP,
+    Kind::USR1,
+    Kind::USR2,
+    Kind::ALARM,
+    Kind::VTALARM,
+    Kind::PROF,
+    Kind::XCPU,
+    Kind::XFSZ,
+    // Elsewhere this one is nothing by itself.
+    #[cfg(target_os = "linux")]
+    Kind::IO,
+    #[cfg(target_os = "linux")]
+    Kind::POWER,
+];
 
 /// The signals that mean "stop now".
 #[derive(Debug)]
 pub struct Signals {
-    interrupt: Signal,
-    quit: Signal,
-    terminate: Signal,
-    hang_up: Signal,
+    caught: Vec<(Kind, Signal)>,
+    hang_ups: HangUps,
+}
+
+/// What it means that the terminal is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangUps {
+    /// That whoever sat before it has gone, too.
+    Heeded,
+    /// Nothing: whoever started us said so.
+    Ignored,
 }
 
 impl Signals {
     /// From now on these signals don't end the process any more.
     pub fn catch() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
+        let ignored = ignored();
+        let heard = ENDS.iter().filter(|kind| ignored & bit(**kind) == 0);
+        let caught = ASKS
+            .iter()
+            .chain(heard)
+            .map(|kind| Ok((*kind, signal(SignalKind::from_raw(kind.as_raw()))?)));
+        Ok(Self { caught: caught.collect::<io::Result<_>>()?, hang_ups: HangUps::Heeded })
+    }
+
+    /// The same, with another meaning of a terminal that is gone.
+    #[must_use]
+    pub fn with(self, hang_ups: HangUps) -> Self {
+        Self { hang_ups, ..self }
     }
 
     /// Waits for the next one.
     pub async fn next(&mut self) {
-        tokio::select! {
-            Some(()) = self.interrupt.recv() => {}
-            Some(()) = self.quit.recv() => {}
-            Some(()) = self.terminate.recv() => {}
-            Some(()) = self.hang_up.recv() => {}
-            else => std::future::pending().await,
-        }
+        self.next_by().await;
+    }
+
+    /// Waits for the next one, and says whose it is. A system that goes down sends several at
+    /// once: then that is what happens.
+    async fn next_by(&mut self) -> Origin {
+        let deaf = (self.hang_ups == HangUps::Ignored).then_some(Kind::HUP);
+        let heard = |kind: Kind| Some(kind) != deaf;
+        poll_fn(|context| {
+            let mut caught = self.caught.iter_mut().filter(|(kind, _)| heard(*kind));
+            let came = caught.find_map(|(kind, signal)| {
+                (signal.poll_recv(context) == Poll::Ready(Some(()))).then_some(*kind)
+            });
+            match came {
+                Some(Kind::TERM) => Poll::Ready(Origin::Terminate),
+                Some(_) => Poll::Ready(Origin::Signal),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// Hands signals on for as long as somebody listens.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
-            self.next().await;
-            let stop = Control::Stop { when: StopWhen::Now, by: Origin::Signal };
-            if operator.send(stop).await.is_err() {
+            let by = self.next_by().await;
+            if operator.send(Control::Stop { when: StopWhen::Now, by }).await.is_err() {
                 return;
             }
         }
     }
+}
+
+/// The signals that are ignored by this process, a bit each. Where the system does not say, none is.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn bit(kind: Kind) -> u64 {
+    u32::try_from(kind.as_raw() - 1).ok().and_then(|number| 1_u64.checked_shl(number)).unwrap_or(0)
 }

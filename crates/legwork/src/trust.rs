@@ -98,6 +98,11 @@ impl Item {
         self.place.rsplit_once(": ").is_some_and(|(_, of)| of == key)
     }
 
+    /// Whether it is a file in the folder of hooks.
+    pub fn is_hook(&self) -> bool {
+        self.place.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// How it stands by what was approved.
     pub fn standing(&self, approvals: &Approvals) -> Standing {
         match approvals.get(&self.place) {
@@ -129,7 +134,8 @@ pub fn settings(project: &Path, layer: &Layer) -> Vec<Item> {
 
 /// A value as somebody has to see it who approves it: whole, but for what is called a secret.
 fn seen(value: &Value) -> Value {
-    let Value::Table(variables) = value else { return value.clone() };
+    // Of an address the host is what counts, and the rest is as good as a password.
+    let Value::Table(variables) = value else { return value.without_secrets() };
     let seen = variables.iter().map(|(name, text)| {
         let text = if is_secret(name) { "***".to_owned() } else { text.clone() };
         (name.clone(), text)
@@ -180,6 +186,18 @@ fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
         }
     }
     Ok(())
+}
+
+/// The content of a hook, if it is still the one that was approved.
+pub fn hook_content(project: &Path, item: &Item) -> Result<Vec<u8>, Failure> {
+    let read = files::read_inside(project, Path::new(&item.place), MOST);
+    let bytes = read.map_err(|error| Failure::because(&error))?.unwrap_or_default();
+    if Item::new(String::new(), String::new(), &bytes).hash == item.hash {
+        return Ok(bytes);
+    }
+    let place = one_line(&item.place, LONGEST_LINE);
+    Err(Failure::trouble(format!("`{place}` was changed while the run was about to begin"))
+        .hint("look at it and approve it: legwork trust"))
 }
 
 /// A file that needs an approval as a whole; `None` if it is not there.

@@ -21,6 +21,7 @@ use crate::hex::hex;
 mod baseline;
 mod branch;
 mod changes;
+mod commits;
 mod difference;
 mod disk;
 mod git;
@@ -35,6 +36,7 @@ mod view;
 
 pub use baseline::Baseline;
 pub use branch::{Branches, branches, head_commit};
+pub use commits::commits;
 pub use difference::inspection;
 pub use disk::space;
 pub use notes::{NotesError, read_notes};

@@ -1,13 +1,14 @@
 //! What came of one attempt, and what follows from it. The same classification decides everywhere.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::WaitKind;
 use crate::outcome::Outcome;
 
 /// What came of one attempt or call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AttemptOutcome {
     /// It came to its own end.
@@ -88,7 +89,7 @@ pub enum AttemptOutcome {
 }
 
 /// What is wrong with a success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suspicion {
     /// Nothing was said or done.
@@ -102,7 +103,7 @@ pub enum Suspicion {
 }
 
 /// How a process died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Death {
     /// It exited with this code.
@@ -112,7 +113,9 @@ pub enum Death {
 }
 
 /// Our deadlines for an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Deadline {
     /// It never said that it was ready.
@@ -126,7 +129,7 @@ pub enum Deadline {
 }
 
 /// Why we end an attempt before its own end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CutReason {
     /// A deadline fired.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::AttemptOutcome;
@@ -49,7 +50,7 @@ pub enum TurnEnd {
 }
 
 /// What the program said of itself when it was ready.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ready {
     /// The model it works with.
@@ -94,7 +95,7 @@ pub struct RunningTool {
 }
 
 /// Something in the agent's words or in the stream's rhythm that needs an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Notice {
     /// What kind of thing.
     pub signal: WatchSignal,
@@ -109,7 +110,9 @@ pub struct Notice {
 }
 
 /// What the watchdog looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchSignal {
     /// The agent gives up.
@@ -125,7 +128,7 @@ pub enum WatchSignal {
 }
 
 /// The account's quota as the agent reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct QuotaNews {
     /// Which window.
     pub window: QuotaWindow,
@@ -136,7 +139,9 @@ pub struct QuotaNews {
 }
 
 /// The windows of an account's quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaWindow {
     /// Five hours.
@@ -146,7 +151,7 @@ pub enum QuotaWindow {
 }
 
 /// Everything about an attempt or call that is over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct AttemptReport {
     /// What came of it.
     pub outcome: AttemptOutcome,
@@ -202,7 +207,7 @@ impl AttemptReport {
 }
 
 /// Plain facts about what a program printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamFacts {
     /// Bytes on standard output.
@@ -221,11 +226,12 @@ pub struct StreamFacts {
     pub tool_errors: u32,
     /// Time from the last line to the end.
     #[serde(with = "millis", rename = "quiet_ms")]
+    #[schemars(with = "u64")]
     pub quiet: Duration,
 }
 
 /// What the agent's own words amount to. Thinking, tools, files and sub-agents have no say here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Words {
     /// The promise marker stood alone on a line of the final message.
@@ -247,7 +253,7 @@ pub struct Words {
 }
 
 /// Something that only a person can give.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Blocker {
     /// The same blocker has the same key; each is told once a run.
     pub key: String,
@@ -256,7 +262,7 @@ pub struct Blocker {
 }
 
 /// What a call was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answer {
     /// A verdict on a claim.
@@ -269,7 +275,7 @@ pub enum Answer {
 }
 
 /// A model's verdict on a claim of completion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether the work is complete.
     pub complete: bool,

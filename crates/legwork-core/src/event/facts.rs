@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::Blocker;
@@ -12,7 +13,7 @@ use crate::settings::{EvidenceKind, Settings};
 use crate::units::{Iteration, Tokens, Usd, millis};
 
 /// What the run was told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RunStarted {
     /// All settings, resolved.
     pub settings: Settings,
@@ -34,7 +35,7 @@ pub struct RunStarted {
 }
 
 /// The agent program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentFacts {
     /// Which dialect it speaks.
@@ -46,7 +47,7 @@ pub struct AgentFacts {
 }
 
 /// Why a later process took over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Continuation {
     /// The earlier one died.
@@ -56,7 +57,7 @@ pub enum Continuation {
 }
 
 /// Why an iteration runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationKind {
     /// To do work.
@@ -69,7 +70,7 @@ pub enum IterationKind {
 }
 
 /// Whether a cost is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// The agent said so.
@@ -79,7 +80,7 @@ pub enum Figure {
 }
 
 /// What kind of limit is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// The account's usage limit.
@@ -91,7 +92,7 @@ pub enum WaitKind {
 }
 
 /// Why a wait was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
     /// Its time had come.
@@ -103,7 +104,9 @@ pub enum WaitEnd {
 }
 
 /// What a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A verdict on a claim.
@@ -129,7 +132,7 @@ impl Purpose {
 }
 
 /// What a model said to a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// The work is complete.
@@ -141,7 +144,7 @@ pub enum VerdictKind {
 }
 
 /// What the gate came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum GateResult {
     /// The claim is believed.
@@ -169,7 +172,7 @@ pub enum GateResult {
 }
 
 /// Who put something into the inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackSource {
     /// A check that failed.
@@ -187,7 +190,9 @@ pub enum FeedbackSource {
 }
 
 /// How soon to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StopWhen {
     /// After this iteration.
@@ -197,11 +202,13 @@ pub enum StopWhen {
 }
 
 /// Who asked for something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A signal: Ctrl-C, SIGQUIT, SIGTERM, SIGHUP.
+    /// A signal: Ctrl-C, SIGQUIT, SIGHUP.
     Signal,
+    /// SIGTERM: the system goes down, or whoever looks after processes wants it to end.
+    Terminate,
     /// A command of the operator.
     Operator,
     /// The stop file.
@@ -211,7 +218,7 @@ pub enum Origin {
 }
 
 /// How an iteration went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct IterationFinished {
     /// Its number.
     pub iteration: Iteration,
@@ -248,13 +255,14 @@ pub struct IterationFinished {
     pub cost: Usd,
     /// How long it took, waits left out.
     #[serde(with = "millis", rename = "duration_ms")]
+    #[schemars(with = "u64")]
     pub duration: Duration,
     /// What the agent said it did.
     pub summary: String,
 }
 
 /// How an iteration ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum IterationResult {
     /// It came to its end and was judged.
@@ -271,7 +279,7 @@ pub enum IterationResult {
 }
 
 /// Whether an iteration moved the project forward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Movement {
     /// The project is in a state this run has not seen before.
@@ -285,7 +293,7 @@ pub enum Movement {
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {
     /// Iterations finished, failed and interrupted ones too.
@@ -296,9 +304,11 @@ pub struct Totals {
     pub commits: u32,
     /// Time at work.
     #[serde(with = "millis", rename = "duration_ms")]
+    #[schemars(with = "u64")]
     pub duration: Duration,
     /// Time spent waiting for limits.
     #[serde(with = "millis", rename = "waited_ms")]
+    #[schemars(with = "u64")]
     pub waited: Duration,
     /// What it all cost.
     pub cost: Usd,
@@ -311,7 +321,7 @@ pub struct Totals {
 }
 
 /// What one purpose came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spend {
     /// How many attempts or calls.

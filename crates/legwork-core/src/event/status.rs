@@ -1,5 +1,6 @@
 //! What people are told of a status file, and what of it is news.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Event;
@@ -12,7 +13,9 @@ use crate::outcome::count;
 const LONGEST_SUMMARY: usize = 200;
 
 /// A part of a status file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusField {
     /// Whether the work is complete.
@@ -30,7 +33,7 @@ pub enum StatusField {
 }
 
 /// What of a status file is compared with what it says later.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusFacts {
     /// Whether the work is complete.

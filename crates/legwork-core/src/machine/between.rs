@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::ledger::{Last, Phase};
 use super::{Asked, Machine, Opening};
 use crate::agent::report::{QuotaNews, QuotaWindow};
-use crate::effect::{Alarm, Effect, Needed, SteeringHook};
+use crate::effect::{Alarm, Effect, Needed};
 use crate::event::{
     Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Movement,
     StopWhen, WaitKind,
 };
-use crate::input::{Boxes, HookAnswer, Prepared, TimerKey};
+use crate::hook::Hook;
+use crate::input::{Boxes, Prepared, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Room, Used};
 use crate::policy::{progress, retry};
@@ -49,7 +50,7 @@ impl Machine {
         if !self.live.started {
             self.live.started = true;
             if self.ledger.settings.hooks.started {
-                return self.run_hook(Asked::StartedHook, SteeringHook::Started);
+                return self.run_hook(Hook::Started);
             }
         }
         if self.ledger.paused {
@@ -74,7 +75,7 @@ impl Machine {
             return self.finish(Outcome::DiskFull { free: disk.free, floor: disk.floor }, None);
         }
         if self.ledger.settings.hooks.next_iteration && !self.live.opening.hooked {
-            return self.run_hook(Asked::NextHook, SteeringHook::NextIteration);
+            return self.run_hook(Hook::NextIteration);
         }
         self.begin_iteration(before, prepared);
     }
@@ -113,43 +114,7 @@ impl Machine {
         }
     }
 
-    fn run_hook(&mut self, what: Asked, hook: SteeringHook) {
-        let ticket = self.ask(what);
-        self.effect(Effect::RunHook { ticket, hook });
-    }
-
-    pub(super) fn hook_answered(&mut self, ticket: Ticket, answer: HookAnswer) {
-        let Some(asked) = self.answered(ticket) else {
-            return;
-        };
-        // Whatever it says: the run ends for another reason.
-        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
-            return self.advance();
-        }
-        let hook = if asked == Asked::StartedHook {
-            SteeringHook::Started
-        } else {
-            SteeringHook::NextIteration
-        };
-        match answer {
-            HookAnswer::GoOn => {}
-            HookAnswer::Failed { why } => {
-                self.record(Event::HookFailed { hook: hook.name().to_owned(), why });
-            }
-            HookAnswer::Abort { why } => {
-                let why = format!("`{}` {why}", hook.name());
-                return self.finish(Outcome::HookAbort { why }, None);
-            }
-            HookAnswer::Skip if hook == SteeringHook::NextIteration => return self.skip(),
-            HookAnswer::Skip => {}
-        }
-        if hook == SteeringHook::NextIteration {
-            self.live.opening = Opening { prepared: None, hooked: true };
-        }
-        self.advance();
-    }
-
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         let iteration = Iteration(self.ledger.totals.iterations).next();
         self.live.opening = Opening::default();
         self.record(Event::IterationSkipped { iteration });
@@ -218,12 +183,15 @@ impl Machine {
         let judged = result == IterationResult::Done;
         let survey = self.live.survey.take();
         let blockers = self.blockers(&current, survey.as_deref());
-        if !self.live.journal_failed {
-            for blocker in &blockers {
-                if !self.ledger.told.contains(&blocker.key) {
-                    self.record(Event::BlockerReported { blocker: blocker.clone() });
-                }
-            }
+        let new: Vec<_> = blockers
+            .iter()
+            .filter(|blocker| !self.ledger.told.contains(&blocker.key))
+            .filter(|_| !self.live.journal_failed)
+            .cloned()
+            .collect();
+        self.plan_telling(!new.is_empty());
+        for blocker in new {
+            self.record(Event::BlockerReported { blocker });
         }
         let words = current.report.as_ref().map(|report| &report.words).filter(|_| judged);
         let claim = current.gate.as_ref().map(|gate| gate.claim.clone()).unwrap_or_default();
@@ -271,10 +239,13 @@ impl Machine {
         }
     }
 
-    /// The first of these that holds ends the run: stop now; what nothing survives; a passed gate;
-    /// stop; errors; rejections; blockers; no progress; limits. Otherwise the next iteration
-    /// follows after the delay.
+    /// The hooks come first. Then the first of these that holds ends the run: stop now; what
+    /// nothing survives; a passed gate; stop; errors; rejections; blockers; no progress; limits.
+    /// Otherwise the next iteration follows after the delay.
     pub(super) fn after_iteration(&mut self) {
+        if let Some(hook) = self.next_to_tell() {
+            return self.run_hook(hook);
+        }
         if self.live.delayed {
             return self.before_iteration();
         }

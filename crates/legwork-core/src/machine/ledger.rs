@@ -24,6 +24,7 @@ use crate::input::{Boxes, Mark};
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::prompt::Decision;
+use crate::settings::EvidenceKind;
 use crate::units::{AttemptId, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
@@ -67,6 +68,14 @@ impl State {
         self.current_mut().and_then(|current| current.gate.as_mut())
     }
 
+    fn at_gate(&mut self, change: impl FnOnce(&mut Gate)) {
+        if let Some(gate) = self.gate_mut() {
+            change(gate);
+        }
+    }
+
+    /// One arm for each event, however many those are: taken apart, every part would need an arm for
+    /// the events of all others, and a new event could be forgotten in the wrong one.
     fn fold(&mut self, record: &Record) {
         self.active = record.active;
         self.totals.duration = record.active;
@@ -105,16 +114,20 @@ impl State {
             }
             Event::WatchdogNoticed { notice, .. } => self.watchdog_noticed(notice),
             Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
-            Event::PermissionDenied { tool, .. } => {
-                if let Some(current) = self.current_mut() {
-                    current.denied.insert(tool.clone());
-                }
+            Event::PermissionDenied { tool, .. } => self.permission_denied(tool),
+            Event::GateStarted { claim, .. } => self.gate_started(claim),
+            Event::ChecksFinished { results, fingerprint } => {
+                self.at_gate(|gate| gate.checks = Some((results.clone(), fingerprint.clone())));
             }
-            Event::GateStarted { .. }
-            | Event::ChecksFinished { .. }
-            | Event::ChangesInspected { .. }
-            | Event::VerdictGiven { .. }
-            | Event::GateFinished { .. } => self.fold_gate(&record.event),
+            Event::ChangesInspected { findings, .. } => {
+                self.at_gate(|gate| gate.findings = Some(findings.clone()));
+            }
+            Event::VerdictGiven { verdict, .. } => {
+                self.at_gate(|gate| gate.verdict = Some(*verdict));
+            }
+            Event::GateFinished { result } => {
+                self.at_gate(|gate| gate.result = Some(result.clone()));
+            }
             Event::CallStarted { call, purpose, cap } => {
                 self.last_call = *call;
                 if let Some(current) = self.current_mut() {
@@ -180,6 +193,12 @@ impl State {
         }
     }
 
+    fn permission_denied(&mut self, tool: &str) {
+        if let Some(current) = self.current_mut() {
+            current.denied.insert(tool.to_owned());
+        }
+    }
+
     fn run_started(&mut self, started: &RunStarted) {
         self.settings = started.settings.clone();
         self.dialect = Dialect::of_agent(&started.agent.name);
@@ -229,6 +248,19 @@ impl State {
         }
         let current = Current::new(iteration, kind, start.clone(), boxes, self);
         self.phase = Phase::Iterating(Box::new(current));
+    }
+
+    fn gate_started(&mut self, claim: &[EvidenceKind]) {
+        if let Some(current) = self.current_mut() {
+            current.gate = Some(Gate {
+                claim: claim.to_vec(),
+                checks: None,
+                findings: None,
+                asked: 0,
+                verdict: None,
+                result: None,
+            });
+        }
     }
 
     fn attempt_started(&mut self, attempt: AttemptId, cap: Option<Usd>) {

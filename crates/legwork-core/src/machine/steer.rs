@@ -49,8 +49,9 @@ impl Machine {
     /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
     fn stop_now(&mut self, by: Origin) {
         if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
-            if by == Origin::Signal {
-                self.kill();
+            match by {
+                Origin::Signal | Origin::Terminate => self.kill(),
+                Origin::Operator | Origin::StopFile | Origin::Key => {}
             }
             return;
         }
@@ -135,12 +136,7 @@ impl Machine {
                 self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
                 self.wait_over(WaitEnd::Stopped, since);
             }
-            Asked::StartedHook
-            | Asked::NextHook
-            | Asked::Prepare
-            | Asked::Survey
-            | Asked::Checks
-            | Asked::Changes => {}
+            Asked::Hook(_) | Asked::Prepare | Asked::Survey | Asked::Checks | Asked::Changes => {}
         }
     }
 

@@ -9,6 +9,7 @@ mod evidence;
 mod extras;
 mod failures;
 mod gate;
+mod hooks;
 mod injections;
 mod iteration;
 mod limits;

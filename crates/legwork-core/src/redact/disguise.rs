@@ -2,12 +2,11 @@
 //! word, characters that nobody sees. Such a line is looked at a second time, without all that.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use memchr::{memchr, memrchr};
 
-use crate::display::is_unsafe;
+use super::find::Hit;
+use crate::display::{begins_string, is_unsafe};
 
 /// Digits after `\u`.
 const DIGITS: usize = 4;
@@ -16,97 +15,117 @@ const STRING_MOST: usize = 2048;
 /// Bytes that are looked at together.
 const BLOCK: usize = 64;
 
-/// How escapes begin that may stand for something else.
-static SIGNS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostFirst)
-        .build([r"\u", r"\x1b", r"\x1B", r"\033"])
-        .expect("these few can be looked for")
-});
+/// What follows the backslash of an escape that may stand for something else.
+const ESCAPES: [u8; 7] = *b"ux0bfe/";
 
 /// A line without its disguise, and where each byte came from.
 pub(super) struct Undone {
     pub(super) bytes: Vec<u8>,
     /// Where each byte was; one more for the end.
-    from: Vec<usize>,
+    pub(super) from: Vec<usize>,
 }
 
 /// What some bytes stand for.
 enum Stands {
     /// For themselves, so many.
     Plain(usize),
-    /// For a letter or digit.
+    /// For a letter, a digit or a slash.
     For(u8, usize),
     /// For nothing that is seen.
     Nothing(usize),
 }
 
+/// What a line is, as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It may be JSON, which is made of quotes and backslashes: nothing goes over one.
+    Json,
+    Plain,
+}
+
+impl Kind {
+    fn of(line: &[u8]) -> Self {
+        match line.trim_ascii_start().first() {
+            Some(b'{' | b'[' | b'"') => Self::Json,
+            Some(_) | None => Self::Plain,
+        }
+    }
+}
+
 /// Each line that has something to undo.
 pub(super) fn undone_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&Undone)) {
     let mut at = from;
-    let (mut sign, mut byte) = (next_sign(bytes, at), next_byte(bytes, at));
-    while let Some(next) = sign.into_iter().chain(byte).min() {
+    while let Some(next) = next_hidden(bytes, at) {
         let start = memrchr(b'\n', &bytes[at..next]).map_or(at, |newline| at + newline + 1);
         let end = memchr(b'\n', &bytes[next..]).map_or(bytes.len(), |newline| next + newline);
         if let Some(undone) = Undone::of(bytes, start..end) {
             each(&undone);
         }
         at = end;
-        if sign.is_some_and(|sign| sign < at) {
-            sign = next_sign(bytes, at);
-        }
-        if byte.is_some_and(|byte| byte < at) {
-            byte = next_byte(bytes, at);
-        }
     }
 }
 
-/// The next escape that stands for something else.
-fn next_sign(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    loop {
-        let found = SIGNS.find(Input::new(bytes).span(at..bytes.len()))?.start();
-        if !matches!(stands(&bytes[found..]), Stands::Plain(_)) {
+/// The next place where something is not what it looks like.
+fn next_hidden(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_hidden = |at: usize| {
+        let next = bytes.get(at + 1).copied().unwrap_or_default();
+        (is_odd(bytes[at]) || begins_escape(bytes[at], next))
+            && !matches!(stands(&bytes[at..], Kind::Json), Stands::Plain(_))
+    };
+    let mut start = from;
+    while let Some((block, next)) = bytes
+        .get(start..)
+        .and_then(|rest| Some((rest.first_chunk::<BLOCK>()?, rest.get(1..)?.first_chunk()?)))
+    {
+        if may_hide(block, next)
+            && let Some(found) = (start..start + BLOCK).find(|at| is_hidden(*at))
+        {
             return Some(found);
         }
-        at = found + 1;
+        start += BLOCK;
     }
+    (start..bytes.len()).find(|at| is_hidden(*at))
 }
 
-/// The next byte that begins something that is not seen.
-fn next_byte(bytes: &[u8], from: usize) -> Option<usize> {
-    let is_odd = |byte: u8| {
-        (byte < 0x20 && byte != b'\n' && byte != b'\t' && byte != b'\r')
-            || byte == 0x7f
-            || byte == 0xc2
-            || byte == 0xd8
-            || byte == 0xe1
-            || byte == 0xe2
-            || byte == 0xef
-            || byte == 0xf3
-    };
-    for (number, block) in bytes[from..].chunks(BLOCK).enumerate() {
-        // Without a way out early this is done for many bytes at once.
-        if !block.iter().fold(false, |any, byte| any | is_odd(*byte)) {
-            continue;
-        }
-        let start = from + number * BLOCK;
-        let found = (start..start + block.len())
-            .find(|at| is_odd(bytes[*at]) && matches!(stands(&bytes[*at..]), Stands::Nothing(_)));
-        if found.is_some() {
-            return found;
+/// Whether something may be hidden in a block, given the same one byte further on. Counted without
+/// a way out early, each question is asked of many bytes at once; most are just letters.
+fn may_hide(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> bool {
+    let (mut strange, mut escape) = (0, 0);
+    for byte in block {
+        strange |= u8::from(!matches!(byte, b' '..=b'~'));
+        escape |= u8::from(*byte == b'\\');
+    }
+    if strange > 0 && block.iter().fold(0, |any, byte| any | u8::from(is_odd(*byte))) > 0 {
+        return true;
+    }
+    if escape > 0 {
+        escape = 0;
+        for (byte, next) in block.iter().zip(next) {
+            let begins = ESCAPES.iter().fold(0, |any, sign| any | u8::from(next == sign));
+            escape |= u8::from(*byte == b'\\') & begins;
         }
     }
-    None
+    escape > 0
+}
+
+/// Whether a character that nobody sees may begin with this byte.
+fn is_odd(byte: u8) -> bool {
+    matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 0x7f | 0xc2 | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf3)
+}
+
+/// Whether these two may begin an escape that stands for something else.
+fn begins_escape(byte: u8, next: u8) -> bool {
+    byte == b'\\' && ESCAPES.contains(&next)
 }
 
 impl Undone {
     /// `None` if there is nothing to undo.
     fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
         let mut undone = Self { bytes: Vec::with_capacity(line.len()), from: Vec::new() };
+        let kind = Kind::of(&bytes[line.clone()]);
         let mut at = line.start;
         while at < line.end {
-            match stands(&bytes[at..line.end]) {
+            match stands(&bytes[at..line.end], kind) {
                 Stands::Plain(length) => {
                     undone.bytes.extend_from_slice(&bytes[at..at + length]);
                     undone.from.extend(at..at + length);
@@ -124,6 +143,11 @@ impl Undone {
         (undone.bytes.len() < line.len()).then_some(undone)
     }
 
+    /// Something that was found in it, where it was.
+    pub(super) fn original(&self, hit: &Hit) -> Hit {
+        Hit { whole: self.origin(&hit.whole), span: self.origin(&hit.span), by: hit.by }
+    }
+
     /// Where a span was.
     pub(super) fn origin(&self, span: &Range<usize>) -> Range<usize> {
         self.from[span.start]..self.from[span.end]
@@ -136,10 +160,10 @@ impl Undone {
 }
 
 /// What the first bytes of these stand for; there is at least one.
-fn stands(bytes: &[u8]) -> Stands {
+fn stands(bytes: &[u8], kind: Kind) -> Stands {
     match bytes[0] {
-        b'\\' => escape(bytes),
-        0x1b => Stands::Nothing(1 + sequence(&bytes[1..])),
+        b'\\' => escape(bytes, kind),
+        0x1b => Stands::Nothing(1 + sequence(&bytes[1..], kind)),
         b'\n' | b'\t' | b'\r' => Stands::Plain(1),
         byte if byte < 0x20 || byte == 0x7f => Stands::Nothing(1),
         byte if byte < 0x80 => Stands::Plain(1),
@@ -147,7 +171,12 @@ fn stands(bytes: &[u8]) -> Stands {
             let Some(c) = first_char(bytes) else { return Stands::Plain(1) };
             let length = c.len_utf8();
             match c {
-                '\u{9b}' => Stands::Nothing(length + parameters(&bytes[length..]).unwrap_or(0)),
+                '\u{9b}' => {
+                    Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0))
+                }
+                c if begins_string(c) => {
+                    Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
+                }
                 '\u{2028}' | '\u{2029}' => Stands::Plain(length),
                 c if is_unsafe(c) => Stands::Nothing(length),
                 _ => Stands::Plain(length),
@@ -162,19 +191,34 @@ fn first_char(bytes: &[u8]) -> Option<char> {
 }
 
 /// What a run of backslashes and what follows it stand for.
-fn escape(bytes: &[u8]) -> Stands {
+fn escape(bytes: &[u8], kind: Kind) -> Stands {
     let run = bytes.iter().take_while(|byte| **byte == b'\\').count();
     let rest = &bytes[run..];
     if rest.starts_with(b"x1b") || rest.starts_with(b"x1B") || rest.starts_with(b"033") {
-        return Stands::Nothing(run + 3 + sequence(&rest[3..]));
+        return Stands::Nothing(run + 3 + sequence(&rest[3..], kind));
+    }
+    // Backspace and form feed, as JSON writes them.
+    if let Some(b'b' | b'f') = rest.first() {
+        return Stands::Nothing(run + 1);
+    }
+    // Some write every slash of an address so.
+    if rest.starts_with(b"/") {
+        return Stands::For(b'/', run + 1);
+    }
+    // The shell's name for the escape character begins many words: only a colour is one.
+    if let Some(length) = rest.strip_prefix(b"e[").and_then(|rest| parameters(rest, kind)) {
+        return Stands::Nothing(run + 2 + length);
     }
     let plain = Stands::Plain((run + 1).min(bytes.len()));
     let Some(code) = code(rest) else { return plain };
     let length = run + 1 + DIGITS;
     match char::from_u32(code) {
         Some(c) if c.is_ascii_alphanumeric() => Stands::For(bytes_of(c), length),
-        Some('\u{1b}') => Stands::Nothing(length + sequence(&bytes[length..])),
-        Some('\u{9b}') => Stands::Nothing(length + parameters(&bytes[length..]).unwrap_or(0)),
+        Some('\u{1b}') => Stands::Nothing(length + sequence(&bytes[length..], kind)),
+        Some('\u{9b}') => Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0)),
+        Some(c) if begins_string(c) => {
+            Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
+        }
         Some('\r' | '\n' | '\t' | '\u{2028}' | '\u{2029}') => plain,
         Some(c) if is_unsafe(c) => Stands::Nothing(length),
         Some(_) | None => plain,
@@ -186,7 +230,7 @@ fn bytes_of(c: char) -> u8 {
 }
 
 /// The number in `uXXXX`.
-fn code(rest: &[u8]) -> Option<u32> {
+pub(super) fn code(rest: &[u8]) -> Option<u32> {
     let digits = rest.strip_prefix(b"u")?.get(..DIGITS)?;
     let is_number = digits.iter().all(u8::is_ascii_hexdigit);
     let text = str::from_utf8(digits).ok().filter(|_| is_number)?;
@@ -194,50 +238,73 @@ fn code(rest: &[u8]) -> Option<u32> {
 }
 
 /// How much behind an escape character belongs to it.
-fn sequence(rest: &[u8]) -> usize {
+fn sequence(rest: &[u8], kind: Kind) -> usize {
     match rest.first() {
-        Some(b'[') => parameters(&rest[1..]).map_or(0, |length| 1 + length),
-        Some(b'P' | b'X' | b']' | b'^' | b'_') => string(&rest[1..]).map_or(0, |length| 1 + length),
-        Some(_) => shape(rest, |_| false, b'0').unwrap_or(0),
+        Some(b'[') => parameters(&rest[1..], kind).map_or(0, |length| 1 + length),
+        Some(b'P' | b'X' | b']' | b'^' | b'_') => {
+            string(&rest[1..], kind).map_or(0, |length| 1 + length)
+        }
+        Some(_) => shape(rest, |_| false, b'0', kind).unwrap_or(0),
         None => 0,
     }
 }
 
-fn parameters(rest: &[u8]) -> Option<usize> {
-    shape(rest, |byte| (b'0'..=b'?').contains(&byte), b'@')
+fn parameters(rest: &[u8], kind: Kind) -> Option<usize> {
+    shape(rest, |byte| (b'0'..=b'?').contains(&byte), b'@', kind)
 }
 
-/// Parameters, intermediates and a last byte. A quote and a backslash are what JSON is made of.
-fn shape(rest: &[u8], is_parameter: impl Fn(u8) -> bool, least: u8) -> Option<usize> {
+/// Parameters, intermediates and a last byte. In JSON a quote or a backslash among them is escaped:
+/// bare ones are what JSON is made of.
+fn shape(rest: &[u8], is_parameter: impl Fn(u8) -> bool, least: u8, kind: Kind) -> Option<usize> {
     let mut at = rest.iter().take_while(|byte| is_parameter(**byte)).count();
-    at +=
-        rest[at..].iter().take_while(|byte| (b' '..=b'/').contains(byte) && **byte != b'"').count();
-    let last = *rest.get(at)?;
-    ((least..=b'~').contains(&last) && last != b'\\').then_some(at + 1)
+    loop {
+        let signs = rest[at..].iter().take_while(|byte| **byte == b'\\').count();
+        match (*rest.get(at + signs)?, signs, kind) {
+            (b'"', 0, Kind::Json) => return None,
+            (b'"', 1.., Kind::Json) => at += signs + 1,
+            (b' '..=b'/', 0, _) => at += 1,
+            // The last byte is a backslash.
+            (_, 1.., Kind::Plain) => return Some(at + 1),
+            (_, 2.., Kind::Json) => return Some(at + signs),
+            (_, 1, Kind::Json) => return None,
+            (last, 0, _) => return (least..=b'~').contains(&last).then_some(at + 1),
+        }
+    }
 }
 
-/// A title or a link, up to what ends it: a bell, or an escape character and a backslash.
-fn string(rest: &[u8]) -> Option<usize> {
+/// A title or a link, up to what ends it: a bell, or an escape character and a backslash, or the one
+/// character for both. As on a screen, one in which there is something else that is not seen is
+/// none, and is shown.
+fn string(rest: &[u8], kind: Kind) -> Option<usize> {
     let near = &rest[..rest.len().min(STRING_MOST)];
     let mut at = 0;
     while at < near.len() {
         match near[at] {
-            b'"' | b'\n' => return None,
+            b'"' if kind == Kind::Json => return None,
             0x07 => return Some(at + 1),
             0x1b => return (near.get(at + 1) == Some(&b'\\')).then_some(at + 2),
             b'\\' => {
                 let run = near[at..].iter().take_while(|byte| **byte == b'\\').count();
-                match code(&near[at + run..]) {
-                    Some(0x07) => return Some(at + run + 1 + DIGITS),
-                    Some(0x1b) => {
-                        let end = at + run + 1 + DIGITS;
+                let end = at + run + 1 + DIGITS;
+                match code(&near[at + run..]).and_then(char::from_u32) {
+                    Some('\u{7}' | '\u{9c}') => return Some(end),
+                    Some('\u{1b}') => {
                         let signs = near[end..].iter().take_while(|byte| **byte == b'\\').count();
                         return (signs > 0).then_some(end + signs);
                     }
+                    Some(c) if is_unsafe(c) => return None,
                     Some(_) | None => at += run + 1,
                 }
             }
-            _ => at += 1,
+            b'\t' => at += 1,
+            byte if byte < 0x20 || byte == 0x7f => return None,
+            byte if byte < 0x80 => at += 1,
+            _ => match first_char(&near[at..]) {
+                Some('\u{9c}') => return Some(at + '\u{9c}'.len_utf8()),
+                Some(c) if is_unsafe(c) => return None,
+                Some(c) => at += c.len_utf8(),
+                None => at += 1,
+            },
         }
     }
     None

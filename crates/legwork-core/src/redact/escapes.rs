@@ -34,11 +34,19 @@ pub(super) fn end_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end.min(bytes.len()))
 }
 
-/// Whether an escape of any sort ends at `at`: `\n`, `\u003d`, `%3D`.
+/// Whether an escape of any sort ends at `at`: `\n`, `\u003d`, `\x0a`, `\012`, `%3D`. It may have
+/// any number of backslashes, for whoever writes a text into another one doubles them.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
-    let percent =
-        at >= 3 && bytes[at - 3] == b'%' && bytes[at - 2..at].iter().all(u8::is_ascii_hexdigit);
-    percent || (at > 0 && end_of_escape_around(bytes, at - 1) == Some(at))
+    let are_hexadecimal = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    let are_octal = |digits: &[u8]| digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
+    let last =
+        |length: usize| at.checked_sub(length).map_or(&bytes[..0], |start| &bytes[start..at]);
+    let is_letter = matches!(last(2), [b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v']);
+    is_letter
+        || (2..=4).any(|length| matches!(last(length), [b'\\', digits @ ..] if are_octal(digits)))
+        || matches!(last(3), [b'%', digits @ ..] if are_hexadecimal(digits))
+        || matches!(last(4), [b'\\', b'x', digits @ ..] if are_hexadecimal(digits))
+        || matches!(last(2 + DIGITS), [b'\\', b'u', digits @ ..] if are_hexadecimal(digits))
 }
 
 fn start_of_escape_around(bytes: &[u8], at: usize) -> Option<usize> {
@@ -65,7 +73,7 @@ fn escape_around(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Whether the byte is a backslash that escapes what follows: one of a pair does not.
-fn is_sign(bytes: &[u8], at: usize) -> bool {
+pub(super) fn is_sign(bytes: &[u8], at: usize) -> bool {
     let run = bytes[..=at].iter().rev().take_while(|byte| **byte == b'\\').count();
     run % 2 == 1
 }

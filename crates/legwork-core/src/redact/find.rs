@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
 use regex::bytes::Regex;
+use serde::de::IgnoredAny;
 
 use super::common::common;
 use super::disguise::undone_lines;
 use super::escapes::keep_whole;
 use super::literal::Literals;
 use super::patterns::Proof;
+use super::read::LEVELS;
 
 /// Everything that is looked for.
 pub(super) struct Finder {
@@ -77,12 +78,7 @@ impl Finder {
         undone_lines(bytes, from, |undone| {
             let mut hidden = Found::default();
             self.search(&undone.bytes, 0, |at| undone.is_seam(at), &mut hidden);
-            let origin = |hit: Hit| Hit {
-                whole: undone.origin(&hit.whole),
-                span: undone.origin(&hit.span),
-                by: hit.by,
-            };
-            found.hits.extend(hidden.hits.into_iter().map(origin));
+            found.hits.extend(hidden.hits.iter().map(|hit| undone.original(hit)));
             found.key_blocks.extend(hidden.key_blocks.iter().map(|whole| undone.origin(whole)));
         });
         for hit in &mut found.hits {
@@ -106,16 +102,11 @@ impl Finder {
             }
         });
         if self.has_extra() {
-            let mut start = from;
-            while start < bytes.len() {
-                let end = memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at);
-                self.wanted(bytes, start..end, hits);
-                start = end + 1;
-            }
+            self.wanted_in_lines(bytes, from, hits);
         }
     }
 
-    /// What the user's patterns match in a line or a text.
+    /// What the user's patterns match in a line.
     pub(super) fn wanted(&self, bytes: &[u8], range: Range<usize>, hits: &mut Vec<Hit>) {
         let text = &bytes[range.clone()];
         let moved = |place: Range<usize>| place.start + range.start..place.end + range.start;
@@ -136,38 +127,39 @@ impl Finder {
     }
 
     /// What is masked in plain text.
-    pub(super) fn in_plain(bytes: &[u8], line: &Range<usize>, hits: &[Hit]) -> Vec<Range<usize>> {
+    pub(super) fn in_plain(
+        &self,
+        bytes: &[u8],
+        line: &Range<usize>,
+        hits: &[Hit],
+    ) -> Vec<Range<usize>> {
         let mut room = line.clone();
         // One text of JSON, perhaps: its quotes stay.
         let text = bytes[line.clone()].trim_ascii_end();
         if text.len() > 1 && text.starts_with(b"\"") && text.ends_with(b"\"") {
             room = line.start + 1..line.start + text.len() - 1;
+            if self.has_extra() && serde_json::from_slice::<IgnoredAny>(text).is_ok() {
+                let inside = self.in_texts(bytes, hits, std::slice::from_ref(&room));
+                return inside.into_iter().map(|hit| hit.span).collect();
+            }
         }
         hits.iter().filter_map(|hit| common_part(&hit.span, &room)).collect()
     }
 
     /// What is masked in a line of JSON: only what is in these texts. What the user looks for is
-    /// looked for in each of them, so that it ends where the text does.
+    /// looked for in each of them as somebody would read it, and not in how JSON writes it.
     pub(super) fn in_texts(&self, bytes: &[u8], hits: &[Hit], texts: &[Range<usize>]) -> Vec<Hit> {
         let mut inside = Vec::new();
-        for hit in hits {
+        for hit in hits.iter().filter(|hit| hit.by == By::Us) {
             let first = texts.partition_point(|text| text.end <= hit.span.start);
             for text in texts[first..].iter().take_while(|text| text.start < hit.span.end) {
-                let is_whole = text.start <= hit.span.start && hit.span.end <= text.end;
-                if (hit.by == By::Us || is_whole)
-                    && let Some(span) = common_part(&hit.span, text)
-                {
-                    inside.push(Hit { span, ..hit.clone() });
-                }
+                let span = common_part(&hit.span, text);
+                inside.extend(span.map(|span| Hit { span, ..hit.clone() }));
             }
         }
         if self.has_extra() {
-            let known = inside.len();
             for text in texts {
-                self.wanted(bytes, text.clone(), &mut inside);
-            }
-            for hit in &mut inside[known..] {
-                hit.span = keep_whole(bytes, hit.span.clone());
+                inside.extend(self.wanted_in_text(bytes, text.clone(), LEVELS));
             }
         }
         inside

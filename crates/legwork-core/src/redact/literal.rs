@@ -207,7 +207,8 @@ fn letters(units: &[Unit]) -> String {
     chars.collect()
 }
 
-/// Every way to write a value in text, in JSON, in JSON inside of JSON, and in an address.
+/// Every way to write a value in text, in JSON, in JSON inside of JSON, in an address, in a command
+/// and in a page.
 fn forms(units: &[Unit]) -> String {
     let mut pattern = String::with_capacity(units.len() * 8);
     for unit in units {
@@ -235,7 +236,17 @@ fn form(pattern: &mut String, c: char) {
     pattern.push_str("(?:");
     match c {
         '\\' => pattern.push_str(r"\\+"),
-        '"' | '/' => put(pattern, format_args!(r"\\*{c}")),
+        // A form that was sent has a plus for a space.
+        ' ' => pattern.push_str(r"\\* |\+"),
+        // Inside of quotes a shell wants `'\''` or `'"'"'`.
+        '\'' => pattern.push_str(r#"\\*'(?:\\+''|\\*"'\\*"')?|&(?:apos|#0?39|#x27);"#),
+        '"' => pattern.push_str(r#"\\*"|&(?:quot|#34|#x22);"#),
+        '<' => pattern.push_str(r"\\*<|&lt;"),
+        '>' => pattern.push_str(r"\\*>|&gt;"),
+        '&' => pattern.push_str(r"\\*&(?:amp;)?"),
+        '/' => pattern.push_str(r"\\*/|&#(?:47|x2[fF]);"),
+        // And without quotes it wants a backslash.
+        _ if c.is_ascii_punctuation() => put(pattern, format_args!(r"\\*\x{:02x}", u32::from(c))),
         // The end of a line as it is ends what is looked for.
         '\n' => pattern.push_str(r"\\+n"),
         '\r' => pattern.push_str(r"\\+r"),

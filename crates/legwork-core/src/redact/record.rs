@@ -1,7 +1,9 @@
 //! Secrets in what is recorded.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
+use memchr::memchr;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,9 +28,9 @@ impl Secrets {
     /// The event with every secret masked, if there is one in it.
     pub fn mask_event(&self, event: &Event) -> Option<Event> {
         let bytes = serde_json::to_vec(event).ok()?;
-        let is_clean = matches!(self.mask_bytes(&bytes), Cow::Borrowed(_));
-        // What the user looks for may be in a text and not in the way JSON writes it.
-        if is_clean && !self.finder.has_extra() {
+        // A text and the way JSON writes it differ where there is a backslash: then a secret may be
+        // in the one and not in the other.
+        if memchr(b'\\', &bytes).is_none() && !self.are_in(&bytes) {
             return None;
         }
         let before: Value = serde_json::from_slice(&bytes).ok()?;
@@ -142,6 +144,65 @@ pub fn agrees(masked: &impl Serialize, told: &impl Serialize) -> bool {
         (Ok(masked), Ok(told)) => same(&masked, &told),
         (Ok(_) | Err(_), _) => false,
     }
+}
+
+/// What is masked in the first of two things that agree, as it stands in the second: what was secret
+/// once, whether or not anybody could tell by now.
+pub fn masked_in(masked: &impl Serialize, told: &impl Serialize) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    if let (Ok(masked), Ok(told)) = (serde_json::to_value(masked), serde_json::to_value(told)) {
+        gather(&masked, &told, &mut found);
+    }
+    found.into_iter().collect()
+}
+
+fn gather(masked: &Value, told: &Value, found: &mut BTreeSet<String>) {
+    match (masked, told) {
+        (Value::String(masked), Value::String(told)) if masked != told => {
+            // A star at the edge of a mask may have been one before.
+            let covered = covered(masked, told).into_iter().map(|text| text.trim_matches('*'));
+            found.extend(covered.filter(|text| !text.is_empty()).map(str::to_owned));
+        }
+        (Value::Array(masked), Value::Array(told)) => {
+            masked.iter().zip(told).for_each(|(masked, told)| gather(masked, told, found));
+        }
+        (Value::Object(masked), Value::Object(told)) => {
+            for (name, masked) in masked {
+                if let Some(told) = told.get(name) {
+                    gather(masked, told, found);
+                }
+            }
+        }
+        (_, _) => {}
+    }
+}
+
+/// What stands where there are stars.
+fn covered<'t>(masked: &str, told: &'t str) -> Vec<&'t str> {
+    let mut covered = Vec::new();
+    if masked.len() == told.len() {
+        let mut at = 0;
+        for piece in masked.split_inclusive(|c| c != '*') {
+            let stars = piece.bytes().take_while(|byte| *byte == b'*').count();
+            covered.extend(told.get(at..at + stars));
+            at += piece.len();
+        }
+        return covered;
+    }
+    // What was written over several lines is shorter than its mask: what stands between the masks
+    // is looked for instead.
+    let Some((front, rest)) = masked.split_once(MASK) else { return covered };
+    let Some(mut told) = told.strip_prefix(front) else { return covered };
+    let between = rest.split(MASK).map(|piece| piece.trim_start_matches('*'));
+    for piece in between.filter(|piece| !piece.is_empty()) {
+        let Some((hidden, after)) = told.split_once(piece) else { return covered };
+        covered.push(hidden);
+        told = after;
+    }
+    if masked.ends_with('*') {
+        covered.push(told);
+    }
+    covered
 }
 
 /// Whether anything in it is masked.

@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 
-use super::escapes::{end_of_escape_around, is_inside_character};
-use super::find::{By, Finder, Found, Hit};
+use super::escapes::{end_of_escape_around, is_inside_character, is_sign};
+use super::find::{By, Found, Hit};
 use super::json::{Walker, is_json};
 use super::key_block::KeyBlock;
 use super::{Secrets, cover};
@@ -22,6 +22,9 @@ const KEEP: usize = 8 << 10;
 /// What is kept of what is gone already, to tell what is an escape. An even number: of a long run
 /// of backslashes each pair stays one.
 const CONTEXT: usize = 256;
+
+/// How JSON writes the end of a line in a text.
+const NEWLINE: &[u8] = br"\n";
 
 /// Masks a stream.
 #[derive(Debug)]
@@ -72,6 +75,12 @@ impl Masking {
         }
     }
 
+    /// Whether nothing is kept back and nothing goes on: what comes next begins a line, and is
+    /// masked by what is in it alone.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.held.is_empty() && self.long.is_none() && !self.block.is_open()
+    }
+
     /// Hands out the rest: there is no more.
     pub fn finish(&mut self, mut each: impl FnMut(&[u8])) {
         if !self.held.is_empty() {
@@ -105,7 +114,9 @@ impl Masking {
     /// Hands out whole lines.
     fn lines(&mut self, window: &[u8], each: &mut impl FnMut(&[u8])) {
         let found = self.secrets.finder.find(window, 0);
-        if found.is_empty() && !self.block.is_open() {
+        // What the user looks for may be in the texts of a line and not in how JSON writes them.
+        let is_asked = self.secrets.finder.has_extra();
+        if found.is_empty() && !self.block.is_open() && !is_asked {
             return each(window);
         }
         let mut spans = Vec::new();
@@ -115,7 +126,7 @@ impl Masking {
             let line = start..end;
             start = end;
             let part = found.within(&line);
-            if line.is_empty() || (part.is_empty() && !self.block.is_open()) {
+            if line.is_empty() || (part.is_empty() && !self.block.is_open() && !is_asked) {
                 continue;
             }
             if line.len() > HOLD {
@@ -138,7 +149,7 @@ impl Masking {
         spans: &mut Vec<Range<usize>>,
     ) {
         if !is_json(&window[line.clone()]) {
-            spans.extend(Finder::in_plain(window, &line, &found.hits));
+            spans.extend(self.secrets.finder.in_plain(window, &line, &found.hits));
             return self.block.spans(window, line, &found.key_blocks, spans);
         }
         self.block.close();
@@ -194,7 +205,10 @@ impl Masking {
         let all = from..window.len();
         // One text to look into, or many.
         let mut parts = vec![all.clone()];
-        if let Some(walker) = &long.json {
+        let is_clean = hits.is_empty() && key_blocks.is_empty() && !finder.has_extra();
+        if let Some(walker) = &long.json
+            && (!is_clean || long.goes_on.is_some() || self.block.is_open())
+        {
             parts = texts(&mut walker.clone(), window, all, is_last);
             hits = finder.in_texts(window, &hits, &parts);
         }
@@ -202,7 +216,11 @@ impl Masking {
         let mut to = window.len();
         long.goes_on = None;
         if !is_last {
-            (to, long.goes_on) = cut(window, from, &hits, &key_blocks);
+            let mut latest = window.len() - KEEP;
+            if long.json.is_some() && finder.has_extra() {
+                latest = end_of_line(window, from + (window.len() - from) / 2..latest);
+            }
+            (to, long.goes_on) = cut(window, from, latest, &hits, &key_blocks);
         }
         let mut spans: Vec<_> = hits.into_iter().map(|hit| hit.span).collect();
         let begins: Vec<_> = key_blocks.into_iter().filter(|first| first.end <= to).collect();
@@ -231,6 +249,7 @@ impl Long {
         let part = part.filter(|part| part.start == from)?;
         let by = self.goes_on?;
         let span = match by {
+            By::User if self.json.is_some() => from..first_line(window, part).end,
             By::User => part.clone(),
             By::Us => {
                 let tokens = window[part.clone()].iter().take_while(|byte| is_token(**byte));
@@ -257,18 +276,37 @@ fn texts(
     texts
 }
 
-/// Where a segment is cut: before its last few bytes, and where nothing that belongs together is
-/// taken apart; and what is cut nevertheless, for it is longer than anything.
+/// Where the last line ends that ends in this part of a text of JSON, or the part itself: what the
+/// user looks for in a line is not taken apart then.
+fn end_of_line(window: &[u8], part: Range<usize>) -> usize {
+    let mut end = part.end;
+    while let Some(at) = memmem::rfind(&window[part.start..end], NEWLINE) {
+        end = part.start + at;
+        if is_sign(window, end) {
+            return end;
+        }
+    }
+    part.end
+}
+
+/// The first line of a text of JSON.
+fn first_line(window: &[u8], text: &Range<usize>) -> Range<usize> {
+    let mut ends = memmem::find_iter(&window[text.clone()], NEWLINE).map(|at| text.start + at);
+    text.start..ends.find(|at| is_sign(window, *at)).unwrap_or(text.end)
+}
+
+/// Where a segment is cut: before its last few bytes (`latest`), and where nothing that belongs
+/// together is taken apart; and what is cut nevertheless, for it is longer than anything.
 fn cut(
     window: &[u8],
     from: usize,
+    latest: usize,
     hits: &[Hit],
     key_blocks: &[Range<usize>],
 ) -> (usize, Option<By>) {
     let wholes = hits.iter().flat_map(|hit| [hit.whole.clone(), hit.span.clone()]);
     let solid = merged(wholes.chain(key_blocks.iter().cloned()).collect());
     let oldest = from + (window.len() - from) / 2;
-    let latest = window.len() - KEEP;
     let mut cut = latest;
     while cut > oldest {
         let before = cut;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::parts::secret_parts;
+
 /// Shorter ones stand in too many innocent words.
 pub(super) const LEAST: usize = 8;
 
@@ -164,11 +166,16 @@ fn is_path(value: &str) -> bool {
         && !value.split('/').any(looks_made_up)
 }
 
-/// What of the values can be looked for: all of it, and the lines of one that has several.
+/// What of the values can be looked for: all of it, the lines of one that has several, and what of
+/// an address or a header is the secret.
 pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Vec<u8>> {
     let mut usable = BTreeSet::new();
     for value in values {
         let value = value.as_ref().trim_ascii();
+        if let Ok(text) = str::from_utf8(value) {
+            let parts = text.lines().flat_map(secret_parts).map(String::into_bytes);
+            usable.extend(parts.filter(|part| is_usable(part)));
+        }
         let lines: Vec<&[u8]> =
             value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
         if lines.len() > 1 {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::millis;
 
 /// Whether changes of the status file are told while the agent works, and which.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusWatch {
     /// Whether any are.
@@ -15,6 +16,7 @@ pub struct StatusWatch {
     /// How long nothing is written before the file is read: what is written in several goes, or
     /// again and again, is told once.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub debounce: Duration,
     /// Whether only progress, summary, phase, blockers and completion count, and not notes or a
     /// time alone.

@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{EvidenceKind, Settings};
 use crate::units::{Usd, millis};
 
 /// The gate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verify {
     /// Commands that must exit 0. Pinned here: a change made by the agent takes no effect.
     pub commands: Vec<String>,
     /// How long each may take.
     #[serde(with = "millis")]
+    #[schemars(with = "u64")]
     pub timeout: Duration,
     /// Whether a failed command gets a second chance.
     pub rerun: Rerun,
@@ -30,6 +32,7 @@ pub struct Verify {
     pub max_cost: Usd,
     /// How long one verdict may take; `None` = what the depth allows.
     #[serde(with = "millis::option")]
+    #[schemars(with = "Option<u64>")]
     pub model_timeout: Option<Duration>,
 }
 
@@ -70,7 +73,9 @@ impl Settings {
 }
 
 /// How closely a model looks before it gives its verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
     /// At what it is told, in a minute.
@@ -94,7 +99,7 @@ impl Depth {
 }
 
 /// Whether a failed check gets a second chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rerun {
     /// A check that fails and then passes is a pass, with a warning that it is flaky.
@@ -104,7 +109,7 @@ pub enum Rerun {
 }
 
 /// What findings of the tamper guard lead to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tamper {
     /// The changes are not looked at.
@@ -116,7 +121,7 @@ pub enum Tamper {
 }
 
 /// Whether a model is asked for a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judge {
     /// When no command is configured, when the evidence is only words, or when the tamper guard

@@ -188,10 +188,19 @@ impl RunView {
                 "look at the work yourself: nothing has checked it".to_owned(),
                 "give the next run something to verify with: `--verify COMMAND`".to_owned(),
             ],
-            Outcome::MaxIterations { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. } => more_room(run, &ending.outcome),
+            Outcome::MaxIterations { limit } => {
+                more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
+            }
+            Outcome::MaxCost { limit } => {
+                more_room(run, "max-cost", &format!("{:.2}", (*limit + *limit).dollars()))
+            }
+            Outcome::MaxDuration { limit } => {
+                let twice = human(limit.saturating_mul(2)).replace(' ', "");
+                more_room(run, "max-duration", &twice)
+            }
+            Outcome::MaxTokens { limit } => {
+                more_room(run, "max-tokens", &limit.saturating_mul(2).to_string())
+            }
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
                 vec![then("say more exactly what is to be done")]
             }
@@ -202,25 +211,18 @@ impl RunView {
             }
             Outcome::Failed { .. } => vec![then("clear what made it fail")],
             Outcome::ConsecutiveErrors { .. } => vec![format!("{again} tries once more")],
-            // A login does not help where a key is used instead.
-            Outcome::Auth { why } if why.contains("API key") => {
-                vec![then(
-                    "set the API key (`ANTHROPIC_API_KEY`) to one that is valid, or unset it",
-                )]
-            }
-            Outcome::Auth { why } if why.contains("redit balance") => {
-                vec![then("give the account more credit")]
-            }
-            Outcome::Auth { .. } => {
-                vec![then(&format!("log in: start `{}` once by hand", self.agent_name()))]
-            }
+            Outcome::Auth { why } => vec![then(&self.access(why))],
             Outcome::BadAgent { .. } => {
                 vec![then(&format!(
                     "start `{}` once by hand and mend what it complains about",
                     self.agent_name()
                 ))]
             }
-            Outcome::HookAbort { .. } => vec![then("mend the hook or what it complains about")],
+            // A run keeps the hooks that it began with.
+            Outcome::HookAbort { .. } => vec![
+                then("mend what the hook complains about"),
+                "if it is the hook that was wrong: mend it and begin a new run".to_owned(),
+            ],
             Outcome::LimitWaitTooLong { .. } => vec![format!("once the limit has ended: {again}")],
             Outcome::DiskFull { .. } => vec![then("free some disk space")],
             // Its end may not be on record, and then there is no end to go on after.
@@ -233,6 +235,18 @@ impl RunView {
         }
     }
 
+    /// What gives the agent access to its provider again.
+    fn access(&self, why: &str) -> String {
+        // A login does not help where a key is used instead.
+        if why.contains("API key") {
+            "set the API key (`ANTHROPIC_API_KEY`) to one that is valid, or unset it".to_owned()
+        } else if why.contains("redit balance") {
+            "give the account more credit".to_owned()
+        } else {
+            format!("log in: start `{}` once by hand", self.agent_name())
+        }
+    }
+
     fn agent_name(&self) -> &str {
         match &self.facts {
             Some(facts) if !facts.agent.name.is_empty() => &facts.agent.name,
@@ -242,28 +256,12 @@ impl RunView {
 }
 
 /// The three ways on from a limit: resume, raise, look.
-fn more_room(run: &RunId, outcome: &Outcome) -> Vec<String> {
-    let twice = match outcome {
-        Outcome::MaxIterations { limit } => {
-            Some(("max_iterations", limit.saturating_mul(2).to_string()))
-        }
-        Outcome::MaxCost { limit } => {
-            Some(("max_cost", format!("{:.2}", (*limit + *limit).dollars())))
-        }
-        Outcome::MaxDuration { limit } => {
-            Some(("max_duration", human(limit.saturating_mul(2)).replace(' ', "")))
-        }
-        Outcome::MaxTokens { limit } => Some(("max_tokens", limit.saturating_mul(2).to_string())),
-        _ => None,
-    };
-    let mut steps = Vec::new();
-    if let Some((key, value)) = twice {
-        let flag = key.replace('_', "-");
-        steps.push(format!("`legwork resume {run} --{flag} {value}` goes on with more room"));
-        steps.push(format!("or begin a new run with `--{flag} {value}`"));
-    }
-    steps.push(format!("look at what was done: `legwork log {run}`"));
-    steps
+fn more_room(run: &RunId, flag: &str, twice: &str) -> Vec<String> {
+    vec![
+        format!("`legwork resume {run} --{flag} {twice}` goes on with more room"),
+        format!("or begin a new run with `--{flag} {twice}`"),
+        format!("look at what was done: `legwork log {run}`"),
+    ]
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -38,6 +38,8 @@ pub(super) enum Flags {
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) layers: Vec<Layer>,
+    /// The project's hooks that may be run, as they were approved.
+    pub(super) hooks: Vec<Item>,
     /// The files of the project that the agent program may use, as they are now.
     pub(super) agent_files: Vec<Item>,
     /// What people should know.
@@ -54,11 +56,14 @@ pub(super) fn settle(
     let items = trust::items(project, &layers);
     let open = unapproved(&items, &store);
     let mut notes = Vec::new();
+    let mut hooks: Vec<Item> = items.iter().filter(|item| item.is_hook()).cloned().collect();
+    let approved = |item: &Item| !open.iter().any(|(open, _)| open.place == item.place);
     let layers = match untrusted {
         _ if open.is_empty() => layers,
         Untrusted::Accept => layers,
         Untrusted::Ignore => {
             notes.push(format!("Left out, because nobody approved it:\n{}", list(&open, &store)));
+            hooks.retain(approved);
             without(project, layers, &open)
         }
         Untrusted::Ask(_) if can_ask() => {
@@ -71,14 +76,17 @@ pub(super) fn settle(
                     store.approve(open.iter().map(|(item, _)| *item))?;
                     layers
                 }
-                Answer::Ignore => without(project, layers, &open),
+                Answer::Ignore => {
+                    hooks.retain(approved);
+                    without(project, layers, &open)
+                }
                 Answer::No => return Err(Failure::usage("not approved; nothing was started")),
             }
         }
         Untrusted::Ask(flags) => return Err(refused(&list(&open, &store), flags)),
     };
     let agent_files = agent_files(project, &store, untrusted, &mut notes);
-    Ok(Settled { layers, agent_files, notes })
+    Ok(Settled { layers, hooks, agent_files, notes })
 }
 
 /// The same for settings alone: hooks and the agent's own files have no part in it.

@@ -162,13 +162,22 @@ fn variable(name: &str) -> Option<OsString> {
 fn set(key: &Key, values: &[String], file: &ConfigFile, place: &Place) -> Result<(), Failure> {
     let pieces: Vec<&str> = values.iter().map(String::as_str).collect();
     let value = key.kind.parse(&pieces).map_err(|allowed| {
-        let given = if pieces.len() == 1 { format!("`{}`", pieces[0]) } else { "this".to_owned() };
+        let shows = pieces.len() == 1 && !key.kind.is_secret();
+        let given = if shows { format!("`{}`", pieces[0]) } else { "this".to_owned() };
         Failure::usage(format!("`{}` can't be {given}: it has to be {allowed}", key.name))
     })?;
     let old = file.read()?.unwrap_or_default();
     // What is no TOML is shown as it is, below.
     let new = edit::set(&old, key, &value).unwrap_or_else(|_| old.clone());
     write(file, &old, &new)?;
+    if file.layer()?.get(key.name).is_none() {
+        let (table, path) = (key.name.split('.').next().unwrap_or_default(), file.path().display());
+        return Err(Failure::usage(format!(
+            "`{}` was not set: `{path}` has several `[[{table}]]`",
+            key.name
+        ))
+        .hint("change them there"));
+    }
     if key.gated {
         approval::approve_setting(
             &which::project(place.project.as_deref())?,

@@ -14,6 +14,7 @@ use super::say;
 use super::session::{Program, Script, Session};
 use crate::clock::Motion;
 use crate::error::Failure;
+use crate::hooks;
 use crate::logs::Logs;
 use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
 use crate::report::{ColorChoice, Level};
@@ -28,6 +29,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
+    let secrets = secrets::of_environment(&[])?;
     let folder = tempfile::Builder::new()
         .prefix("legwork-demo-")
         .tempdir()
@@ -61,16 +63,20 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
         project: folder,
         settings,
         task: None,
+        hooks: hooks::Chosen::default(),
         agent_files: Vec::new(),
         variables: BTreeMap::new(),
-        secrets: secrets::of_environment(&[]),
+        secrets,
         since: None,
         program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
         level: if options.verbose { Level::Verbose } else { Level::Progress },
         color: ColorChoice::Auto,
         logs: Logs::default(),
+        notify: Vec::new(),
         strictness: Strictness::RequireComplete,
         motion: Motion::Fast,
+        keep_awake: false,
+        leaving: None,
     };
     session.run()
 }

@@ -52,6 +52,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("legwork resume", "the last run of this project"),
         ("legwork resume migrate-api -m 80", "with more room than it had"),
         ("legwork resume 20261115-233412 --again", "though it has ended"),
+        ("legwork resume migrate-api --detach", "without this terminal"),
     ]),
     ("stop", &[
         ("legwork stop", "after the iteration that is going on"),
@@ -71,6 +72,19 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("legwork verify migrate-api --depth deep", "with a closer look"),
         ("legwork verify migrate-api --verify \"make test\" --json", "with this check, for a program"),
     ]),
+    ("service", &[
+        ("legwork service install migrate-api", "go on with its run after a reboot"),
+        ("legwork service remove migrate-api", "no longer"),
+    ]),
+    ("service install", &[
+        ("legwork service install migrate-api", "write a unit of systemd or an agent of launchd"),
+        ("legwork service install migrate-api --print", "look at it only"),
+        ("legwork service install migrate-api --enable", "and tell the system about it"),
+    ]),
+    ("service remove", &[
+        ("legwork service remove migrate-api", "what was installed for this task"),
+        ("legwork service remove 20261115-233412-0a1b", "what was installed for this run"),
+    ]),
     ("status", &[
         ("legwork status", "the run that is going on, else the last"),
         ("legwork status migrate-api --json", "the same for a program"),
@@ -79,6 +93,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("legwork log", "what the last run did"),
         ("legwork log migrate-api -f", "what it is doing, until it ends"),
         ("legwork log 20261115-233412 --raw", "what the agent printed, line by line"),
+    ]),
+    ("report", &[
+        ("legwork report", "the last run as Markdown, for a pull request or a mail"),
+        ("legwork report migrate-api -o report.html", "as one page to look at and pass on"),
+        ("legwork report 20261115-233412 --json", "everything, for a program"),
     ]),
     ("list", &[
         ("legwork list", "the tasks of this project"),
@@ -91,6 +110,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("prompt", &[
         ("legwork prompt migrate-api", "what the next iteration would be told"),
         ("legwork prompt -p \"fix the tests\" --system", "what is added to the system prompt"),
+        ("legwork prompt migrate-api --json", "both, for a program"),
     ]),
     ("reset", &[
         ("legwork reset migrate-api", "state, status and notes go"),
@@ -167,6 +187,14 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("legwork trust", "look at what the project would run, and approve it"),
         ("legwork trust --list", "look only"),
         ("legwork trust --revoke", "take the approval back"),
+    ]),
+    ("notify", &[
+        ("legwork notify test", "send one notification to every configured address"),
+        ("legwork config set --user notify.url https://ntfy.sh/a-name-nobody-guesses", "configure one for all your projects"),
+    ]),
+    ("notify test", &[
+        ("legwork notify test", "does it arrive?"),
+        ("legwork notify test --json", "the same for a program"),
     ]),
     ("principles", &[
         ("legwork principles", "answer some questions"),

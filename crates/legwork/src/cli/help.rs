@@ -14,10 +14,10 @@ type Group = (&'static str, &'static [&'static str]);
 const GROUPS: &[Group] = &[
     ("First steps", &["demo", "init", "doctor", "selftest"]),
     ("Tasks", &["new", "setup", "edit", "validate", "list", "show", "prompt"]),
-    ("Runs", &["run", "plan", "build", "resume", "stop", "pause", "tell", "verify"]),
-    ("Looking", &["status", "log", "inspect"]),
+    ("Runs", &["run", "plan", "build", "resume", "stop", "pause", "tell", "verify", "service"]),
+    ("Looking", &["status", "log", "report", "inspect"]),
     ("Life of a task", &["reset", "archive", "restore", "delete", "template"]),
-    ("Settings", &["config", "trust", "principles"]),
+    ("Settings", &["config", "trust", "notify", "principles"]),
     ("This program", &["completions", "man", "version"]),
 ];
 
@@ -175,7 +175,8 @@ mod tests {
         for heading in ["Options:", "Completion:", "Limits:", "Pace:", "Agent:", "Output:"] {
             assert!(help.contains(&format!("\n{heading}\n")), "{heading}");
         }
-        for arg in run.get_arguments().filter_map(|arg| arg.get_long()) {
+        let shown = run.get_arguments().filter(|arg| !arg.is_hide_set());
+        for arg in shown.filter_map(|arg| arg.get_long()) {
             assert!(help.contains(&format!("--{arg}")), "--{arg}");
         }
         let tokens = help.split("--max-tokens").nth(1).unwrap();

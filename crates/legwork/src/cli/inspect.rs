@@ -4,6 +4,9 @@
 //! line, so that a recording of any size is read in the memory of its longest line. For people it is
 //! read a second time on the way, as a live one is: they want to see how a text begins, and the
 //! transcript how it ends.
+//!
+//! Secrets are masked on the way, as they are in a live one: a recording that somebody else made, or
+//! an agent run by hand, has them as they were. Our own files have masks already.
 
 use std::env;
 use std::fs::File;
@@ -15,12 +18,14 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use jiff::Timestamp;
 use legwork_core::agent::decode::{Line, Lines};
+use legwork_core::agent::deltas::Deltas;
 use legwork_core::agent::dialect::Dialect;
 use legwork_core::agent::outcome::{AttemptOutcome, Consequence, Death};
 use legwork_core::agent::report::{AttemptReport, Words};
 use legwork_core::agent::transcript::{Closing, Heard, Reading, Transcript};
 use legwork_core::display::{display_safe, one_line};
 use legwork_core::outcome::count;
+use legwork_core::redact::{Masking, Secrets};
 use legwork_core::settings::Completion;
 use legwork_core::units::{AttemptId, Tokens, Usd};
 use serde::Serialize;
@@ -31,6 +36,7 @@ use crate::process::Tail;
 use crate::publish::show;
 use crate::report::summary::thousands;
 use crate::report::{self, ColorChoice, Level, Reporter, Speaker, Style, Surroundings};
+use crate::secrets;
 
 /// One read of the recording.
 const CHUNK: usize = 256 << 10;
@@ -112,10 +118,11 @@ struct Inspected {
 }
 
 pub(super) fn inspect(options: &Options) -> Result<ExitCode, Failure> {
-    let stderr = options.stderr.as_deref().map(read_stderr).transpose()?;
+    let secrets = secrets::of_environment(&[])?;
+    let stderr = options.stderr.as_deref().map(|path| read_stderr(path, &secrets)).transpose()?;
     let (mut stream, now) = open(&options.file)?;
     let shown = if options.json { None } else { Some(Screen::new()) };
-    let mut recording = Recording::new(shown);
+    let mut recording = Recording::new(shown, secrets);
     recording.read(&mut *stream, &options.file)?;
     let heard = recording.finish(options.death(), stderr, now);
     if options.json {
@@ -163,14 +170,16 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::trouble(format!("can't read `{}`: {error}", path.display()))
 }
 
-fn read_stderr(path: &Path) -> Result<Tail, Failure> {
+fn read_stderr(path: &Path, secrets: &Secrets) -> Result<Tail, Failure> {
     let mut file = open_file(path, "a file with what the agent printed on standard error")?;
     let mut tail = Tail::new(STDERR_MAX);
+    let mut masking = Masking::new(secrets.clone());
     chunks(&mut file, |chunk| {
-        tail.push(chunk);
+        masking.push(chunk, |text| tail.push(text));
         Ok(())
     })
     .map_err(|error| unreadable(path, &error))?;
+    masking.finish(|text| tail.push(text));
     Ok(tail)
 }
 
@@ -225,6 +234,7 @@ fn show_line(shown: &mut io::Result<()>, line: Line<'_>, reporter: &mut dyn Repo
 
 /// A stream on its way through the transcript.
 struct Recording {
+    masking: Deltas,
     lines: Lines,
     transcript: Transcript,
     bytes: u64,
@@ -235,7 +245,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn new(screen: Option<Screen>) -> Self {
+    fn new(screen: Option<Screen>, secrets: Secrets) -> Self {
         let transcript = Transcript::new(Reading {
             dialect: Dialect::Claude,
             completion: &Completion::default(),
@@ -243,8 +253,9 @@ impl Recording {
             live: false,
             started: Duration::ZERO,
         });
+        let masking = Deltas::new(Dialect::Claude, secrets);
         let lines = Dialect::Claude.lines();
-        Self { lines, transcript, bytes: 0, screen, dark: None }
+        Self { masking, lines, transcript, bytes: 0, screen, dark: None }
     }
 
     fn read(&mut self, stream: &mut dyn Read, path: &Path) -> Result<(), Failure> {
@@ -266,15 +277,28 @@ impl Recording {
 
     fn push(&mut self, chunk: &[u8]) {
         self.bytes += chunk.len() as u64;
-        let Self { lines, transcript, .. } = self;
-        lines.push(chunk, |line| take(transcript, line));
-        self.on_screen(|screen| screen.push(chunk));
+        let Self { masking, lines, transcript, .. } = self;
+        let mut shown = Vec::new();
+        masking.push(
+            chunk,
+            |text| shown.extend_from_slice(text),
+            |text| lines.push(text, |line| take(transcript, line)),
+        );
+        self.on_screen(|screen| screen.push(&shown));
     }
 
     fn last_line(&mut self) {
-        let Self { lines, transcript, .. } = self;
+        let Self { masking, lines, transcript, .. } = self;
+        let mut shown = Vec::new();
+        masking.finish(
+            |text| shown.extend_from_slice(text),
+            |text| lines.push(text, |line| take(transcript, line)),
+        );
         lines.finish(|line| take(transcript, line));
-        self.on_screen(Screen::close);
+        self.on_screen(|screen| {
+            screen.push(&shown)?;
+            screen.close()
+        });
     }
 
     fn on_screen(&mut self, show: impl FnOnce(&mut Screen) -> io::Result<()>) {

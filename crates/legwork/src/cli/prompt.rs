@@ -8,6 +8,7 @@ use legwork_core::event::IterationKind;
 use legwork_core::prompt::{self, Briefing, Found, Left};
 use legwork_core::settings::Settings;
 use legwork_core::units::Iteration;
+use serde::Serialize;
 
 use super::run::{self, Command};
 use super::told::{self, Purpose};
@@ -24,17 +25,35 @@ pub(super) struct Options {
     #[arg(long)]
     system: bool,
 
+    /// Print one JSON object: {prompt, system, notes}
+    #[arg(long, conflicts_with = "system")]
+    json: bool,
+
     #[command(flatten)]
     run: run::Options,
+}
+
+/// What the next iteration would be told.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    prompt: &'a str,
+    system: &'a str,
+    /// What people should know.
+    notes: &'a [String],
 }
 
 pub(super) fn prompt(options: &Options) -> Result<ExitCode, Failure> {
     let project = which::project(options.run.project.as_deref())?;
     let told = told::told(&options.run.asked(Command::Run, &project, Purpose::Look)?)?;
+    let prompt = next(&project, &told.settings)?;
+    if options.json {
+        let page = Page { prompt: &prompt.user, system: &prompt.system, notes: &told.notes };
+        super::print_json(&page)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for note in &told.notes {
         say(note);
     }
-    let prompt = next(&project, &told.settings)?;
     print(if options.system { prompt.system.trim_end() } else { prompt.user.trim_end() })?;
     Ok(ExitCode::SUCCESS)
 }

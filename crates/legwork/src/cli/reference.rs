@@ -28,6 +28,7 @@ enum Page {
     Environment,
     /// JSON, not a page for people.
     Schema,
+    EventSchema,
 }
 
 pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
@@ -39,6 +40,7 @@ pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
         Page::Config => config::keys_page(),
         Page::Environment => config::environment_page(),
         Page::Schema => format!("{:#}", config::schema()),
+        Page::EventSchema => format!("{:#}", event::schema()),
     };
     print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
@@ -67,7 +69,8 @@ fn events() -> Result<String, Failure> {
          with `--output json`.\nEvery line also has `v` (the version of the format), `seq` \
          (gap-free, from 1), `at` (the time), `active_ms`\n(time at work so far), `run`, and as its \
          last member `crc` (CRC32C of all bytes before its comma).\nUnknown members are to be \
-         ignored.\n\nWith `--output json --include-messages` every line that the agent prints stands \
+         ignored. `events.schema.json` beside this page is the JSON Schema of a line;\n[events as \
+         JSON](../json-events.md) tells how to use it.\n\nWith `--output json --include-messages` every line that the agent prints stands \
          between them, where it was\nprinted: `{\"v\":1,\"run\":\"...\",\"message\":{...},\
          \"attempt\":7}`, with the agent's own JSON as `message`. A line\nthat is no JSON is given as \
          `\"text\":\"...\"`; what another use of the agent printed has `\"call\":3,\

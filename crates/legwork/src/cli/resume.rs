@@ -12,15 +12,18 @@ use legwork_core::agent::decode::Line;
 use legwork_core::agent::dialect::Dialect;
 use legwork_core::agent::report::AttemptReport;
 use legwork_core::agent::transcript::{Closing, Reading, Transcript};
-use legwork_core::event::{AgentFacts, Event, Record};
+use legwork_core::event::{AgentFacts, Event, FeedbackSource, Record};
 use legwork_core::input::{Again, Input, Salvage};
 use legwork_core::machine::Machine;
 use legwork_core::machine::ledger::{Stage, State};
+use legwork_core::machine::left::Left;
 use legwork_core::outcome::Strictness;
+use legwork_core::redact::{agrees, has_masks, masked_in};
 use legwork_core::settings::{Limits, Scope, Settings};
 use legwork_core::units::Now;
 
 use super::approval::{self, Flags, Untrusted};
+use super::detach::{self, DetachOptions, Leaving};
 use super::run::{LimitOptions, OutputOptions};
 use super::session::{CommandLine, Opened, Place, Program, Script, Session};
 use super::steer;
@@ -31,17 +34,19 @@ use crate::config::{self, Resolved};
 use crate::control::Wish;
 use crate::error::Failure;
 use crate::files::open_regular;
+use crate::hooks;
 use crate::journal::{self, RunDir, attempt_label, call_label};
 use crate::logs::Logs;
 use crate::modes;
+use crate::notify::{self, Address};
+use crate::report::Level;
 use crate::secrets::{self, Kept};
 use crate::task::Task;
 
-/// One read of the raw output of a lost attempt.
 /// The key with the user's variables.
 const VARIABLES: &str = "agent.env";
 
-/// One read.
+/// One read of the raw output of a lost attempt.
 const CHUNK: usize = 256 << 10;
 
 /// How to go on.
@@ -53,6 +58,11 @@ pub(super) struct Options {
     /// Go on with a run that has ended, whatever its ending was
     #[arg(long)]
     again: bool,
+
+    /// Go on only with a run that was cut off: its process was killed, or told to end by a system
+    /// that went down. Otherwise do nothing, which is no error
+    #[arg(long, conflicts_with = "again")]
+    if_needed: bool,
 
     /// Let variables of the project's configuration take effect, though nobody approved them
     #[arg(long)]
@@ -68,10 +78,17 @@ pub(super) struct Options {
 
     #[command(flatten)]
     output: OutputOptions,
+
+    #[command(flatten)]
+    detach: DetachOptions,
 }
 
 pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
-    let found = options.which.find()?;
+    if options.detach.is_wanted() {
+        return detach::detach();
+    }
+    let way_off = options.detach.way_off()?;
+    let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
     if found.owner.is_some() {
         return wake(&found, options);
     }
@@ -81,9 +98,10 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         .map_err(|error| damaged(&error))?;
     let opening = opening(&journal.records, &place.folder)?;
     let mut records = journal.records;
-    tell_again(&mut records, &place.folder);
+    let recalled = tell_again(&mut records, &place.folder);
     let machine = Machine::resume(&records);
     let state = machine.state();
+    recalled.warn(state);
     if state.settings.scope == Scope::Gate {
         let task = state.settings.task.as_deref().unwrap_or("NAME");
         let run = place.folder.id();
@@ -96,7 +114,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
             "-m 0 lifts the only one; give another: --max-cost, --max-duration, --max-tokens",
         ));
     }
-    let again = if options.again { Again::Yes } else { Again::IfRoom };
+    let again = if options.again || options.if_needed { Again::Yes } else { Again::IfRoom };
     let salvage = Salvage { report: salvage(&place.folder, &opening, state), limits, again };
     can_go_on(&machine, &salvage, &place.folder)?;
     let program = match opening.name.as_str() {
@@ -111,32 +129,66 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let resolved = configuration(&project, &state.settings, untrusted)?;
     let task = state.settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let agent_files = approval::approved_agent_files(&project)?;
+    let level = options.output.level().unwrap_or_else(|| resolved.level());
+    let (leaving, level) = Leaving::by(way_off, options.output.with_messages(level)?);
     let session = Session {
         variables: variables(&state.settings, &resolved),
-        secrets: secrets::of_config(&resolved)?,
+        secrets: secrets::of_config_and(&resolved, &recalled.secret)?,
         project,
         settings: state.settings.clone(),
         task,
+        // Their copies are in the folder of the run since it began.
+        hooks: hooks::Chosen::default(),
         agent_files,
         since: None,
         program,
-        level: options
-            .output
-            .with_messages(options.output.level().unwrap_or_else(|| resolved.level()))?,
+        level,
         color: options.output.color.unwrap_or_else(|| resolved.color()),
         logs: Logs::of(&resolved)?,
+        notify: Address::all(&resolved, |name| env::var_os(name))?,
         strictness: if options.require_complete {
             Strictness::RequireComplete
         } else {
             Strictness::Lenient
         },
         motion: Motion::Real,
+        keep_awake: resolved.keeps_awake(),
+        leaving,
     };
     session.go_on(Opened { place, agent: opening, machine, writer, salvage, note })
 }
 
+/// The run that is meant; `None` if nothing is to be done, which was said.
+fn meant(options: &Options) -> Result<Option<Found>, Failure> {
+    if !options.if_needed {
+        return options.which.find().map(Some);
+    }
+    let found = cut_off(&options.which)?;
+    if let (Err(why), false) = (&found, options.output.level() == Some(Level::Quiet)) {
+        say(&format!("Nothing to go on with: {why}."));
+    }
+    Ok(found.ok())
+}
+
+/// The run that is meant if it was cut off, or why there is nothing to do.
+fn cut_off(which: &Which) -> Result<Result<Found, String>, Failure> {
+    let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
+    let run = found.folder.id();
+    if let Some(owner) = &found.owner {
+        return Ok(Err(format!("run {run} is going on (pid {})", owner.pid)));
+    }
+    let journal = journal::read(&found.folder.journal()).map_err(|error| damaged(&error))?;
+    Ok(match Left::of(&journal.records) {
+        Left::CutOff => Ok(found),
+        Left::Paused => Err(format!("run {run} was paused")),
+        Left::Stopping => Err(format!("run {run} was asked to stop")),
+        Left::Over => Err(format!("run {run} has ended")),
+        Left::NotBegun => Err(format!("run {run} has nothing to go on with")),
+    })
+}
+
 /// The configuration as it is now. Only what is not in the journal is taken from it: how much is
-/// shown, and the values of the user's variables for the agent.
+/// shown, who is told, and the values of the user's variables for the agent.
 fn configuration(
     project: &Path,
     settings: &Settings,
@@ -144,13 +196,12 @@ fn configuration(
 ) -> Result<Resolved, Failure> {
     let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
     layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
-    if settings.agent.environment.is_empty() {
-        return Ok(Resolved::new(layers));
-    }
     // Everything else that needs an approval was pinned when the run began.
+    let variables = !settings.agent.environment.is_empty();
+    let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
     let other: Vec<_> = config::KEYS
         .iter()
-        .filter(|key| key.gated && key.name != VARIABLES)
+        .filter(|key| key.gated && !is_taken(key.name))
         .map(|key| key.name)
         .collect();
     let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
@@ -205,19 +256,71 @@ fn opening(records: &[Record], folder: &RunDir) -> Result<AgentFacts, Failure> {
     Err(Failure::trouble(message).hint("begin a new one: legwork run -p \"...\" -m 10"))
 }
 
+/// What came of putting the true words in the place of masks.
+#[derive(Debug, Default)]
+struct Recalled {
+    /// What the masks stood for. It is secret still, though nobody may know it from elsewhere now.
+    secret: Vec<String>,
+    /// What somebody said of which only the masks are left.
+    lost: Vec<String>,
+}
+
+impl Recalled {
+    /// Says that the agent will be told masks, if it will.
+    fn warn(&self, state: &State) {
+        if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
+            say(
+                "warning: what somebody said to the agent had secrets in it, and only their masks \
+                 are left; the agent gets those: say it again with `legwork tell`",
+            );
+        }
+    }
+}
+
 /// Puts what the run was told in the place of what the journal has of it, which may have masks.
-fn tell_again(records: &mut [Record], folder: &RunDir) {
-    let Some(Event::RunStarted(started)) = records.first_mut().map(|record| &mut record.event)
+fn tell_again(records: &mut [Record], folder: &RunDir) -> Recalled {
+    let mut recalled = Recalled::default();
+    let Some((Event::RunStarted(started), later)) =
+        records.split_first_mut().map(|(first, later)| (&mut first.event, later))
     else {
-        return;
+        return recalled;
     };
     match secrets::told(folder.path(), &started.settings) {
         Kept::InJournal => {}
-        Kept::Apart(settings) => started.settings = *settings,
+        Kept::Apart(settings) => {
+            recalled.secret = masked_in(&started.settings, &settings);
+            started.settings = *settings;
+        }
         Kept::Lost(why) => say(&format!(
             "warning: what this run was told had secrets in it, and only their masks are left; \
              the agent gets those: {why}"
         )),
+    }
+    let mut said = secrets::said(folder.path());
+    for text in later.iter_mut().filter_map(|record| words_of_a_person(&mut record.event)) {
+        let same = |kept: &String| agrees(text, kept);
+        let found = said.iter().position(|kept| kept.len() == text.len() && same(kept));
+        match found.or_else(|| said.iter().position(same)) {
+            Some(at) => {
+                let told = said.remove(at);
+                recalled.secret.extend(masked_in(text, &told));
+                *text = told;
+            }
+            None if has_masks(text) => recalled.lost.push(text.clone()),
+            None => {}
+        }
+    }
+    recalled
+}
+
+/// What somebody said to the agent, if that is what happened.
+fn words_of_a_person(event: &mut Event) -> Option<&mut String> {
+    if let Event::FeedbackAdded { source: FeedbackSource::Human, text }
+    | Event::NudgeSent { answers: None, text, .. } = event
+    {
+        Some(text)
+    } else {
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod goal;
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use legwork_core::units::Usd;
 
 use self::goal::{goal, nothing_to_do, short_help};
 use super::approval::{Flags, Untrusted};
+use super::detach::{self, DetachOptions, Leaving};
 use super::session::{CommandLine, Program, Script, Session};
 use super::told::{self, Asked, Purpose, Told};
 use super::{say, show, values, which};
@@ -21,6 +23,7 @@ use crate::clock::Motion;
 use crate::config::{Layer, amounts};
 use crate::error::Failure;
 use crate::logs::Logs;
+use crate::notify::Address;
 use crate::report::{ColorChoice, Level};
 use crate::secrets;
 
@@ -94,6 +97,9 @@ pub(super) struct Options {
 
     #[command(flatten)]
     output: OutputOptions,
+
+    #[command(flatten)]
+    detach: DetachOptions,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -255,6 +261,10 @@ impl Command {
 }
 
 pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failure> {
+    if options.detach.is_wanted() {
+        return detach::detach();
+    }
+    let way_off = options.detach.way_off()?;
     let project = which::project(options.project.as_deref())?;
     let asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
         // Who gave words to an option may only have put them in the wrong place.
@@ -262,10 +272,11 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
             show(&short_help(command));
         }
     })?;
-    let Told { settings, task, resolved, agent_files, notes } = told::told(&asked)?;
+    let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
     let level = options.output.with_messages(resolved.level())?;
+    let (leaving, level) = Leaving::by(way_off, level);
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
     if options.output.level() != Some(Level::Quiet) {
         for note in &notes {
@@ -279,14 +290,18 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         secrets: secrets::of_config(&resolved)?,
         settings,
         task,
+        hooks,
         agent_files,
         since: None,
         program,
         level,
         color: resolved.color(),
         logs: Logs::of(&resolved)?,
+        notify: Address::all(&resolved, |name| env::var_os(name))?,
         strictness,
         motion: Motion::Real,
+        keep_awake: resolved.keeps_awake(),
+        leaving,
     };
     session.run()
 }

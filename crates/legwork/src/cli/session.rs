@@ -1,8 +1,11 @@
 //! One run from the command line: everything that has to be there before the first attempt, and
 //! everything that is said after the last.
 
+mod hooks;
+mod night;
 mod place;
 mod program;
+mod said;
 mod shows;
 
 use std::cell::{OnceCell, RefCell};
@@ -24,11 +27,13 @@ use legwork_core::redact::Secrets;
 use legwork_core::settings::{Judge, Scope, Settings};
 use legwork_core::view::{self, RunView};
 
+use self::hooks::Impatience;
 pub(super) use self::place::{Place, home};
-pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude};
+pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude, fits};
 use self::shows::Shows;
+use super::detach::Leaving;
 use super::{say, show_at_last};
-use crate::agent::process::{ProcessAgent, Setup};
+use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::chance;
 use crate::clock::{Clock, Motion};
 use crate::control::Ear;
@@ -36,9 +41,11 @@ use crate::decisions::{self, Decisions};
 use crate::error::Failure;
 use crate::evidence::{self, Left};
 use crate::hands::Hands;
+use crate::hooks::{self as user_hooks, Chosen};
 use crate::journal::{self, DiskFile, Writer, prune};
 use crate::keys::Keys;
 use crate::logs::Logs;
+use crate::notify::Address;
 use crate::process::{self, Containment};
 use crate::publish::Finished;
 use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
@@ -63,6 +70,8 @@ pub(super) struct Session {
     pub(super) settings: Settings,
     /// The task that is worked on, if it is one.
     pub(super) task: Option<Task>,
+    /// The project's hooks that a new run has.
+    pub(super) hooks: Chosen,
     /// The files of the project that the agent program may use, as they were approved.
     pub(super) agent_files: Vec<Item>,
     /// Variables of the user's for the agent. They may be secret, and are not recorded.
@@ -75,8 +84,14 @@ pub(super) struct Session {
     pub(super) level: Level,
     pub(super) color: ColorChoice,
     pub(super) logs: Logs,
+    /// Who is told of it.
+    pub(super) notify: Vec<Address>,
     pub(super) strictness: Strictness,
     pub(super) motion: Motion,
+    /// Whether the machine is kept awake while there is something to do.
+    pub(super) keep_awake: bool,
+    /// How the terminal is left once the run has begun, if it is.
+    pub(super) leaving: Option<Leaving>,
 }
 
 /// A run that an earlier process left, opened to go on with.
@@ -136,12 +151,13 @@ impl Session {
                 () = signals.next() => return Ok(None),
             };
             let in_use = self.hold_task()?;
+            user_hooks::pin(&self.project, place.folder.path(), &self.hooks.items)?;
             let (first, note) = (Input::Start, self.set_aside(&place)?);
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
             let containment = contain(&place);
-            let opening = self.opening(agent.clone(), &containment)?;
-            self.keep_told(&opening, &place)?;
+            let mut opening = self.opening(agent.clone(), &containment)?;
+            self.keep_told(&mut opening, &place)?;
             let machine = Machine::new(opening);
             let score = Score { place, agent, containment, machine, writer, first, note, in_use };
             Box::pin(self.conduct(score, signals)).await.map(Some)
@@ -181,7 +197,7 @@ impl Session {
     async fn conduct(&self, score: Score, signals: Signals) -> Result<Over, Failure> {
         let Score { place, agent, containment, machine, writer, first, note, in_use } = score;
         match self.settings.scope {
-            Scope::Whole => self.program.introduce(&agent, &self.settings, self.level),
+            Scope::Whole => self.program.introduce(&agent, &self.settings, self.first_level()),
             // What it says is about agents that work.
             Scope::Gate => {}
         }
@@ -189,10 +205,15 @@ impl Session {
         let style = style(self.color).on(screen.clone());
         let clock = Clock::system(self.motion);
         let shows = Shows::start(self, &place, &style, &self.secrets, writer.last_seq());
+        let (level, variables) = (self.first_level(), &self.variables);
         let environment =
-            self.program.environment(&self.settings, &self.variables, &place.folder, self.level)?;
+            self.program.environment(&self.settings, variables, &place.folder, level)?;
+        let hooks = self.hooks(&place, &environment, &containment);
         let kept = containment.clone();
+        // Pieces of a text are kept once their line is whole; that they come is known at once.
+        let show = screen.clone().map(|screen| -> Show { Arc::new(move |_, _| screen.heard()) });
         let setup = self.setup(&agent, &place, &clock, environment.clone(), kept);
+        let setup = Setup { show, ..setup };
         let hands = Hands::new(
             Box::new(ProcessAgent::new(setup)),
             &self.project,
@@ -201,7 +222,7 @@ impl Session {
             containment,
             &self.settings,
         );
-        let hands = hands.masking(self.secrets.clone());
+        let hands = hands.masking(self.secrets.clone()).with_hooks(hooks.clone());
         let hands = match self.since.clone() {
             Some(baseline) => hands.since(baseline),
             None => hands,
@@ -213,22 +234,29 @@ impl Session {
         let decisions = Decisions::of(path, &past.records);
         let complaints = Rc::default();
         let watcher = watcher(Rc::clone(&view), &shows, decisions, Rc::clone(&complaints));
+        let watcher = self.awake(watcher, &view, &place, screen.as_ref());
+        let (watcher, farewell) = self.farewell(watcher, &place);
         let beating = tokio::spawn(clock.clone().beat());
         let (mut supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
         supervisor.mask(self.secrets.clone());
+        let notes = supervisor.notes();
+        supervisor.listen(said::keeper(place.folder.path(), &self.secrets, notes));
         complaints.get_or_init(|| supervisor.notes());
         shows.complain_to(supervisor.notes());
         self.prune(&place, supervisor.notes());
         let mut listeners = self.listen(&place, signals, &operator, &supervisor.notes());
         listeners.push(beating);
+        listeners.extend(farewell.map(|farewell| tokio::spawn(farewell.leave(operator.clone()))));
         let keys = screen.and_then(|screen| Keys::hear(screen, operator.clone()).ok());
-        self.warn_first(&place, note, &supervisor.notes());
+        self.warn_first(&place, note.as_ref(), &supervisor.notes());
         drop(operator);
+        let mut impatience = Impatience::watch()?;
         let ending = supervisor.run(first).await;
+        impatience.run_is_over();
         for listener in listeners {
             listener.abort();
         }
-        let shown = shows.finish();
+        let shown = shows.finish(&ending);
         drop(keys);
         let mut view = view.take();
         // An ending that could not be recorded is one all the same.
@@ -238,13 +266,14 @@ impl Session {
         if let Some(why) = &ending.unrecorded {
             say(&format!("error: the end of the run could not be recorded: {why}"));
         }
+        self.tell_finished(hooks, (&ending, &view), impatience).await;
         Ok(Over { ending, view, place, style, shown, _in_use: in_use })
     }
 
     /// What people should know of before it begins.
-    fn warn_first(&self, place: &Place, note: Option<String>, notes: &Notes) {
-        if let Some(note) = note {
-            notes.warn(note);
+    fn warn_first(&self, place: &Place, note: Option<&String>, notes: &Notes) {
+        for warning in note.into_iter().chain(&self.hooks.warnings) {
+            notes.warn(warning.clone());
         }
         if place.swept > 0 {
             let who = if place.swept == 1 { "a process" } else { "processes" };
@@ -281,7 +310,7 @@ impl Session {
         operator: &mpsc::Sender<Control>,
         notes: &Notes,
     ) -> Vec<JoinHandle<()>> {
-        let mut listeners = vec![tokio::spawn(signals.forward(operator.clone()))];
+        let mut listeners = vec![tokio::spawn(self.heed(signals).forward(operator.clone()))];
         let ear = Ear::open(place.folder.id()).and_then(|ear| {
             place.announce(ear.path())?;
             Ok(ear)
@@ -373,13 +402,14 @@ impl Session {
     }
 
     /// Keeps what the run is told as it is, if the journal will have masks in it.
-    fn keep_told(&self, opening: &RunStarted, place: &Place) -> Result<(), Failure> {
+    fn keep_told(&self, opening: &mut RunStarted, place: &Place) -> Result<(), Failure> {
         let event = Event::RunStarted(Box::new(opening.clone()));
-        if self.secrets.mask_event(&event).is_none() {
+        let Some(Event::RunStarted(masked)) = self.secrets.mask_event(&event) else {
             return Ok(());
-        }
+        };
+        opening.settings.masked = masked.settings != opening.settings;
         secrets::keep_told(place.folder.path(), &opening.settings)
-            .map_err(|error| Failure::trouble(format!("can't keep what the run is told: {error}")))
+            .map_err(|error| Failure::because(&error))
     }
 
     fn opening(&self, agent: AgentFacts, containment: &Containment) -> Result<RunStarted, Failure> {

@@ -13,6 +13,7 @@ use crate::config::{self, Layer, Origin, Resolved};
 use crate::error::Failure;
 use crate::evidence;
 use crate::files;
+use crate::hooks::{self, Chosen};
 use crate::modes::{self, Mode};
 use crate::principles;
 use crate::task::{self, Task};
@@ -61,6 +62,8 @@ pub(super) struct Told {
     pub(super) settings: Settings,
     pub(super) task: Option<Task>,
     pub(super) resolved: Resolved,
+    /// The project's hooks that are run.
+    pub(super) hooks: Chosen,
     /// The files of the project that the agent program may use, as they are now.
     pub(super) agent_files: Vec<Item>,
     /// What people should know before it begins.
@@ -79,7 +82,6 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     let mut notes = own_texts(&mode);
     let approved = approval::settle(project, all, asked.untrusted)?;
     notes.extend(approved.notes);
-    notes.extend(hooks(project));
     let resolved = Resolved::new(approved.layers);
 
     let mut settings = Settings {
@@ -114,6 +116,12 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     };
     settings.principles = principles;
     settings.files.principles = to_write;
+    let hooks = match asked.purpose {
+        Purpose::Run | Purpose::Look => hooks::choose(project, &approved.hooks),
+        // To judge is no run: nothing begins and nothing ends.
+        Purpose::Verify => Chosen::default(),
+    };
+    hooks.apply(&mut settings.hooks);
     notes.extend(note);
     match asked.purpose {
         Purpose::Run => {
@@ -128,7 +136,7 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
         let file = modes::own_file(&mode.name, &error.file);
         Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
     })?;
-    Ok(Told { settings, task, resolved, agent_files: approved.agent_files, notes })
+    Ok(Told { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
 }
 
 /// What holds for a task outside of runs: which agent, which model, what it may know.
@@ -182,14 +190,6 @@ fn own_texts(mode: &Mode) -> Vec<String> {
     }
     let files: Vec<_> = mode.own.iter().map(|file| format!("`{}`", file.display())).collect();
     vec![format!("The mode `{}` uses files of this project: {}.", mode.name, files.join(", "))]
-}
-
-/// Nobody should rely on what is not done.
-fn hooks(project: &Path) -> Option<String> {
-    let places: Vec<_> =
-        trust::hooks(project).into_iter().map(|hook| format!("`{}`", hook.place)).collect();
-    (!places.is_empty())
-        .then(|| format!("This version of legwork runs no hooks yet: {}.", places.join(", ")))
 }
 
 fn goal(asked: &Asked, mode: &Mode, task: Option<&Task>) -> Result<String, Failure> {

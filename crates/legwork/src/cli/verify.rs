@@ -104,7 +104,7 @@ The object of --json:
 
 pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let Told { mut settings, task, resolved, agent_files, notes } =
+    let Told { mut settings, task, resolved, hooks, agent_files, notes } =
         told::told(&options.asked(&project))?;
     let task = task.ok_or_else(told::nothing_to_do)?;
     can_judge(&settings)?;
@@ -129,14 +129,19 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
         secrets: secrets::of_config(&resolved)?,
         settings,
         task: Some(task.clone()),
+        hooks,
         agent_files,
         since: origin,
         program,
         level,
         color: resolved.color(),
         logs: Logs::of(&resolved)?,
+        // Whoever judges by hand is there to hear it.
+        notify: Vec::new(),
         strictness: Strictness::RequireComplete,
         motion: Motion::Real,
+        keep_awake: false,
+        leaving: None,
     };
     let over = session.perform()?;
     conclude(options, &task, over.as_ref(), session.program.is_rehearsal())

@@ -34,19 +34,31 @@ pub(super) struct Found {
 }
 
 impl Which {
-    /// Finds the run.
+    /// Finds the run, which has to be there.
     pub(super) fn find(&self) -> Result<Found, Failure> {
+        if let Some(found) = self.find_any()? {
+            return Ok(found);
+        }
+        if let Some(reference) = &self.run {
+            return Err(no_run(&format!("there is no run `{reference}`")));
+        }
+        let project = project(self.project.as_deref())?;
+        Err(no_run(&format!("there is no run in `{}`", project.display())))
+    }
+
+    /// Finds the run, if there is one.
+    pub(super) fn find_any(&self) -> Result<Option<Found>, Failure> {
         let project = project(self.project.as_deref())?;
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let id = match &self.run {
             Some(reference) => named(reference, &runs, &home)?,
-            None => unnamed(&runs, &home)
-                .ok_or_else(|| no_run(&format!("there is no run in `{}`", project.display())))?,
+            None => unnamed(&runs, &home),
         };
+        let Some(id) = id else { return Ok(None) };
         let folder = RunDir::open(&home, &id).map_err(|error| Failure::because(&error))?;
         let owner = lock::peek(&folder.lock());
-        Ok(Found { project, folder, owner })
+        Ok(Some(Found { project, folder, owner }))
     }
 }
 
@@ -93,14 +105,14 @@ fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
     runs.iter().rfind(live).or_else(last).cloned()
 }
 
-fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<RunId, Failure> {
+fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, Failure> {
     let begins = |run: &&RunId| !reference.is_empty() && run.0.starts_with(reference);
     let matching: Vec<_> = runs.iter().filter(begins).collect();
     match matching.as_slice() {
-        [run] => return Ok((*run).clone()),
+        [run] => return Ok(Some((*run).clone())),
         [] => {}
         [..] if runs.iter().any(|run| run.0 == reference) => {
-            return Ok(RunId(reference.to_owned()));
+            return Ok(Some(RunId(reference.to_owned())));
         }
         several => {
             let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
@@ -117,13 +129,13 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<RunId, Failure>
         })
     };
     if let Some(run) = runs.iter().rfind(is_for_task) {
-        return Ok(run.clone());
+        return Ok(Some(run.clone()));
     }
     if let Some(project) = elsewhere(reference, home) {
         let message = format!("the run `{reference}` belongs to another project, `{project}`");
         return Err(Failure::trouble(message).hint(format!("give the project: -C {project}")));
     }
-    Err(no_run(&format!("there is no run `{reference}`")))
+    Ok(None)
 }
 
 fn lock_of(home: &Path, run: &RunId) -> PathBuf {
@@ -133,8 +145,8 @@ fn lock_of(home: &Path, run: &RunId) -> PathBuf {
 /// What a run was told.
 fn begin(home: &Path, run: &RunId) -> Option<RunView> {
     let folder = RunDir::open(home, run).ok()?;
-    let journal = journal::read(&folder.journal()).ok()?;
-    Some(RunView::of(journal.records.first()))
+    let first = journal::first(&folder.journal()).ok()?;
+    Some(RunView::of(&first))
 }
 
 /// The project of a run that is not in this one.
@@ -147,8 +159,8 @@ fn elsewhere(reference: &str, home: &Path) -> Option<String> {
         let runs = RunDir::list(&other).unwrap_or_default();
         if let Some(run) = runs.iter().find(|run| run.0.starts_with(reference)) {
             let folder = RunDir::open(&other, run).ok()?;
-            let journal = journal::read(&folder.journal()).ok()?;
-            return RunView::of(journal.records.first()).facts.map(|facts| facts.project);
+            let first = journal::first(&folder.journal()).ok()?;
+            return RunView::of(&first).facts.map(|facts| facts.project);
         }
     }
     None

@@ -17,6 +17,7 @@ impl Resolved {
         put(&mut settings.mode, self.get_text("mode").map(str::to_owned));
         put(&mut settings.notes_file, self.get_optional("notes.file"));
         put(&mut settings.delay, self.get_duration("delay"));
+        put(&mut settings.hooks.timeout, self.get_duration("hooks.timeout"));
         put(&mut settings.progress.threshold, self.get_count("stagnation.threshold"));
         self.extras(&mut settings.extras);
         self.limits(&mut settings.limits);

@@ -53,6 +53,8 @@ pub static VARIABLES: &[Variable] = &[
     read("LC_ALL", "With `LC_CTYPE` and `LANG`, the first that is set: whether symbols can be shown."),
     read("TZ", "The time zone in which times are shown."),
     read("IS_SANDBOX", "`1` lets the agent program work as root without asking; it is yours to set."),
+    read("HTTPS_PROXY", "The proxy for notifications, unless `ALL_PROXY` names another; otherwise `HTTP_PROXY`. `NO_PROXY` names hosts that are reached without one."),
+    read("SSL_CERT_FILE", "The certificates that https is checked by, with `SSL_CERT_DIR`; otherwise those of the system."),
     read("CLAUDE_CONFIG_DIR", "Where `doctor` looks for the login of the agent program; otherwise `~/.claude`."),
     given("LEGWORK_RUN_ID", "The run."),
     given("LEGWORK_ITERATION", "The number of the iteration."),
@@ -62,6 +64,21 @@ pub static VARIABLES: &[Variable] = &[
     given("LEGWORK_PURPOSE", "What the call is for."),
     given("LEGWORK_TURN", "Which call of its purpose it is."),
     given("LEGWORK_MARK", "Marks everything that a run starts, so that nothing of it is left behind."),
+    given("LEGWORK_HOOK", "Which hook it is, for hooks. [hooks.md](../hooks.md) says more about what these get."),
+    given("LEGWORK_PROJECT_DIR", "The project folder, for hooks."),
+    given("LEGWORK_LOG_FILE", "The log of the run, for hooks."),
+    given("LEGWORK_PLAN_FILE", "The plan or list that is worked off, for hooks; empty if there is none."),
+    given("LEGWORK_DRY_RUN", "`1` in a rehearsal, for hooks."),
+    given("LEGWORK_LAST_EXIT_CODE", "How the agent's last process ended, for hooks."),
+    given("LEGWORK_LAST_DURATION", "How long the last iteration took, in seconds, for hooks."),
+    given("LEGWORK_COMMITS_MADE", "Commits of the last iteration, for hooks."),
+    given("LEGWORK_TOTAL_COMMITS", "Commits of the run, for hooks."),
+    given("LEGWORK_TOTAL_ITERATIONS", "Iterations of the run, for hooks."),
+    given("LEGWORK_TOTAL_COST", "What the run cost so far, in US dollars, for hooks."),
+    given("LEGWORK_LAST_COMMIT_SHA", "The commit that is checked out, for hooks."),
+    given("LEGWORK_STARTED_AT", "When the run began, for hooks."),
+    given("LEGWORK_FINISH_TYPE", "The name of the ending, for the hook `finished`."),
+    given("LEGWORK_FINISH_CLASS", "The kind of ending, for the hook `finished`."),
     given("LEGWORK_REHEARSAL_SCRIPT", "The script of the rehearsal agent."),
     given("LEGWORK_REHEARSAL_LOG", "Where the rehearsal agent notes what it was asked."),
     given("LEGWORK_REHEARSAL_DEAF", "Whether a process of the rehearsal agent ignores signals."),
@@ -78,7 +95,9 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
                 .hint(format!("it stands for `{0}`: legwork config explain {0}", key.name))
         };
         let Some(text) = given.to_str() else {
-            return Err(wrong(&given.to_string_lossy(), "UTF-8"));
+            let shown = given.to_string_lossy();
+            let shown = if key.kind == Kind::Variables { "..." } else { &*shown };
+            return Err(wrong(shown, "UTF-8"));
         };
         let pieces: Vec<&str> = match key.kind {
             Kind::List(_) | Kind::Variables => lines(text),
@@ -93,12 +112,14 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
             | Kind::File
             | Kind::Name
             | Kind::Choice(_)
-            | Kind::Bool => vec![text],
+            | Kind::Bool
+            | Kind::Url
+            | Kind::Secret
+            | Kind::Tables { .. } => vec![text],
         };
         match key.kind.parse(&pieces) {
             Ok(value) => layer.set(key.name, value),
-            // Values of variables may be secret.
-            Err(allowed) if key.kind == Kind::Variables => return Err(wrong("...", &allowed)),
+            Err(allowed) if key.kind.is_secret() => return Err(wrong("...", &allowed)),
             Err(allowed) => return Err(wrong(text, &allowed)),
         }
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use legwork_core::display::display_safe;
 
+use super::hidden::hidden;
 use crate::error::Failure;
 
 /// More than this nobody mends at once.
@@ -46,12 +47,18 @@ impl ConfigError {
     }
 
     fn picture(&self, mistake: &Mistake) -> String {
-        // No escape sequence of a file reaches a terminal; each is a character, so that the marks
-        // stay where they belong.
-        let text: String = self.text.chars().map(|c| if shows(c) { c } else { '?' }).collect();
+        // No escape sequence of a file reaches a terminal, and no value that may be secret; each is
+        // a character, so that the marks stay where they belong.
+        let hidden = hidden(&self.text);
+        let shown = |(at, c): (usize, char)| match c {
+            c if !c.is_whitespace() && hidden.iter().any(|hidden| hidden.contains(&at)) => '*',
+            c if shows(c) => c,
+            _ => '?',
+        };
+        let text: String = self.text.char_indices().map(shown).collect();
         let place = |at: usize| {
             let at = self.text.floor_char_boundary(at.min(self.text.len()));
-            self.text[..at].chars().map(|c| if shows(c) { c.len_utf8() } else { 1 }).sum::<usize>()
+            self.text[..at].char_indices().map(|c| shown(c).len_utf8()).sum::<usize>()
         };
         let mut span = place(mistake.span.start)..place(mistake.span.end);
         span.end = span.end.max(span.start);

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use legwork_core::notice::Kind as Notice;
+
 use super::amounts::LEAST_RUN;
 use super::kind::{Items, Kind, LONGEST};
 use super::value::Value;
@@ -114,8 +116,14 @@ const MANY: u32 = 1_000_000;
 const FEW: u32 = 1_000;
 const ANY_TIME: Kind = Kind::Duration { least: Duration::ZERO, most: LONGEST };
 const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1), most: LONGEST };
+const WHILE: Kind = Kind::Duration { least: Duration::from_secs(1), most: Duration::from_mins(10) };
 const MOMENT: Kind =
     Kind::Duration { least: Duration::from_millis(500), most: Duration::from_secs(10) };
+
+/// All but one for each iteration.
+const USUAL_NOTICES: &str = "[\"setup_complete\", \"execution_start\", \"iteration_milestone\", \
+    \"status_update\", \"limit_wait\", \"blocked\", \"verification_failed\", \"completion\", \
+    \"stopped\", \"error\"]";
 
 /// All of them, in the order in which they are shown.
 #[rustfmt::skip]
@@ -221,6 +229,8 @@ pub static KEYS: &[Key] = &[
 
     key("delay", ANY_TIME, "1s", "LEGWORK_DELAY",
         "Wait so long between two iterations.").flag("--delay"),
+    key("keep_awake", Kind::Bool, "true", "LEGWORK_KEEP_AWAKE",
+        "Whether the machine is kept from falling asleep while a run works or waits, where `systemd-inhibit` or `caffeinate` can do that."),
     key("watchdog.respond", Kind::Choice(&["live", "next", "off"]), "live", "LEGWORK_WATCHDOG_RESPOND",
         "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing."),
     key("status_watch.enabled", Kind::Bool, "true", "LEGWORK_STATUS_WATCH",
@@ -229,6 +239,8 @@ pub static KEYS: &[Key] = &[
         "How long the status file has to be left alone before it is read: what is written again and again is told once, or after five times as long."),
     key("status_watch.only_meaningful", Kind::Bool, "true", "LEGWORK_STATUS_WATCH_ONLY_MEANINGFUL",
         "Whether only `complete`, `progress`, `summary`, `phase` and `blockers` count; if not, other `notes` or another `lastUpdated` are told, too."),
+    key("hooks.timeout", WHILE, "30s", "LEGWORK_HOOKS_TIMEOUT",
+        "How long each of your hooks may take before it is ended."),
     open("review.prompt", Kind::TextOrNothing, "no review", "LEGWORK_REVIEW_PROMPT",
         "After each iteration that did work, a second fresh agent reviews and repairs it by these words; `builtin` = by our own.").flag("--review-prompt"),
     key("principles.file", Kind::File, ".legwork/principles.toml", "LEGWORK_PRINCIPLES_FILE",
@@ -247,6 +259,24 @@ pub static KEYS: &[Key] = &[
         "How the project is built, for the agent to know."),
     open("commands.lint", Kind::TextOrNothing, "none", "LEGWORK_COMMANDS_LINT",
         "How bad style is found, for the agent to know."),
+    open("notify.url", Kind::Url, "nobody is told", "LEGWORK_NOTIFY_URL",
+        "Where notifications of a run are sent. Several such tables are written as `[[notify]]`.").gated(),
+    key("notify.kind", Kind::Choice(&["auto", "ntfy", "slack", "discord", "webhook"]), "auto", "LEGWORK_NOTIFY_KIND",
+        "What is there; `auto` = by the name of the host, and a webhook if that says nothing.").gated(),
+    key("notify.events", Kind::List(Items::AnyOf(&Notice::NAMES)), USUAL_NOTICES, "LEGWORK_NOTIFY_EVENTS",
+        "What is told; `[]` = nothing. All but `iteration` by default.").gated(),
+    open("notify.secret", Kind::Secret, "what is sent is not signed", "LEGWORK_NOTIFY_SECRET",
+        "What is sent to a webhook is signed with this: `X-Legwork-Signature: sha256=...`, an HMAC-SHA256 of the body.").gated(),
+    open("notify.secret_env", Kind::TextOrNothing, "none", "LEGWORK_NOTIFY_SECRET_ENV",
+        "The variable that has the secret, where it should not stand in a file.").gated(),
+    open("notify.token", Kind::Secret, "none", "LEGWORK_NOTIFY_TOKEN",
+        "The access token for ntfy or a webhook: `Authorization: Bearer ...`.").gated(),
+    open("notify.token_env", Kind::TextOrNothing, "none", "LEGWORK_NOTIFY_TOKEN_ENV",
+        "The variable that has the token, where it should not stand in a file.").gated(),
+    key("notify.allow_http", Kind::Bool, "false", "LEGWORK_NOTIFY_ALLOW_HTTP",
+        "Whether the address may be one without encryption; on this machine it always may.").gated(),
+    open("notify", Kind::Tables { of: "notify", needs: "url" }, "none", "LEGWORK_NOTIFY",
+        "Several addresses, as tables `[[notify]]` with the keys above. One that `[notify]` of another layer names is told, too.").gated(),
     key("redact.variables", Kind::List(Items::Names), "[]", "LEGWORK_REDACT_VARIABLES",
         "Variables whose values are masked in all that is kept and shown, beside those whose names say that they are secret. Every layer adds to the list."),
     key("redact.patterns", Kind::List(Items::Patterns), "[]", "LEGWORK_REDACT_PATTERNS",

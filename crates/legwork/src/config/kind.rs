@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 use legwork_core::policy::limits::LEAST_COST;
@@ -10,6 +11,9 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::amounts::{self, exact};
+use super::layer::Layer;
+use super::origin::Origin;
+use super::url::Url;
 use super::value::Value;
 
 /// Nothing here takes longer than a year.
@@ -61,6 +65,17 @@ pub enum Kind {
     List(Items),
     /// Variables of an environment.
     Variables,
+    /// An address of the web, or nothing.
+    Url,
+    /// What nobody else may know, or nothing.
+    Secret,
+    /// Several tables with the keys that stand below a name: `[[of]]`.
+    Tables {
+        /// The name.
+        of: &'static str,
+        /// The key that each of them has to have.
+        needs: &'static str,
+    },
 }
 
 /// What stands in a list.
@@ -74,6 +89,8 @@ pub enum Items {
     Tools,
     /// Some of several words, at least one.
     Words(&'static [&'static str]),
+    /// Some of several words, or none.
+    AnyOf(&'static [&'static str]),
     /// Names of variables; a star stands for anything.
     Names,
     /// Regular expressions that don't match where there is nothing.
@@ -123,6 +140,7 @@ impl Kind {
                                  `-`"
                 .to_owned(),
                 Items::Words(words) => format!("a list of at least one of {}", quoted(words)),
+                Items::AnyOf(words) => format!("a list of any of {}", quoted(words)),
                 Items::Names => {
                     "a list of names of variables, with at most one `*` each".to_owned()
                 }
@@ -131,6 +149,13 @@ impl Kind {
                     .to_owned(),
             },
             Self::Variables => "a table of variables and their values, both texts".to_owned(),
+            Self::Url => "an address that begins with https:// or http://, without user, password \
+                          and `#`; \"\" for none"
+                .to_owned(),
+            Self::Secret => "text without control characters; \"\" for none".to_owned(),
+            Self::Tables { of, needs } => {
+                format!("tables `[[{of}]]` with the keys of `[{of}]`, each with `{needs}`")
+            }
         }
     }
 
@@ -150,6 +175,9 @@ impl Kind {
             Self::Bool => "true or false",
             Self::List(_) => "list",
             Self::Variables => "table",
+            Self::Url => "address",
+            Self::Secret => "secret",
+            Self::Tables { .. } => "tables",
         }
     }
 
@@ -169,6 +197,29 @@ impl Kind {
             Self::Bool => matches!(value, Value::Bool(_)),
             Self::List(_) => matches!(value, Value::List(_)),
             Self::Variables => matches!(value, Value::Table(_)),
+            Self::Url => matches!(value, Value::Url(_)),
+            Self::Secret => matches!(value, Value::Secret(_)),
+            Self::Tables { .. } => matches!(value, Value::Tables(_)),
+        }
+    }
+
+    /// Whether such a value may be known to nobody else.
+    pub fn is_secret(self) -> bool {
+        match self {
+            Self::Url | Self::Secret | Self::Variables | Self::Tables { .. } => true,
+            Self::Count { .. }
+            | Self::Money
+            | Self::Tokens
+            | Self::Duration { .. }
+            | Self::Size
+            | Self::Percent { .. }
+            | Self::Text
+            | Self::TextOrNothing
+            | Self::File
+            | Self::Name
+            | Self::Choice(_)
+            | Self::Bool
+            | Self::List(_) => false,
         }
     }
 
@@ -213,6 +264,8 @@ impl Kind {
                 DeValue::String(text),
             ) => Some(Value::Text(text.clone().into_owned())),
             (Self::Bool, DeValue::Boolean(yes)) => Some(Value::Bool(*yes)),
+            (Self::Url, DeValue::String(text)) => Some(Value::Url(text.clone().into_owned())),
+            (Self::Secret, DeValue::String(text)) => Some(Value::Secret(text.clone().into_owned())),
             (_, other) => return Err((span, format!("this is {}", type_of(other)))),
         };
         let refused = || (span, "this is not allowed".to_owned());
@@ -242,6 +295,7 @@ impl Kind {
                 });
                 pairs.collect::<Option<_>>().map(Value::Table)
             }
+            Self::Tables { of, .. } => return self.parse_tables(of, pieces),
             _ if pieces.len() != 1 => return Err(format!("one value: {}", allowed())),
             Self::Count { .. } => amounts::count(one).ok().map(Value::Count),
             Self::Money => amounts::cost(one).ok().map(Value::Money),
@@ -252,6 +306,8 @@ impl Kind {
                 one.trim().trim_end_matches('%').parse().ok().map(Value::Percent)
             }
             Self::Bool => one.trim().parse().ok().map(Value::Bool),
+            Self::Url => Some(Value::Url(one.trim().to_owned())),
+            Self::Secret => Some(Value::Secret((*one).to_owned())),
             Self::Choice(_) | Self::Name => Some(Value::Text(one.trim().to_owned())),
             Self::Text | Self::TextOrNothing | Self::File => Some(Value::Text((*one).to_owned())),
         };
@@ -262,6 +318,20 @@ impl Kind {
         let value = DeValue::parse(text.trim())
             .map_err(|error| format!("{} (as TOML: {})", self.allowed(), error.message()))?;
         self.read(&value).map_err(|_| self.allowed())
+    }
+
+    /// Reads tables in braces, or a list of such: as if they stood in a file.
+    fn parse_tables(self, of: &str, pieces: &[&str]) -> Result<Value, String> {
+        let text = match pieces {
+            [one] if one.trim_start().starts_with('[') => format!("{of} = {one}"),
+            _ => format!("{of} = [{}]", pieces.join(", ")),
+        };
+        let layer = Layer::parse(Origin::BuiltIn, Path::new(of), &text).map_err(|error| {
+            let wrong = error.mistakes().first().map_or("", |mistake| mistake.message.as_str());
+            format!("{} ({wrong})", self.allowed())
+        })?;
+        let value = layer.get(of).map(|(_, value)| value.clone());
+        value.ok_or_else(|| self.allowed())
     }
 
     /// The value as it is kept, if it is allowed.
@@ -289,6 +359,8 @@ impl Kind {
                 list.len() >= items.least() && list.iter().all(|item| items.fit(item))
             }
             (Self::Variables, Value::Table(table)) => table.keys().all(|name| is_variable(name)),
+            (Self::Url, Value::Url(text)) => text.is_empty() || Url::parse(text).is_some(),
+            (Self::Secret, Value::Secret(text)) => !text.contains(char::is_control),
             (_, _) => false,
         };
         fits.then_some(value)
@@ -299,7 +371,12 @@ impl Items {
     /// How many there have to be.
     pub(super) fn least(self) -> usize {
         match self {
-            Self::Any | Self::Texts | Self::Tools | Self::Names | Self::Patterns => 0,
+            Self::Any
+            | Self::Texts
+            | Self::Tools
+            | Self::Names
+            | Self::Patterns
+            | Self::AnyOf(_) => 0,
             Self::Words(_) => 1,
         }
     }
@@ -312,7 +389,7 @@ impl Items {
                 Self::Texts => !text.trim().is_empty(),
                 // What begins with a dash would be an option of the agent program.
                 Self::Tools => !text.trim().is_empty() && !text.trim_start().starts_with('-'),
-                Self::Words(words) => words.contains(&text),
+                Self::Words(words) | Self::AnyOf(words) => words.contains(&text),
                 Self::Names => {
                     !text.is_empty() && !text.contains('=') && text.matches('*').count() <= 1
                 }

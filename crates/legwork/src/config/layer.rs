@@ -1,6 +1,7 @@
 //! One layer of the configuration: what one file, the environment or the command line says.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use legwork_core::mode::{Definition, Place};
@@ -11,6 +12,7 @@ use toml::de::{DeTable, DeValue, Deserializer, Error as TomlError};
 use super::amounts::inside;
 use super::error::{ConfigError, Mistake};
 use super::keys::{self, KEYS, Key};
+use super::kind::Kind;
 use super::origin::Origin;
 use super::value::Value;
 use crate::nearest::nearest;
@@ -57,41 +59,37 @@ impl Layer {
         table: &DeTable<'_>,
     ) -> Result<Self, ConfigError> {
         let mut layer = Self::empty(origin);
-        let mut mistakes = Vec::new();
-        layer.walk("", table, &mut mistakes);
-        if mistakes.is_empty() {
+        let mut found = Found::default();
+        layer.walk("", table, &mut found);
+        if found.mistakes.is_empty() {
             return Ok(layer);
         }
-        Err(ConfigError::new(path, text, mistakes))
+        Err(ConfigError::new(path, &without(text, &found.secrets), found.mistakes))
     }
 
-    fn walk(&mut self, above: &str, table: &DeTable<'_>, mistakes: &mut Vec<Mistake>) {
+    fn walk(&mut self, above: &str, table: &DeTable<'_>, found: &mut Found) {
         for (name, value) in table {
             let full = match above {
                 "" => name.get_ref().to_string(),
                 above => format!("{above}.{}", name.get_ref()),
             };
-            if let Some(key) = keys::find(&full) {
-                match key.kind.read(value) {
-                    Ok(value) => self.set(key.name, value),
-                    Err((span, label)) => mistakes.push(Mistake {
-                        span,
-                        message: format!("`{full}` has to be {}", key.kind.allowed()),
-                        label,
-                        hint: None,
-                    }),
+            let key = keys::find(&full);
+            match (key, value.get_ref()) {
+                // Before the key: what may be several tables may also be one.
+                (_, DeValue::Table(inner)) if keys::is_table(&full) => {
+                    self.walk(&full, inner, found);
                 }
-                continue;
-            }
-            match value.get_ref() {
-                DeValue::Table(inner) if keys::is_table(&full) => self.walk(&full, inner, mistakes),
-                _ if keys::is_table(&full) => mistakes.push(Mistake {
+                (Some(key), DeValue::Array(array)) if matches!(key.kind, Kind::Tables { .. }) => {
+                    self.walk_tables(key, array.iter(), found);
+                }
+                (Some(key), _) => self.read(key, value, found),
+                (None, _) if keys::is_table(&full) => found.mistakes.push(Mistake {
                     span: value.span(),
                     message: format!("`{full}` is a table of keys"),
                     label: "this is no table".to_owned(),
                     hint: Some(format!("write `[{full}]`, and its keys below")),
                 }),
-                _ => mistakes.push(Mistake {
+                (None, _) => found.mistakes.push(Mistake {
                     span: name.span(),
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
@@ -102,6 +100,52 @@ impl Layer {
                 }),
             }
         }
+    }
+
+    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, found: &mut Found) {
+        if matches!(key.kind, Kind::Url | Kind::Secret | Kind::Tables { .. }) {
+            found.secrets.push(value.span());
+        }
+        match key.kind.read(value) {
+            Ok(value) => self.set(key.name, value),
+            Err((span, label)) => found.mistakes.push(Mistake {
+                span,
+                message: format!("`{}` has to be {}", key.name, key.kind.allowed()),
+                label,
+                hint: None,
+            }),
+        }
+    }
+
+    /// Reads several tables, each as if it were the only one.
+    fn walk_tables<'i: 'a, 'a>(
+        &mut self,
+        key: &Key,
+        tables: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
+        found: &mut Found,
+    ) {
+        let Kind::Tables { of, needs } = key.kind else { return };
+        let mut all = Vec::new();
+        for table in tables {
+            let mut wrong = |label: &str| {
+                let message = format!("`{of}` has to be {}", key.kind.allowed());
+                let label = label.to_owned();
+                found.mistakes.push(Mistake { span: table.span(), message, label, hint: None });
+            };
+            let DeValue::Table(inner) = table.get_ref() else {
+                wrong("this is no table");
+                continue;
+            };
+            if inner.get(needs).is_none_or(|value| value.get_ref().as_str() == Some("")) {
+                wrong(&format!("this has no `{needs}`"));
+            }
+            let mut layer = Self::empty(self.origin.clone());
+            layer.walk(of, inner, found);
+            let short = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+            let values = layer.values.into_iter();
+            all.push(values.map(|(name, (_, value))| (short(name), value)).collect());
+        }
+        self.set(key.name, Value::Tables(all));
     }
 
     /// Reads `mode.toml`: what the mode is, and its defaults.
@@ -252,6 +296,25 @@ impl Layer {
         self.values.retain(|key, _| !known(key).gated);
         self
     }
+}
+
+/// What is found on the way through a file.
+#[derive(Default)]
+struct Found {
+    mistakes: Vec<Mistake>,
+    /// Where values stand that nobody else may know.
+    secrets: Vec<Range<usize>>,
+}
+
+/// The text with stars in these places: a picture of it may end up in the log of a build.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let is_hidden = |at: usize| places.iter().any(|place| place.contains(&at));
+    let hidden = |(at, c): (usize, char)| match c {
+        '"' | '\'' | '\n' | '\r' => c.to_string(),
+        c if is_hidden(at) => "*".repeat(c.len_utf8()),
+        c => c.to_string(),
+    };
+    text.char_indices().map(hidden).collect()
 }
 
 fn known(key: &str) -> &'static Key {

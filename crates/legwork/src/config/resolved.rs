@@ -93,6 +93,11 @@ impl Resolved {
         color.and_then(Result::ok).unwrap_or_default()
     }
 
+    /// Whether the machine is kept awake during a run.
+    pub fn keeps_awake(&self) -> bool {
+        self.get_bool("keep_awake").unwrap_or(true)
+    }
+
     /// A text, or a word.
     pub fn get_text(&self, key: &str) -> Option<&str> {
         let Value::Text(text) = self.value(key)? else { return None };

@@ -28,7 +28,13 @@ fn object() -> Json {
 fn insert(table: &mut Json, path: &str, key: &Key) {
     let properties = &mut table["properties"];
     match path.split_once('.') {
-        None => properties[path] = property(key),
+        None => {
+            let below = properties.get(path).cloned();
+            properties[path] = property(key);
+            if let (Kind::Tables { needs, .. }, Some(table)) = (key.kind, below) {
+                properties[path]["anyOf"] = one_or_several(&table, needs);
+            }
+        }
         Some((first, rest)) => {
             if properties.get(first).is_none() {
                 properties[first] = object();
@@ -36,6 +42,14 @@ fn insert(table: &mut Json, path: &str, key: &Key) {
             insert(&mut properties[first], rest, key);
         }
     }
+}
+
+/// A table, or a list of such tables; each of several has to have one key.
+fn one_or_several(table: &Json, needs: &str) -> Json {
+    let mut each = table.clone();
+    each["required"] = json!([needs]);
+    each["properties"][needs]["minLength"] = json!(1);
+    json!([table, { "type": "array", "items": each }])
 }
 
 fn property(key: &Key) -> Json {
@@ -52,7 +66,10 @@ fn property(key: &Key) -> Json {
             | Value::Text(_)
             | Value::Bool(_)
             | Value::List(_)
-            | Value::Table(_) => default.to_json(),
+            | Value::Table(_)
+            | Value::Url(_)
+            | Value::Secret(_)
+            | Value::Tables(_) => default.to_json(),
         };
     }
     json
@@ -80,7 +97,10 @@ fn of_kind(kind: Kind) -> Json {
             ] })
         }
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
-        Kind::TextOrNothing | Kind::File => json!({ "type": "string" }),
+        Kind::TextOrNothing | Kind::File | Kind::Secret => json!({ "type": "string" }),
+        Kind::Url => json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
+        // The table it is a list of says the rest.
+        Kind::Tables { .. } => json!({}),
         Kind::Name => json!({ "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Bool => json!({ "type": "boolean" }),
@@ -110,7 +130,7 @@ fn of_item(items: Items) -> Json {
             json.insert("type".to_owned(), json!("string"));
             json.insert("minLength".to_owned(), json!(1))
         }
-        Items::Words(words) => json.insert("enum".to_owned(), json!(words)),
+        Items::Words(words) | Items::AnyOf(words) => json.insert("enum".to_owned(), json!(words)),
     };
     Json::Object(json)
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use legwork_core::agent::dialect::Permissions;
+use legwork_core::hook::Hooks;
 use legwork_core::settings::{
     Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
     Model, Progress, Quota, Rerun, Respond, Retry, Settings, StatusWatch, Tamper, Verify,
@@ -28,7 +29,15 @@ fn layer(text: &str) -> Layer {
     Layer::parse(Origin::User(path.clone()), &path, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What stands in a file in the place of the one address of the examples.
+const SEVERAL: [&str; 2] = [
+    "[[notify]]\nurl = 'https://ntfy.sh/one'\n[[notify]]\nurl = 'https://a.org/'\nevents = []\n",
+    "[[notify]]\nurl = 'https://a.org/two'\nsecret = 'x'\nallow_http = true\nkind = 'webhook'\n",
+];
+
 fn value(text: &str, key: &Key) -> Value {
+    let several = SEVERAL[usize::from(text == ANOTHER)];
+    let text = if matches!(key.kind, Kind::Tables { .. }) { several } else { text };
     layer(text).get(key.name).unwrap_or_else(|| panic!("{}", key.name)).1.clone()
 }
 
@@ -42,8 +51,11 @@ fn effects(resolved: &Resolved) -> String {
     let (level, color) = (resolved.level(), resolved.color());
     let logs = Logs::of(resolved).unwrap();
     let secret = crate::secrets::Wishes::of(resolved);
+    let notify = crate::notify::drafts(resolved);
+    let awake = resolved.keeps_awake();
     format!(
-        "{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?} {logs:?} {secret:?}"
+        "{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?} {logs:?} {secret:?} \
+         {notify:?} {awake}"
     )
 }
 
@@ -55,7 +67,7 @@ fn layers(key: &'static Key, values: [&Value; 2]) -> Vec<Layer> {
     let mode = format!("[defaults]\n{}", text(0));
     let variable = match values[0] {
         Value::Text(text) => text.clone(),
-        Value::Duration(_) | Value::Size(_) => values[0].plain(),
+        Value::Duration(_) | Value::Size(_) | Value::Url(_) | Value::Secret(_) => values[0].plain(),
         other => other.to_string(),
     };
     let mut flags = Layer::flags();
@@ -211,6 +223,7 @@ fn a_file_with_every_key_gives_these_settings() {
             debounce: Duration::from_millis(500),
             only_meaningful: false,
         },
+        hooks: Hooks { timeout: seconds(45), ..Hooks::default() },
         deadlines: Deadlines {
             start: seconds(60),
             idle: seconds(61),
@@ -324,12 +337,16 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     ];
     let mut wanted = vec!["verify.commands".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
+    // What is told of a run, and where, is nobody's business but the user's.
+    let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::notify::is_key(name));
+    wanted.extend(notify.map(str::to_owned));
     assert_eq!(gated, wanted);
 
     let path = PathBuf::from("x.toml");
     let project = Layer::parse(Origin::Project(path.clone()), &path, EXAMPLE).unwrap();
     let resolved = Resolved::new([layer(ANOTHER), project.clone()]);
-    assert_eq!(resolved.gated().len(), gated.len());
+    // One file has one address or several.
+    assert_eq!(resolved.gated().len(), gated.len() - 1);
     assert_eq!(Resolved::new([layer(ANOTHER), project.without_gated()]).gated(), []);
 }
 
@@ -355,7 +372,7 @@ fn the_environment_has_lists_by_lines_or_as_arrays() {
 fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
     for key in KEYS {
         let bad = match key.kind {
-            Kind::Text | Kind::TextOrNothing => "\0",
+            Kind::Text | Kind::TextOrNothing | Kind::Secret => "\0",
             Kind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
             Kind::List(_) => "a=b",
             Kind::File | Kind::Name => "../out",

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use toml_edit::{Array, InlineTable, Value as Toml};
 
 use super::amounts::{exact, exact_size};
+use super::url::Url;
 
 /// A value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,12 @@ pub enum Value {
     List(Vec<String>),
     /// Texts with names.
     Table(BTreeMap<String, String>),
+    /// An address of the web, or nothing.
+    Url(String),
+    /// What nobody else may know.
+    Secret(String),
+    /// Several tables, by the last parts of their keys.
+    Tables(Vec<BTreeMap<&'static str, Value>>),
 }
 
 macro_rules! from {
@@ -65,10 +72,17 @@ impl Value {
             Self::Size(bytes) => Toml::from(exact_size(*bytes)),
             Self::Duration(time) => Toml::from(exact(*time)),
             Self::Percent(percent) => Toml::from(i64::from(*percent)),
-            Self::Text(text) => Toml::from(text.as_str()),
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => Toml::from(text.as_str()),
             Self::Bool(yes) => Toml::from(*yes),
             Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
             Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    let entries = entries.iter().map(|(name, value)| (*name, value.to_toml()));
+                    Toml::InlineTable(entries.collect())
+                };
+                Toml::Array(tables.iter().map(table).collect())
+            }
         }
     }
 
@@ -81,20 +95,26 @@ impl Value {
             Self::Duration(time) if time.subsec_nanos() == 0 => Json::from(time.as_secs()),
             Self::Duration(time) => Json::from(time.as_secs_f64()),
             Self::Percent(percent) => Json::from(*percent),
-            Self::Text(text) => Json::from(text.as_str()),
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => Json::from(text.as_str()),
             Self::Bool(yes) => Json::from(*yes),
             Self::List(items) => Json::from(items.as_slice()),
             Self::Table(entries) => entries
                 .iter()
                 .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
                 .collect(),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| -> Json {
+                    entries.iter().map(|(name, value)| (*name, value.to_json())).collect()
+                };
+                tables.iter().map(table).collect()
+            }
         }
     }
 
     /// For a script: without quotes, a line for each item.
     pub fn plain(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => text.clone(),
             Self::List(items) => items.join("\n"),
             Self::Table(entries) => {
                 let lines: Vec<_> =
@@ -103,7 +123,8 @@ impl Value {
             }
             Self::Duration(time) => exact(*time),
             Self::Size(bytes) => exact_size(*bytes),
-            Self::Count(_)
+            Self::Tables(_)
+            | Self::Count(_)
             | Self::Money(_)
             | Self::Tokens(_)
             | Self::Percent(_)
@@ -111,12 +132,23 @@ impl Value {
         }
     }
 
-    /// The same without what may be secret: of variables only the names.
+    /// The same without what may be secret: of variables only the names, of an address the host.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         match self {
             Self::Table(entries) => {
                 Self::Table(entries.keys().map(|name| (name.clone(), "...".to_owned())).collect())
+            }
+            Self::Url(text) => {
+                Self::Url(Url::parse(text).map(|url| url.shown()).unwrap_or_default())
+            }
+            Self::Secret(text) if text.is_empty() => self.clone(),
+            Self::Secret(_) => Self::Secret("...".to_owned()),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    entries.iter().map(|(name, value)| (*name, value.without_secrets())).collect()
+                };
+                Self::Tables(tables.iter().map(table).collect())
             }
             Self::Count(_)
             | Self::Money(_)

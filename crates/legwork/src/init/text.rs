@@ -150,34 +150,78 @@ const IGNORED: [&str; 6] = [
 
 /// The samples of hooks, by name.
 pub fn hook_samples() -> Vec<(&'static str, String)> {
-    HOOKS.iter().map(|(name, about)| (*name, hook_sample(name, about))).collect()
+    HOOKS.iter().map(|(name, about, example)| (*name, hook_sample(name, about, example))).collect()
 }
 
-const HOOKS: [(&str, &str); 5] = [
-    ("started", "Runs once, before the first iteration. Exit 0 goes on, 2 ends the run."),
+/// Each with what it is for, and an example of what it can do.
+const HOOKS: [(&str, &str, &str); 5] = [
+    (
+        "started",
+        "Runs once, before the first iteration. Exit 0 goes on, 2 ends the run.",
+        "\
+# This one lets no run begin on the main branch.
+case $(git rev-parse --abbrev-ref HEAD 2>/dev/null) in
+main | master)
+    echo \"this project is not worked on in its main branch\"
+    exit 2
+    ;;
+esac
+",
+    ),
     (
         "next_iteration",
         "Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.",
+        "\
+# This one holds the run back while there is a file `.legwork/hold`. After each skip the delay is
+# waited for, at least a second; ten skips in a row end the run.
+if [ -e .legwork/hold ]; then
+    exit 1
+fi
+",
     ),
-    ("iteration_finished", "Runs after every iteration. Its exit code changes nothing."),
-    ("finished", "Runs at the end of every run, however it ended: see $LEGWORK_FINISH_TYPE."),
-    ("blocked", "Runs when the agent says that it can't go on without you."),
+    (
+        "iteration_finished",
+        "Runs after every iteration. Its exit code changes nothing.",
+        "\
+# This one keeps a line for each iteration.
+mkdir -p .legwork/logs
+echo \"$(date) iteration $LEGWORK_ITERATION: $LEGWORK_COMMITS_MADE commits, \\
+$LEGWORK_LAST_DURATION s, $LEGWORK_TOTAL_COST USD so far\" >> .legwork/logs/iterations.txt
+",
+    ),
+    (
+        "finished",
+        "Runs at the end of every run, however it ended. Its exit code changes nothing.",
+        "\
+# This one shows a word on the desktop, and says nothing of a rehearsal.
+if [ -z \"$LEGWORK_DRY_RUN\" ] && command -v notify-send > /dev/null; then
+    notify-send \"legwork: $LEGWORK_FINISH_TYPE\" \\
+        \"$LEGWORK_TOTAL_ITERATIONS iterations, $LEGWORK_TOTAL_COST USD\"
+fi
+",
+    ),
+    (
+        "blocked",
+        "Runs when the agent says that it needs something only you can give.",
+        "\
+# This one keeps what is needed, one line of JSON for each thing.
+mkdir -p .legwork/logs
+cat >> .legwork/logs/needed.txt
+",
+    ),
 ];
 
-fn hook_sample(name: &str, about: &str) -> String {
+fn hook_sample(name: &str, about: &str, example: &str) -> String {
     format!(
         "#!/bin/sh\n\
          # {about}\n\
          #\n\
-         # This version of legwork does not run hooks yet; one that does will find it.\n\
-         # To enable it: copy it to `.legwork/hooks/{name}`, make that executable (chmod +x),\n\
-         # and approve it with `legwork trust`. It has 30 seconds.\n\
-         #\n\
-         # On standard input comes the event as one line of JSON. The environment has\n\
-         # LEGWORK_RUN_ID, LEGWORK_TASK, LEGWORK_ITERATION, LEGWORK_PROJECT_DIR and more.\n\
+         # To use it: copy it to `.legwork/hooks/{name}`, make that executable (chmod +x), and\n\
+         # approve it with `legwork trust`. It has 30 seconds (`hooks.timeout`). On its standard\n\
+         # input is the event as a line of JSON; its environment has LEGWORK_RUN_ID,\n\
+         # LEGWORK_TASK, LEGWORK_ITERATION and more. See `docs/hooks.md`.\n\
          \n\
-         event=$(cat)\n\
-         echo \"{name}: run $LEGWORK_RUN_ID, iteration $LEGWORK_ITERATION: $event\" >&2\n"
+         {example}"
     )
 }
 
@@ -318,6 +362,15 @@ const REST: &str = "\
 # The file in which iterations hand over to each other.
 [notes]
 #file = \"SHARED_TASK_NOTES.md\"
+
+# Who is told of a run when you are elsewhere: ntfy, Slack, Discord or any webhook. Whoever has this
+# file knows the address: your own file is a better place for it,
+# `legwork config set --user notify.url ADDRESS`. For several write `[[notify]]` instead.
+[notify]
+# There is none by default.
+#url = \"https://ntfy.sh/a-name-that-nobody-guesses\"
+# auto, ntfy, slack, discord or webhook.
+#kind = \"auto\"
 ";
 
 #[cfg(test)]

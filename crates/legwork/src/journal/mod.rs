@@ -44,7 +44,7 @@ pub use error::{Failure, FileError, JournalError, Stage};
 pub use layer::{DiskFile, FileLayer};
 pub use lock::{Held, Lock, LockError, Owner};
 pub use private::create_file;
-pub use reader::{Journal, create, open_for_append, read, resume};
+pub use reader::{Journal, create, first, open_for_append, read, resume, walk};
 pub use run_dir::{RunDir, RunDirError, attempt_label, call_label};
 pub use tail::Tail;
 pub use writer::Writer;

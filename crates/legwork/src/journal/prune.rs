@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use legwork_core::event::Event;
+use legwork_core::settings::Scope;
 use legwork_core::units::RunId;
 
 use super::error::FileError;
@@ -31,34 +32,50 @@ pub enum State {
     Ended {
         /// When.
         at: Timestamp,
+        /// What it was for.
+        purpose: Purpose,
     },
     /// It is going on, can be gone on with, or nobody can tell.
     Open,
 }
 
+/// What a run was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To work.
+    Work,
+    /// To judge what is there already. There may be many of these for one that works, and they must
+    /// not push it out.
+    Judge,
+}
+
 /// Which runs have to give up what is heavy: of those that have ended all but the last `keep`, then
-/// the oldest until all runs together take no more than `most` bytes. The last one that ended gives
-/// up nothing. They are named the oldest first, by their ends: one that was gone on with is as old
-/// as its last end.
-pub fn to_prune(runs: &[Weighed], keep: u32, most: Option<u64>) -> Vec<RunId> {
-    let mut ended: Vec<_> = runs
-        .iter()
-        .filter_map(|run| match run.state {
-            State::Ended { at } => Some((at, run)),
-            State::Open => None,
-        })
-        .collect();
-    ended.sort_by_key(|(at, _)| *at);
-    let Some((_, older)) = ended.split_last() else { return Vec::new() };
+/// the oldest until all runs together take no more than `most` bytes. Those that only judged are
+/// counted for themselves, and go before any that worked. Of both the last one that ended gives up
+/// nothing, nor does the one that began last: `runs` come in the order in which they began. The oldest come first, by their ends: one that was
+/// gone on with is as old as its last end.
+pub fn to_prune(runs: &[Weighed], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let too_many = ended.len().saturating_sub(keep);
     let mut bytes = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes));
     let mut goes = Vec::new();
-    for (index, (_, run)) in older.iter().enumerate() {
-        let too_much = most.is_some_and(|most| bytes > most);
-        if run.bytes > 0 && (index < too_many || too_much) {
-            bytes = bytes.saturating_sub(run.bytes);
-            goes.push(run.id.clone());
+    for wanted in [Purpose::Judge, Purpose::Work] {
+        let ended = runs.iter().filter_map(|run| match run.state {
+            State::Ended { at, purpose } if purpose == wanted => Some((at, run)),
+            State::Ended { .. } | State::Open => None,
+        });
+        let mut ended: Vec<_> = ended.collect();
+        let begun_last = ended.last().map(|(_, run)| &run.id);
+        // What ended in the future ended before the clock was set back: all else is newer.
+        ended.sort_by_key(|(at, _)| (*at <= now, *at));
+        let too_many = ended.len().saturating_sub(keep);
+        let older = &ended[..ended.len().saturating_sub(1)];
+        for (index, (_, run)) in older.iter().enumerate() {
+            let too_much = most.is_some_and(|most| bytes > most);
+            let may_go = run.bytes > 0 && Some(&run.id) != begun_last;
+            if may_go && (index < too_many || too_much) {
+                bytes = bytes.saturating_sub(run.bytes);
+                goes.push(run.id.clone());
+            }
         }
     }
     goes
@@ -71,7 +88,7 @@ pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
     let folders = runs.iter().filter_map(|run| RunDir::open(home, run).ok());
     let heavy: Vec<_> = folders.map(|run| (weight(&run), run)).collect();
     let weighed: Vec<_> = heavy.iter().map(|(bytes, run)| weigh(*bytes, run)).collect();
-    let goes = to_prune(&weighed, logs.keep_runs, logs.max_bytes);
+    let goes = to_prune(&weighed, logs.keep_runs, logs.max_bytes, Timestamp::now());
     let mut wrong = None;
     for (_, run) in heavy.iter().filter(|(_, run)| goes.contains(run.id())) {
         if let Err(error) = empty(run) {
@@ -85,23 +102,28 @@ pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
 fn weigh(bytes: u64, run: &RunDir) -> Weighed {
     // One that has nothing to give up need not be read.
     let end = if bytes > 0 { end(run) } else { None };
-    let state = end.map_or(State::Open, |at| State::Ended { at });
-    Weighed { id: run.id().clone(), state, bytes }
+    Weighed { id: run.id().clone(), state: end.unwrap_or(State::Open), bytes }
 }
 
-/// When a run ended that nobody goes on with.
-fn end(run: &RunDir) -> Option<Timestamp> {
+/// The end of a run that nobody goes on with.
+fn end(run: &RunDir) -> Option<State> {
     let journal = super::read(&run.journal()).ok()?;
     let last = journal.records.last()?;
     let ended = journal.torn.is_none() && matches!(last.event, Event::RunFinished { .. });
     let free = super::lock::is_free(&run.lock()) && super::lock::is_free(&run.tree_lock());
-    (ended && free).then_some(last.at)
+    let purpose = match journal.records.first().map(|first| &first.event) {
+        Some(Event::RunStarted(started)) if started.settings.scope == Scope::Gate => Purpose::Judge,
+        Some(_) | None => Purpose::Work,
+    };
+    (ended && free).then_some(State::Ended { at: last.at, purpose })
 }
 
 /// What is heavy of a run: folders that are emptied, and files.
 fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let folders = vec![run.output(), run.prompts(), run.checks(), run.path().join("tmp")];
-    (folders, run.logs())
+    let mut files = run.logs();
+    files.extend(Some(run.path().join(crate::hooks::LOG)).filter(|log| log.exists()));
+    (folders, files)
 }
 
 fn weight(run: &RunDir) -> u64 {
@@ -168,8 +190,16 @@ mod tests {
 
     /// A run that ended so many seconds after the beginning of all time.
     fn ended(second: i64, bytes: u64) -> Weighed {
-        let state = State::Ended { at: Timestamp::from_second(second).unwrap() };
+        let at = Timestamp::from_second(second).unwrap();
+        let state = State::Ended { at, purpose: Purpose::Work };
         Weighed { id: RunId(second.to_string()), state, bytes }
+    }
+
+    /// One that only judged.
+    fn judged(second: i64, bytes: u64) -> Weighed {
+        let at = Timestamp::from_second(second).unwrap();
+        let state = State::Ended { at, purpose: Purpose::Judge };
+        Weighed { state, ..ended(second, bytes) }
     }
 
     fn open(bytes: u64) -> Weighed {
@@ -177,7 +207,12 @@ mod tests {
     }
 
     fn goes(runs: &[Weighed], keep: u32, most: Option<u64>) -> Vec<String> {
-        to_prune(runs, keep, most).into_iter().map(|id| id.0).collect()
+        goes_at(100, runs, keep, most)
+    }
+
+    fn goes_at(now: i64, runs: &[Weighed], keep: u32, most: Option<u64>) -> Vec<String> {
+        let now = Timestamp::from_second(now).unwrap();
+        to_prune(runs, keep, most, now).into_iter().map(|id| id.0).collect()
     }
 
     #[test]
@@ -205,7 +240,7 @@ mod tests {
 
     #[test]
     fn one_that_was_gone_on_with_is_as_old_as_its_last_end() {
-        let runs = [ended(9, 10), ended(2, 10), ended(3, 10)];
+        let runs = [ended(9, 10), ended(2, 10), ended(3, 10), ended(4, 10)];
         assert_eq!(goes(&runs, 1, None), ["2", "3"]);
     }
 
@@ -215,6 +250,27 @@ mod tests {
         assert_eq!(goes(&runs, 1, None), ["2"]);
         assert_eq!(goes(&runs, 20, Some(310)), ["2"]);
         assert_eq!(goes(&runs, 20, Some(320)), [""; 0]);
+    }
+
+    #[test]
+    fn those_that_only_judged_push_out_none_that_worked() {
+        let runs = [ended(1, 10), judged(2, 10), ended(3, 10), judged(4, 10), judged(5, 10)];
+        assert_eq!(goes(&runs, 2, None), ["2"]);
+        assert_eq!(goes(&runs, 1, None), ["2", "4", "1"]);
+        assert_eq!(goes(&runs, 20, Some(35)), ["2", "4"]);
+        assert_eq!(goes(&runs, 20, Some(1)), ["2", "4", "1"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_make_the_last_run_the_oldest() {
+        // The first two ended before the clock was set back to a time before them.
+        let runs = [ended(7, 10), ended(8, 10), ended(2, 10)];
+        assert_eq!(goes_at(3, &runs, 1, None), ["7", "8"]);
+        assert_eq!(goes_at(3, &runs, 2, None), ["7"]);
+        assert_eq!(goes_at(3, &runs[1..], 1, Some(1)), ["8"]);
+        // The clock was set back while the last one was going on.
+        let last = Weighed { id: RunId("9".to_owned()), ..ended(2, 10) };
+        assert_eq!(goes_at(20, &[ended(7, 10), ended(8, 10), last], 1, None), ["7"]);
     }
 
     #[test]

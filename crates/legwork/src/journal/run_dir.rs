@@ -23,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::FileError;
 use super::private::{create_folder, create_folders};
+use super::reader;
 use crate::chance;
 use crate::hex::hex;
 
@@ -154,7 +155,9 @@ impl RunDir {
         }
     }
 
-    /// All runs of a project, the oldest first.
+    /// All runs of a project, the oldest first. Their names tell the second of their start; those of
+    /// the same second are in the order in which their journals say that they began, and one that
+    /// has not said so yet is the newest of them.
     pub fn list(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
         let runs = project_folder.join(RUNS);
         let entries = match fs::read_dir(&runs) {
@@ -175,6 +178,11 @@ impl RunDir {
             );
         }
         ids.sort();
+        for same in ids.chunk_by_mut(|one, other| second(one) == second(other)) {
+            if same.len() > 1 {
+                same.sort_by_cached_key(|id| (began(&runs.join(&id.0)), id.clone()));
+            }
+        }
         Ok(ids)
     }
 
@@ -190,7 +198,7 @@ impl RunDir {
 
     /// The journal.
     pub fn journal(&self) -> PathBuf {
-        self.path.join("journal.jsonl")
+        self.path.join(JOURNAL)
     }
 
     /// Held by the process that runs it.
@@ -257,6 +265,18 @@ pub fn call_label(iteration: u32, purpose: Purpose, call: CallId) -> String {
 }
 
 const RUNS: &str = "runs";
+const JOURNAL: &str = "journal.jsonl";
+
+/// The part of a run's name that tells when it began.
+fn second(id: &RunId) -> &str {
+    id.0.rsplit_once('-').map_or(&id.0, |(second, _)| second)
+}
+
+/// When a run began, by its journal.
+fn began(folder: &Path) -> Timestamp {
+    let first = reader::first(&folder.join(JOURNAL)).ok().flatten();
+    first.map_or(Timestamp::MAX, |record| record.at)
+}
 
 /// `YYYYMMDD-HHMMSS-xxxx`.
 fn is_run_id(name: &str) -> bool {
@@ -368,6 +388,28 @@ mod tests {
         let ids = RunDir::list(state.path()).unwrap();
         assert_eq!(ids, [first.id().clone(), second.id().clone()]);
         assert_eq!(RunDir::open(state.path(), &ids[1]).unwrap(), second);
+    }
+
+    #[test]
+    fn runs_of_the_same_second_are_in_the_order_in_which_they_began() {
+        use legwork_core::chronicle::SampleRun;
+        use legwork_core::journal::encode;
+
+        let state = tempfile::tempdir().unwrap();
+        let second = at("2026-11-15T23:34:12Z");
+        let begin = |chance: u8, millis: Option<i64>| {
+            let run = RunDir::create_with(state.path(), second, || Ok([0, chance])).unwrap();
+            if let Some(millis) = millis {
+                let began = second + SignedDuration::from_millis(millis);
+                let mut line = Vec::new();
+                let record = SampleRun::new("a", 1, began).records().remove(0);
+                encode(&mut line, 1, run.id(), &record);
+                fs::write(run.journal(), line).unwrap();
+            }
+            run.id().clone()
+        };
+        let [late, begun, early] = [begin(1, Some(700)), begin(2, None), begin(3, Some(30))];
+        assert_eq!(RunDir::list(state.path()).unwrap(), [early, late, begun]);
     }
 
     #[test]

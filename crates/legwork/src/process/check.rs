@@ -119,9 +119,9 @@ async fn hear_out(
 }
 
 /// What becomes of what a command prints.
-struct Heard<'a> {
-    tail: Tail,
-    log: Option<&'a mut Log>,
+pub(super) struct Heard<'a> {
+    pub(super) tail: Tail,
+    pub(super) log: Option<&'a mut Log>,
 }
 
 impl Heard<'_> {
@@ -134,18 +134,18 @@ impl Heard<'_> {
 }
 
 /// What masks each of the two outputs, if anything does.
-struct Masks {
+pub(super) struct Masks {
     stdout: Option<Masking>,
     stderr: Option<Masking>,
 }
 
 impl Masks {
-    fn new(secrets: Option<&Secrets>) -> Self {
+    pub(super) fn new(secrets: Option<&Secrets>) -> Self {
         let masking = || secrets.cloned().map(Masking::new);
         Self { stdout: masking(), stderr: masking() }
     }
 
-    fn finish(&mut self, heard: &mut Heard<'_>) {
+    pub(super) fn finish(&mut self, heard: &mut Heard<'_>) {
         for masking in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
             masking.finish(|text| heard.push(text));
         }
@@ -191,7 +191,7 @@ async fn run(
 
 /// Lets so much time pass, not counting time in which we were stopped: of each step only its own
 /// length counts, however late we wake up.
-async fn pass(limit: Duration) {
+pub(super) async fn pass(limit: Duration) {
     let mut rest = limit;
     while !rest.is_zero() {
         let step = rest.min(STEP);
@@ -201,7 +201,7 @@ async fn pass(limit: Duration) {
 }
 
 /// Reads both pipes to their end, or until some time after the command is over.
-async fn collect(
+pub(super) async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
     (heard, masks): (&mut Heard<'_>, &mut Masks),

@@ -21,7 +21,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::containment::Containment;
-use super::guard::wire::{Order, Request, WORD, Word};
+use super::guard::wire::{Order, Reach, Request, WORD, Word};
 use super::orphans::{Left, Noted};
 use super::{guard, orphans};
 
@@ -98,6 +98,8 @@ pub struct Child {
     /// The guard itself is to be killed.
     given_up: Arc<Notify>,
     stage: watch::Receiver<Stage>,
+    /// What is asked of the guard when nobody is interested any more.
+    parting: Request,
 }
 
 /// How far a child is.
@@ -112,6 +114,16 @@ enum Stage {
 
 /// Starts a program below a guard of its own, with all three pipes ours.
 pub async fn spawn(launch: &Launch) -> io::Result<Child> {
+    start(launch, Reach::Everybody).await
+}
+
+/// The same for a program of the user's own, which may leave something running: whoever below it
+/// makes itself a session of its own is left alone, and nobody else.
+pub async fn spawn_leashed(launch: &Launch) -> io::Result<Child> {
+    start(launch, Reach::Session).await
+}
+
+async fn start(launch: &Launch, reach: Reach) -> io::Result<Child> {
     let (ours, theirs) = StdStream::pair()?;
     let (input, stdin) = io::pipe()?;
     let mut command = Command::new(launch.containment.guard());
@@ -124,20 +136,21 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // Not the kind of the error: it would be taken for the program's.
-    let (mut guard, noted) = orphans::start(&mut command)
+    let (mut guard, noted) = orphans::start(&mut command, reach)
         .map_err(|error| io::Error::other(format!("its guard can't be started: {error}")))?;
     drop(command);
     let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
     let mark = mark(launch);
     let given_up = Arc::new(Notify::new());
-    let order = order(launch);
+    let order = order(launch, reach);
     let begun = begin(&order, ours, &input).await;
     drop(input);
     let stage = match begun {
         Ok((words, requests)) => {
             let (tell, stage) = watch::channel(Stage::Running);
             let given_up = Arc::clone(&given_up);
-            let held = Held { guard, noted, words, mark, group: order.group, given_up };
+            let group = order.group;
+            let held = Held { guard, noted, words, mark, group, given_up, reach };
             tokio::spawn(held.attend(tell));
             Ok((stage, requests))
         }
@@ -156,11 +169,16 @@ pub async fn spawn(launch: &Launch) -> io::Result<Child> {
     };
     let (stage, requests) = stage?;
     let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
-    Ok(Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage })
+    // What only we started is of no use without us; the user's own may say good-bye.
+    let parting = match reach {
+        Reach::Everybody => Request::Kill,
+        Reach::Session => Request::Terminate,
+    };
+    Ok(Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage, parting })
 }
 
 /// What the guard is told.
-fn order(launch: &Launch) -> Order {
+fn order(launch: &Launch, reach: Reach) -> Order {
     let mut order = Order {
         program: launch.program.clone(),
         arguments: launch.arguments.clone(),
@@ -168,8 +186,13 @@ fn order(launch: &Launch) -> Order {
         directory: launch.directory.clone(),
         lock: PathBuf::new(),
         group: PathBuf::new(),
+        reach,
     };
     launch.containment.fill(&mut order);
+    if reach == Reach::Session {
+        // A group is killed as a whole.
+        order.group = PathBuf::new();
+    }
     order
 }
 
@@ -229,6 +252,7 @@ struct Held {
     /// Its control group; no path if it has none.
     group: PathBuf,
     given_up: Arc<Notify>,
+    reach: Reach,
 }
 
 impl Held {
@@ -244,7 +268,13 @@ impl Held {
                     exit = Some(Exit(death));
                     stage.send_replace(Stage::Died);
                 }
-                Word::Empty => empty = true,
+                Word::Empty => {
+                    empty = true;
+                    if self.reach == Reach::Session {
+                        // The guard may stay with those that go on; nobody waits for that.
+                        stage.send_replace(Stage::Gone(exit.unwrap_or(UNSEEN), Left::Nobody));
+                    }
+                }
                 Word::Started | Word::NotStarted { .. } | Word::Unprepared { .. } => {}
             }
         }
@@ -315,6 +345,11 @@ impl Child {
         self.ask(Request::Kill);
     }
 
+    /// Leaves it to its guard for a few seconds more, whatever becomes of us.
+    pub fn let_go(mut self) {
+        self.parting = Request::Leash;
+    }
+
     /// Gives up on a guard that does nothing: it is killed, and we end what was below it.
     fn give_up(&self) {
         self.given_up.notify_one();
@@ -372,8 +407,8 @@ impl Child {
 }
 
 impl Drop for Child {
-    /// Nobody will hear any more of it, so there is nothing to be gained by patience.
+    /// Nobody will hear any more of it.
     fn drop(&mut self) {
-        self.kill();
+        self.ask(self.parting);
     }
 }

@@ -114,7 +114,7 @@ impl Containment {
 }
 
 /// Our own program, even if its file has been replaced since we were started.
-fn own_program() -> PathBuf {
+pub(super) fn own_program() -> PathBuf {
     let itself = Path::new("/proc/self/exe");
     if itself.exists() {
         return itself.to_owned();

@@ -12,6 +12,10 @@
 //!                                                └── the program ── its tools ── their children
 //! ```
 //!
+//! A program of the user's own (a hook) may leave something running on purpose: its guard ends only
+//! those that have no session of their own, and stays as long as the others do, so that they never
+//! come to us.
+//!
 //! It ends all of them when the program is dead, when it is asked to, and when the other end of
 //! the socket is closed, which the kernel does for us however we die. It has neither a runtime nor
 //! settings, a name that no `pkill` for us or for the agent finds, and nothing of the agent in
@@ -30,7 +34,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use legwork_core::agent::outcome::Death;
 use rustix::io::Errno;
@@ -41,8 +45,9 @@ use self::group::Group;
 pub(super) use self::group::{KILL, MEMBERS};
 pub(super) use self::vigil::GRACE;
 use self::vigil::{Act, News, Vigil};
-use self::wire::{ORDER_MAX, Order, Request, Word};
-use super::{table, tree_lock};
+use self::wire::{ORDER_MAX, Order, Reach, Request, Word};
+use super::table::{self, Process, Stat};
+use super::tree_lock;
 
 /// The name of the command, and of the process in lists of processes.
 pub const NAME: &str = "lw-guard";
@@ -50,6 +55,8 @@ pub const NAME: &str = "lw-guard";
 /// How often everybody is looked for again before a signal counts as sent to all: between two
 /// looks a parent can die, and its child is in neither place.
 const LOOKS: u32 = 3;
+/// How often it is looked whether those without a session of their own are gone.
+const LOOK: Duration = Duration::from_millis(20);
 /// News that wait to be heard. The guard hears faster than processes die.
 const NEWS_MAX: usize = 16;
 
@@ -72,11 +79,25 @@ fn stand() -> io::Result<()> {
         Err(word) => (word, None),
     };
     tell(&mut socket, word);
-    let Some(Begun { program, group, _lock }) = begun else { return Ok(()) };
+    let Some(mut begun) = begun else { return Ok(()) };
     let hearing = socket.as_ref().map(UnixStream::try_clone).transpose()?;
-    let news = listen(program, hearing);
-    watch(program, &group, &news, &mut socket);
-    group.remove();
+    let news = listen(begun.program, hearing);
+    let below = watch(&mut begun, order.reach, &news, &mut socket);
+    begun.group.remove();
+    match below {
+        Below::Nobody => {}
+        Below::Others => {
+            drop(begun.lock);
+            // Those that may go on would come to somebody who takes them for lost.
+            while let Ok(news) = news.recv() {
+                match news {
+                    News::NobodyLeft => break,
+                    News::Alone => begun.outputs.drain(),
+                    News::Died(_) | News::Asked(_) => {}
+                }
+            }
+        }
+    }
     Ok(())
 }
 
@@ -124,7 +145,32 @@ fn receive(mut socket: &UnixStream) -> io::Result<(Order, OwnedFd)> {
 struct Begun {
     program: Pid,
     group: Group,
-    _lock: Option<File>,
+    lock: Option<File>,
+    outputs: Outputs,
+}
+
+/// The other ends of what the program prints to. As long as whoever holds us reads, we don't.
+struct Outputs(Vec<File>);
+
+impl Outputs {
+    /// Those of our own outputs, which are the program's, where the system lets them be had.
+    fn of(reach: Reach) -> Self {
+        match reach {
+            Reach::Everybody => Self(Vec::new()),
+            Reach::Session => {
+                let ends = ["/proc/self/fd/1", "/proc/self/fd/2"];
+                Self(ends.iter().filter_map(|end| File::open(end).ok()).collect())
+            }
+        }
+    }
+
+    /// Nobody else reads any more: what is printed goes nowhere, and nobody is stopped by that.
+    fn drain(&mut self) {
+        for mut output in self.0.drain(..) {
+            // An error on a pipe is its end.
+            thread::spawn(move || drop(io::copy(&mut output, &mut io::sink())));
+        }
+    }
 }
 
 /// Starts the program. From then on only it has its pipes.
@@ -136,6 +182,7 @@ fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
     let share = || tree_lock::share(&order.lock).map_err(unprepared);
     let lock = if none { None } else { Some(share()?) };
     let mut group = Group::enter(&order.group);
+    let outputs = Outputs::of(order.reach);
     let spawned = Command::new(&order.program)
         .args(&order.arguments)
         .env_clear()
@@ -153,7 +200,7 @@ fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
     })?;
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     match (number, let_go_of_pipes(&nothing)) {
-        (Some(program), Ok(())) => Ok(Begun { program, group, _lock: lock }),
+        (Some(program), Ok(())) => Ok(Begun { program, group, lock, outputs }),
         // Nobody would ever see the end of its output. We wait for its death, and what it
         // started in this instant comes to whoever started us.
         (_, done) => {
@@ -221,21 +268,35 @@ fn hear_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<News>) {
     let _ = news.send(News::Alone);
 }
 
-/// The guard's loop: hears, decides, acts, until nobody is left.
+/// Who is left below a guard that has ended whom it had to.
+enum Below {
+    Nobody,
+    /// Those that may go on, if there are any.
+    Others,
+}
+
+/// The guard's loop: hears, decides, acts, until nobody is left who has to be ended.
 fn watch(
-    program: Pid,
-    group: &Group,
+    begun: &mut Begun,
+    reach: Reach,
     news: &mpsc::Receiver<News>,
     socket: &mut Option<UnixStream>,
-) {
+) -> Below {
     let begin = Instant::now();
     let mut vigil = Vigil::Watching;
+    let mut died = false;
     loop {
-        let heard = match vigil.due() {
+        let now = begin.elapsed();
+        // Nobody tells of the death of the last one in a session.
+        let look = (died && reach == Reach::Session).then(|| now + LOOK);
+        let heard = match vigil.due().into_iter().chain(look).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(due) => news.recv_timeout(due.saturating_sub(begin.elapsed())),
+            Some(due) => news.recv_timeout(due.saturating_sub(now)),
         };
         let now = begin.elapsed();
+        if heard == Ok(News::Alone) {
+            begun.outputs.drain();
+        }
         let acts = match heard {
             Ok(news) => vigil.hear(now, news),
             Err(RecvTimeoutError::Timeout) => vigil.wake(now).into_iter().collect(),
@@ -244,14 +305,23 @@ fn watch(
         };
         for act in acts {
             match act {
-                Act::Tell(word) => tell(socket, word),
-                Act::Terminate => signal_all(program, Signal::TERM),
-                Act::Kill => {
-                    group.kill();
-                    signal_all(program, Signal::KILL);
+                Act::Tell(word) => {
+                    died |= matches!(word, Word::Died(_));
+                    tell(socket, word);
                 }
-                Act::Leave => return,
+                Act::Terminate => signal_all(begun.program, reach, Signal::TERM),
+                Act::Kill => {
+                    begun.group.kill();
+                    signal_all(begun.program, reach, Signal::KILL);
+                }
+                Act::Leave => return Below::Nobody,
             }
+        }
+        // Twice: while the list is read, a parent can die whose child is not in it yet.
+        let over = || within(reach).is_empty() && within(reach).is_empty();
+        if died && reach == Reach::Session && over() {
+            tell(socket, Word::Empty);
+            return Below::Others;
         }
     }
 }
@@ -265,17 +335,27 @@ fn tell(socket: &mut Option<UnixStream>, word: Word) {
     }
 }
 
-/// Signals everybody below us, each once, until a look finds nobody new.
+/// Everybody below us who is to be ended.
+fn within(reach: Reach) -> Vec<Process> {
+    let us = getpid();
+    let all = table::below(&table::all(), &BTreeSet::from([us.as_raw_nonzero().get()]));
+    match (reach, Stat::of(us)) {
+        (Reach::Everybody, _) | (Reach::Session, None) => all,
+        (Reach::Session, Some(own)) => {
+            all.into_iter().filter(|process| process.stat.session == own.session).collect()
+        }
+    }
+}
+
+/// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
 #[cfg(target_os = "linux")]
-fn signal_all(program: Pid, signal: Signal) {
-    let root = BTreeSet::from([getpid().as_raw_nonzero().get()]);
+fn signal_all(program: Pid, reach: Reach, signal: Signal) {
     let mut reached = BTreeSet::new();
     if !table::is_there() {
         return signal_group(program, signal);
     }
     for _ in 0..LOOKS {
-        let found = table::below(&table::all(), &root);
-        let new: Vec<_> = found
+        let new: Vec<_> = within(reach)
             .into_iter()
             .filter(|process| reached.insert((process.pid.as_raw_nonzero(), process.stat.started)))
             .collect();
@@ -290,7 +370,7 @@ fn signal_all(program: Pid, signal: Signal) {
 
 /// Without a list of processes the group of the program is all that can be reached.
 #[cfg(not(target_os = "linux"))]
-fn signal_all(program: Pid, signal: Signal) {
+fn signal_all(program: Pid, _: Reach, signal: Signal) {
     signal_group(program, signal);
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Every program we start stands below a [guard] of its own, which knows everything that
 //! the program starts, however that hides, and ends it with the program, at our request, or when
-//! we are gone. Three kinds have none: one talks to a person, on the user's own [terminal]; one only
-//! reads, and is [asked](answer()) for what it prints; and one is our own binary, [`Watched`] by
-//! the self-test, which is after what its guards do without us.
+//! we are gone. The guard of a hook spares what the hook put into a session of its own. Four kinds
+//! have none: one talks to a person, on the user's own [terminal]; one only reads, and is
+//! [asked](answer()) for what it prints; one is our own binary, [`Watched`] by the self-test, which
+//! is after what its guards do without us; and one is our own binary once more, which
+//! [departs](depart()) to go on without the terminal.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -21,7 +23,9 @@ mod check;
 mod child;
 mod containment;
 mod descriptors;
+mod detach;
 pub mod guard;
+mod leashed;
 mod left_over;
 mod log;
 mod orphans;
@@ -33,9 +37,11 @@ mod watched;
 
 pub use answer::{Answer, AnswerEnd, Question, answer};
 pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_and_log, run_to_end, shell};
-pub use child::{Child, Exit, GRACE, Launch, spawn};
+pub use child::{Child, Exit, GRACE, Launch, spawn, spawn_leashed};
 pub use containment::{Containment, Level, groups_folder};
 pub use descriptors::keep_to_ourselves;
+pub use detach::{Departed, Departure, depart};
+pub use leashed::Leashed;
 pub use left_over::end_left_over;
 pub use log::Log;
 pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, getpid, waitpid};
 
+use super::guard::wire::Reach;
 use super::table::{self, Process};
 
 /// The variable that carries the mark.
@@ -29,6 +30,9 @@ const GONE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 /// No environment has more than this before its mark is looked for.
 const ENVIRONMENT_MAX: usize = 4 << 20;
+
+/// Guards of the user's own programs. They may stay after us, and nobody waits for them.
+static LEASHES: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Children that are ours on purpose: guards, and programs that only read.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -57,14 +61,19 @@ pub(super) struct Noted(i32);
 impl Drop for Noted {
     fn drop(&mut self) {
         known().remove(&self.0);
+        leashes().remove(&self.0);
     }
 }
 
 /// Starts a guard. Nobody who looks for orphans in the meantime takes it for one.
 pub(super) fn start(
     guard: &mut tokio::process::Command,
+    reach: Reach,
 ) -> io::Result<(tokio::process::Child, Noted)> {
-    let mut known = known();
+    let mut known = match reach {
+        Reach::Everybody => known(),
+        Reach::Session => leashes(),
+    };
     let child = guard.spawn()?;
     // A child that was just started and not waited for has a number.
     let number = child.id().and_then(|number| i32::try_from(number).ok()).unwrap_or_default();
@@ -95,6 +104,10 @@ pub fn end_guards() {
 
 fn known() -> MutexGuard<'static, BTreeSet<i32>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn leashes() -> MutexGuard<'static, BTreeSet<i32>> {
+    LEASHES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who is left after everybody was ended.
@@ -143,7 +156,8 @@ fn number(process: &Process) -> i32 {
 fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     let us = getpid().as_raw_nonzero().get();
     // Asked after the look: a child that was started since then is not in the list.
-    let known = known().clone();
+    let mut known = known().clone();
+    known.extend(leashes().iter());
     let adopted: BTreeSet<i32> = all
         .iter()
         .filter(|process| ADOPTING.load(Ordering::Relaxed) && process.stat.parent == us)

@@ -18,6 +18,8 @@ pub(crate) struct Process {
 pub(crate) struct Stat {
     /// Its parent; 0 for those the kernel started.
     pub(crate) parent: i32,
+    /// The session it is in.
+    pub(crate) session: i32,
     /// Whether it is dead, and only its parent has not taken note yet.
     pub(crate) dead: bool,
     /// When it was started, in clock ticks since the machine was: a later process with the same
@@ -27,15 +29,16 @@ pub(crate) struct Stat {
 
 impl Stat {
     /// Reads a line of `/proc/PID/stat`. The second field is a name in brackets that may itself
-    /// have brackets and blanks; behind it the third is the state, the fourth the parent and the
-    /// 22nd the start.
+    /// have brackets and blanks; behind it the third is the state, the fourth the parent, the
+    /// sixth the session and the 22nd the start.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (_, fields) = line.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let dead = matches!(fields.next()?, "Z" | "X");
         let parent = fields.next()?.parse().ok()?;
-        let started = fields.nth(17)?.parse().ok()?;
-        Some(Self { parent, dead, started })
+        let session = fields.nth(1)?.parse().ok()?;
+        let started = fields.nth(15)?.parse().ok()?;
+        Some(Self { parent, session, dead, started })
     }
 
     /// Of a process that is there.
@@ -116,7 +119,7 @@ mod tests {
 
     fn process(pid: i32, parent: i32) -> Process {
         let pid = Pid::from_raw(pid).unwrap();
-        Process { pid, stat: Stat { parent, dead: false, started: 7 } }
+        Process { pid, stat: Stat { parent, session: 1, dead: false, started: 7 } }
     }
 
     fn numbers(processes: &[Process]) -> BTreeSet<i32> {
@@ -125,9 +128,9 @@ mod tests {
 
     #[test]
     fn the_facts_are_found_behind_any_name() {
-        let rest = "42 1 1 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 555 1000 10";
+        let rest = "42 1 41 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 555 1000 10";
         for name in ["(sleep)", "(a b)", "(a) S 1 (b)"] {
-            let stat = Stat { parent: 42, dead: false, started: 555 };
+            let stat = Stat { parent: 42, session: 41, dead: false, started: 555 };
             assert_eq!(Stat::parse(&format!("43 {name} S {rest}")), Some(stat), "{name}");
             let stat = Stat { dead: true, ..stat };
             assert_eq!(Stat::parse(&format!("43 {name} Z {rest}")), Some(stat), "{name}");

@@ -25,6 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::child::{Exit, GRACE};
+use super::guard::wire::Reach;
 use super::orphans::{self, Left, MARK};
 
 /// A stop that goes on for so long is one. A shorter one was the whole group's, and is over.
@@ -95,7 +96,7 @@ pub async fn talk(talk: &Talk) -> io::Result<Talked> {
         .env(MARK, &talk.mark)
         .current_dir(&talk.directory)
         .kill_on_drop(true);
-    let (mut child, noted) = orphans::start(&mut command)?;
+    let (mut child, noted) = orphans::start(&mut command, Reach::Everybody)?;
     drop(command);
     // A child that was just started and not waited for has a number, and keeps it until then.
     let number = child.id().and_then(|number| Pid::from_raw(i32::try_from(number).ok()?));

@@ -368,6 +368,7 @@ fn noticed(signal: WatchSignal) -> &'static str {
 fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: Origin) {
     let by = match by {
         Origin::Signal => "by a signal",
+        Origin::Terminate => "by SIGTERM",
         Origin::Operator => "by `legwork stop`",
         Origin::StopFile => "by the stop file",
         Origin::Key => "by the key s",

@@ -337,7 +337,38 @@ impl Reporter for Log {
                 self.own(line)
             }
             Event::RunFinished { .. } => self.run_finished(line),
-            _ => self.own(line),
+            Event::RunStarted(_)
+            | Event::RunContinued { .. }
+            | Event::IterationSkipped { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::LimitWaitEnded { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::BlockerReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::GateStarted { .. }
+            | Event::ChecksStarted { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::CallCut { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::LimitChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::RunPaused
+            | Event::RunResumed
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => self.own(line),
         }?;
         if waits(&line.record.event) { self.write_out(at) } else { Ok(()) }
     }

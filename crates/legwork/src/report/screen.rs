@@ -50,6 +50,8 @@ struct Shared {
     lowered: AtomicBool,
     /// Whether keys are heard.
     keys: AtomicBool,
+    /// Whether the agent was heard since somebody asked last.
+    heard: AtomicBool,
 }
 
 /// What has to be known of a terminal.
@@ -85,13 +87,23 @@ impl Screen {
 
     /// A terminal.
     pub fn of(terminal: Box<dyn Terminal>) -> Self {
-        let (panel, lowered, keys) = Default::default();
-        Self { shared: Arc::new(Shared { terminal, panel, lowered, keys }) }
+        let (panel, lowered, keys, heard) = Default::default();
+        Self { shared: Arc::new(Shared { terminal, panel, lowered, keys, heard }) }
     }
 
     /// Says whether keys are heard, so that people are told of them only then.
     pub fn hears_keys(&self, heard: bool) {
         self.shared.keys.store(heard, Ordering::Relaxed);
+    }
+
+    /// Says that the agent was heard, whatever it said and whether or not it can be shown yet.
+    pub fn heard(&self) {
+        self.shared.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the agent was heard since this was called last.
+    pub(super) fn take_heard(&self) -> bool {
+        self.shared.heard.swap(false, Ordering::Relaxed)
     }
 
     /// Takes the panel away until somebody raises it again.

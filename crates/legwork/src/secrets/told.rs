@@ -1,19 +1,32 @@
 //! What a run was told, as it was: its journal has masks in its place.
 //!
-//! Only a run that was told a secret has this file. It is for going on with the run, which needs
-//! the true words, and only its owner can read it.
+//! Only a run that was told a secret has this file: in its goal, say, or by somebody who spoke to
+//! its agent. It is for going on with the run, which needs the true words, and only its owner can
+//! read it. What is in it stays there for as long as the run: it also says what was secret, to
+//! whoever goes on with the run and has no longer the variable that did.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
-use legwork_core::redact::{agrees, has_masks};
+use legwork_core::redact::agrees;
 use legwork_core::settings::Settings;
+use serde::{Deserialize, Serialize};
 
-use crate::journal::create_file;
+use crate::files::{FileError, replace_private};
 
 /// The name of the file in the folder of the run.
 const FILE: &str = "told.json";
+
+/// What is in the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Told {
+    /// What the run was told when it began.
+    settings: Option<Box<Settings>>,
+    /// What people said to its agent, in that order.
+    said: Vec<String>,
+}
 
 /// What there is of the true words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,41 +39,79 @@ pub enum Kept {
     Lost(String),
 }
 
-/// Keeps what a run is told, and waits until it is on the disk.
-pub fn keep_told(run_folder: &Path, settings: &Settings) -> io::Result<()> {
-    let mut file = create_file(&run_folder.join(FILE))?;
-    file.write_all(&serde_json::to_vec_pretty(settings).map_err(io::Error::other)?)?;
-    file.sync_all()?;
-    fs::File::open(run_folder)?.sync_all()
+/// Keeps what a run is told when it begins, and waits until it is on the disk.
+pub fn keep_told(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
+    write(run_folder, &Told { settings: Some(Box::new(settings.clone())), said: Vec::new() })
 }
 
-/// What a run was told, given what its journal says.
+/// Keeps what somebody says to the agent of a run, and waits until it is on the disk.
+pub fn keep_said(run_folder: &Path, text: &str) -> Result<(), FileError> {
+    let mut told = match read(run_folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Told::default(),
+        Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
+        Ok(told) => told,
+    };
+    told.said.push(text.to_owned());
+    write(run_folder, &told)
+}
+
+/// What a run was told when it began, given what its journal says.
 pub fn told(run_folder: &Path, masked: &Settings) -> Kept {
     let path = run_folder.join(FILE);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(_) if !has_masks(masked) => return Kept::InJournal,
-        Err(error) => return Kept::Lost(format!("can't read `{}`: {error}", path.display())),
+    let lost = |why: &str| {
+        if masked.masked {
+            Kept::Lost(format!("`{}` {why}", path.display()))
+        } else {
+            Kept::InJournal
+        }
     };
-    match serde_json::from_slice::<Settings>(&bytes) {
-        Ok(settings) if agrees(masked, &settings) => Kept::Apart(Box::new(settings)),
-        Ok(_) => Kept::Lost(format!("`{}` is not what the journal says", path.display())),
-        Err(error) => Kept::Lost(format!("`{}` can't be read: {error}", path.display())),
+    match read(run_folder) {
+        Ok(Told { settings: Some(settings), .. }) if agrees(masked, &settings) => {
+            Kept::Apart(settings)
+        }
+        Ok(Told { settings: Some(_), .. }) => {
+            Kept::Lost(format!("`{}` is not what the journal says", path.display()))
+        }
+        Ok(Told { settings: None, .. }) => lost("has nothing of it"),
+        Err(error) => lost(&format!("can't be read: {error}")),
     }
+}
+
+/// What people said to the agent of a run, as far as it was kept.
+pub fn said(run_folder: &Path) -> Vec<String> {
+    // What is missing is told by what the journal has masks for.
+    read(run_folder).unwrap_or_default().said
+}
+
+fn read(run_folder: &Path) -> io::Result<Told> {
+    let bytes = fs::read(run_folder.join(FILE))?;
+    // Before anything else was kept, the settings were all that was in it.
+    serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
+        Ok(settings) => Ok(Told { settings: Some(settings), said: Vec::new() }),
+        Err(_) => Err(error.into()),
+    })
+}
+
+fn write(run_folder: &Path, told: &Told) -> Result<(), FileError> {
+    let path = run_folder.join(FILE);
+    let bytes = serde_json::to_vec_pretty(told);
+    let fail = |error| FileError::Write { path: path.clone(), source: io::Error::other(error) };
+    replace_private(&path, &bytes.map_err(fail)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn settings(goal: &str) -> Settings {
-        Settings { goal: goal.to_owned(), ..Settings::default() }
+        Settings { goal: goal.to_owned(), masked: true, ..Settings::default() }
     }
 
     #[test]
     fn what_was_told_comes_back_if_it_agrees_with_the_journal() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(told(folder.path(), &settings("plain")), Kept::InJournal);
         let Kept::Lost(why) = told(folder.path(), &settings("use ********** now")) else {
             panic!("nothing is there")
         };
@@ -69,5 +120,47 @@ mod tests {
         let kept = told(folder.path(), &settings("use ********** now"));
         assert_eq!(kept, Kept::Apart(Box::new(settings("use 0123456789 now"))));
         assert!(matches!(told(folder.path(), &settings("use ********** then")), Kept::Lost(_)));
+    }
+
+    #[test]
+    fn stars_are_no_mask_when_nothing_was_masked() {
+        let folder = tempfile::tempdir().unwrap();
+        let goal = "Show passwords as ********** in the form";
+        let plain = Settings { masked: false, ..settings(goal) };
+        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
+        assert!(matches!(
+            told(folder.path(), &settings("clone https://me:***@host")),
+            Kept::Lost(_)
+        ));
+    }
+
+    #[test]
+    fn what_people_say_is_kept_beside_what_the_run_was_told_and_nobody_else_can_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        keep_said(folder.path(), "one").unwrap();
+        let plain = Settings { masked: false, ..settings("plain") };
+        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
+        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Lost(_)));
+        keep_told(folder.path(), &settings("use 0123456789 now")).unwrap();
+        keep_said(folder.path(), "two").unwrap();
+        keep_said(folder.path(), "three").unwrap();
+        assert_eq!(said(folder.path()), ["two", "three"]);
+        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Apart(_)));
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_with_nothing_but_settings_is_read_and_one_that_is_damaged_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        let told_first = settings("use 0123456789 now");
+        fs::write(&file, serde_json::to_vec(&told_first).unwrap()).unwrap();
+        keep_said(folder.path(), "one").unwrap();
+        let kept = told(folder.path(), &settings("use ********** now"));
+        assert_eq!(kept, Kept::Apart(Box::new(told_first)));
+        fs::write(&file, "{ half").unwrap();
+        assert!(keep_said(folder.path(), "two").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{ half");
     }
 }

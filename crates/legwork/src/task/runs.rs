@@ -1,6 +1,7 @@
 //! The runs of a project, as its tasks see them: which are going on, and what each came to.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +13,14 @@ use crate::error::Failure;
 use crate::journal::lock::{self, Owner};
 use crate::journal::{self, RunDir, run_dir};
 
-/// The runs of a project, the oldest first. A journal is read when it is asked for, and once.
+/// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
+/// a run is for is in its first line, and no more is read for that.
 #[derive(Debug)]
 pub struct Runs {
     home: PathBuf,
-    runs: Vec<Known>,
+    known: Vec<Known>,
+    /// Where each is in the list.
+    places: HashMap<RunId, usize>,
 }
 
 #[derive(Debug)]
@@ -24,6 +28,8 @@ struct Known {
     id: RunId,
     /// Who conducts it, if it is going on.
     owner: Option<Owner>,
+    /// What it was told; `None` if that can't be read, or is not on record yet.
+    told: OnceCell<Option<RunView>>,
     view: OnceCell<Result<RunView, String>>,
 }
 
@@ -40,35 +46,55 @@ impl Runs {
         let ids = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
         let known = |id: RunId| {
             let folder = RunDir::open(&home, &id).ok()?;
-            Some(Known { id, owner: lock::peek(&folder.lock()), view: OnceCell::new() })
+            let owner = lock::peek(&folder.lock());
+            Some(Known { id, owner, told: OnceCell::new(), view: OnceCell::new() })
         };
-        let runs = ids.into_iter().filter_map(known).collect();
-        Ok(Self { home, runs })
+        let runs: Vec<_> = ids.into_iter().filter_map(known).collect();
+        let place = |(place, known): (usize, &Known)| (known.id.clone(), place);
+        let places = runs.iter().enumerate().map(place).collect();
+        Ok(Self { home, known: runs, places })
     }
 
     /// The newest, whatever it was for.
     pub fn newest(&self) -> Option<&RunId> {
-        self.runs.last().map(|known| &known.id)
+        self.known.last().map(|known| &known.id)
     }
 
     /// Those after a certain one; all, if there is none.
     pub fn after(&self, id: Option<&RunId>) -> impl Iterator<Item = &RunId> {
-        self.runs.iter().map(|known| &known.id).filter(move |run| id.is_none_or(|id| *run > id))
+        self.known
+            .iter()
+            .map(|known| &known.id)
+            .filter(move |run| id.is_none_or(|id| self.is_later(run, id)))
+    }
+
+    /// Whether one run began after another. Of those that are not there any more only the names
+    /// can tell.
+    pub fn is_later(&self, run: &RunId, other: &RunId) -> bool {
+        match (self.places.get(run), self.places.get(other)) {
+            (Some(run), Some(other)) => run > other,
+            (Some(_) | None, None) | (None, Some(_)) => run > other,
+        }
     }
 
     /// What a run came to so far; `None` if there is no such run, or its journal can't be read.
     pub fn view(&self, id: &RunId) -> Option<&RunView> {
-        self.runs.iter().find(|known| known.id == *id)?.view(&self.home).as_ref().ok()
+        self.find(id)?.view(&self.home).as_ref().ok()
     }
 
     /// Whether a run was for this task.
     pub fn is_of(&self, id: &RunId, name: &Name) -> bool {
-        self.view(id).and_then(task_of).is_some_and(|task| task == name.as_str())
+        let told = self.find(id).and_then(|known| known.told(&self.home));
+        told.and_then(task_of).is_some_and(|task| task == name.as_str())
+    }
+
+    fn find(&self, id: &RunId) -> Option<&Known> {
+        self.places.get(id).and_then(|place| self.known.get(*place))
     }
 
     /// The run of a task that is going on.
     pub fn live(&self, name: &Name) -> Option<&Owner> {
-        let mut owners = self.runs.iter().filter_map(|known| known.owner.as_ref());
+        let mut owners = self.known.iter().filter_map(|known| known.owner.as_ref());
         owners.find(|owner| self.is_of(&owner.run, name))
     }
 
@@ -80,7 +106,7 @@ impl Runs {
     /// Fails if a run is going on that works on this task, or may: one that has only just begun
     /// has not said yet what it is for.
     pub fn must_rest(&self, name: &Name) -> Result<(), Failure> {
-        for known in &self.runs {
+        for known in &self.known {
             let Some(owner) = &known.owner else { continue };
             let what = match known.view(&self.home) {
                 Ok(view) if view.facts.is_some() => match task_of(view) {
@@ -100,6 +126,19 @@ impl Runs {
 }
 
 impl Known {
+    /// What it was told.
+    fn told(&self, home: &Path) -> Option<&RunView> {
+        if let Some(Ok(view)) = self.view.get() {
+            return Some(view);
+        }
+        let told = || {
+            let folder = RunDir::open(home, &self.id).ok()?;
+            let first = journal::first(&folder.journal()).ok()??;
+            Some(RunView::of([&first]))
+        };
+        self.told.get_or_init(told).as_ref()
+    }
+
     fn view(&self, home: &Path) -> &Result<RunView, String> {
         self.view.get_or_init(|| {
             let folder = RunDir::open(home, &self.id).map_err(|error| error.to_string())?;

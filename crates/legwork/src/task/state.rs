@@ -198,11 +198,11 @@ impl State {
     /// put away, another task may have had its name.
     pub(super) fn set_apart(task: &Task, runs: &Runs) -> Result<Option<String>, Failure> {
         let mut read = Self::noted(task)?;
-        let newest = runs.newest().cloned();
-        if newest <= read.state.since_run {
+        let Some(newest) = runs.newest() else { return Ok(None) };
+        if read.state.since_run.as_ref().is_some_and(|since| !runs.is_later(newest, since)) {
             return Ok(None);
         }
-        read.state.since_run = newest;
+        read.state.since_run = Some(newest.clone());
         Self::keep(task, read)
     }
 
@@ -249,13 +249,14 @@ impl State {
         };
         let last_run = self.last_run.as_ref().map(|last| &last.id);
         let noted = self.runs.last_key_value().map(|(run, _)| run);
-        let known = last_run.max(noted).max(self.since_run.as_ref());
+        let later = |one, other| if runs.is_later(other, one) { other } else { one };
+        let known = [last_run, noted, self.since_run.as_ref()].into_iter().flatten().reduce(later);
         let later: Vec<_> = runs.after(known).cloned().collect();
         for run in unfinished.iter().chain(&later) {
-            let view = runs.view(run).filter(|view| {
-                runs.is_of(run, name) && !is_rehearsal(view) && !view.is_only_the_gate()
-            });
-            let Some(view) = view else { continue };
+            // What a run is for is known without reading all of it.
+            let view = if runs.is_of(run, name) { runs.view(run) } else { None };
+            let counts = |view: &&RunView| !is_rehearsal(view) && !view.is_only_the_gate();
+            let Some(view) = view.filter(counts) else { continue };
             if self.is_older_than(run, view) {
                 self.note(run, view);
             } else {

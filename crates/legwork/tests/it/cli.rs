@@ -131,21 +131,7 @@ fn a_false_claim_is_rejected_and_the_next_prompt_says_why() {
 #[test]
 fn json_output_is_the_journal_itself() {
     let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
-    let arguments = [
-        "run",
-        "-p",
-        "x",
-        "-m",
-        "5",
-        "--no-delay",
-        "--output",
-        "json",
-        "--dry-run",
-        "--rehearsal",
-        &script,
-    ];
-    let did = hermit.run(&arguments).exits(0);
+    let did = hermit.rehearse(HONEST, "5", &["--output", "json"]).exits(0);
     let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
     assert_eq!(did.out, journal);
     for line in did.out.lines() {
@@ -157,20 +143,14 @@ fn json_output_is_the_journal_itself() {
 #[test]
 fn quiet_says_nothing_when_all_is_well() {
     let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
-    let arguments =
-        ["run", "-p", "x", "-m", "5", "--no-delay", "-q", "--dry-run", "--rehearsal", &script];
-    let did = hermit.run(&arguments).exits(0);
+    let did = hermit.rehearse(HONEST, "5", &["-q"]).exits(0);
     assert_eq!((did.out.as_str(), did.err.as_str()), ("", ""));
 }
 
 #[test]
 fn verbose_shows_the_agent_s_words_and_tools() {
     let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
-    let arguments =
-        ["run", "-p", "x", "-m", "5", "--no-delay", "-v", "--dry-run", "--rehearsal", &script];
-    hermit.run(&arguments).exits(0).says(&["half of it", "Write", "a.txt"]);
+    hermit.rehearse(HONEST, "5", &["-v"]).exits(0).says(&["half of it", "Write", "a.txt"]);
 }
 
 #[test]
@@ -312,22 +292,7 @@ fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
     let script = "[[attempt]]\nending = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
     for level in ["quiet", "progress", "verbose", "json"] {
         let hermit = Hermit::new();
-        let script = hermit.script(script);
-        let did = hermit
-            .run(&[
-                "run",
-                "-p",
-                "x",
-                "-m",
-                "2",
-                "--output",
-                level,
-                "--dry-run",
-                "--rehearsal",
-                &script,
-            ])
-            .exits(1)
-            .says(&["oops"]);
+        let did = hermit.rehearse(script, "2", &["--output", level]).exits(1).says(&["oops"]);
         assert!(!did.err.contains('\u{1b}'), "{level}: {:?}", did.err);
     }
 }

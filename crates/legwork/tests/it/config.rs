@@ -96,7 +96,35 @@ fn a_list_shows_every_key_its_value_and_its_origin() {
     );
     assert!(!did.out.contains("hunter2"), "a value that may be secret is not listed");
     let asked = hermit.run(&["config", "get", "agent.env"]).exits(0);
-    assert_eq!(asked.out, "TOKEN=hunter2\n");
+    assert_eq!(asked.out, "TOKEN=...\n");
+    let asked = asked.says(&["not shown; see them in: project (", "config.toml"]);
+    assert!(!asked.err.contains("hunter2"), "{}", asked.err);
+    let asked = hermit.run(&["config", "get", "agent.env", "--json"]).exits(0);
+    assert_eq!(json(&asked)["value"]["TOKEN"], "...");
+}
+
+#[test]
+fn a_mistake_among_variables_is_shown_without_their_values() {
+    for (text, words) in [
+        (
+            "[agent.env]\nMY_DB_PASSWORD = correct-horse\n",
+            &["config.toml:2:", "MY_DB_PASSWORD = ***"][..],
+        ),
+        ("[agent]\nenv = [\"MY_DB_PASSWORD=correct-horse\"]\n", &["config.toml:2:7", "env = ***"]),
+        ("[agent.env]\nA = \"correct-horse\nstaple\"\n", &["config.toml:2:", "A = ***"]),
+        ("[agent.env]\nA = [\"correct-horse\"]\n", &["config.toml:2:5", "A = ***"]),
+    ] {
+        let hermit = configured(text);
+        let arguments = ["run", "-p", "x", "-m", "1", "--dry-run"];
+        for arguments in [&["config", "list"][..], &arguments] {
+            let did = hermit.run(arguments).exits(2).says(words);
+            let said = format!("{}{}", did.out, did.err);
+            assert!(!said.contains("horse") && !said.contains("staple"), "{said}");
+        }
+    }
+    let hermit = configured("");
+    let did = hermit.run(&["config", "set", "agent.env", "correct-horse"]).exits(2);
+    assert!(!did.err.contains("horse"), "{}", did.err);
 }
 
 #[test]
@@ -176,7 +204,8 @@ fn a_value_that_is_not_allowed_is_not_written() {
         ("agent.settings", "global", "`user`, `project`, `local`"),
         ("agent.env", "A", "a table of variables"),
     ] {
-        hermit.run(&["config", "set", key, value]).exits(2).says(&[key, value, allowed]);
+        let did = hermit.run(&["config", "set", key, value]).exits(2).says(&[key, allowed]);
+        assert!(key == "agent.env" || did.err.contains(value), "{}", did.err);
     }
     hermit.run(&["config", "set", "delay", "1", "2"]).exits(2).says(&["one value"]);
     assert_eq!(text_of(&hermit), "# mine\n");

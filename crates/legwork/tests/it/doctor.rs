@@ -31,7 +31,7 @@ fn git(hermit: &Hermit, arguments: &[&str]) {
 
 fn doctor(hermit: &Hermit, arguments: &[&str], variables: &[(&str, &str)]) -> Did {
     let mut command = hermit.command(&[&["doctor"], arguments].concat());
-    command.envs(variables.iter().copied());
+    command.env_remove("LEGWORK_KEEP_AWAKE").envs(variables.iter().copied());
     finish(command.spawn().unwrap())
 }
 

@@ -234,6 +234,30 @@ fn what_an_earlier_run_said_is_moved_into_the_run_folder() {
 }
 
 #[test]
+fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
+    let place = Place::new();
+    let text = r#"{"complete": true, "summary": "works with correct-horse-9x"}"#;
+    place.write(STATUS, text);
+    let secrets = Secrets::new(["correct-horse-9x"], [""; 0]).unwrap();
+    let left = (Left::Moved, &secrets);
+    let kept = set_aside(&place.project(), Path::new(STATUS), &place.run(), left).unwrap().unwrap();
+    let kept = fs::read_to_string(kept).unwrap();
+    assert!(kept.contains("works with ****************") && !kept.contains("horse"), "{kept}");
+
+    for secrets in [secrets, Secrets::default()] {
+        let look = |text: &str| {
+            place.write(STATUS, text);
+            let mut files = place.files(TODO).in_run(&place.run());
+            files.mask(secrets.clone());
+            files.look().status
+        };
+        assert_eq!(look(text), None, "the old one is back");
+        assert!(look(&text.replace("works", "still works")).is_some());
+        assert!(look(r#"{"complete": true}"#).is_some());
+    }
+}
+
+#[test]
 fn a_second_one_does_not_replace_the_first() {
     let place = Place::new();
     for _ in 0..2 {

@@ -69,6 +69,8 @@ impl Hermit {
             .env("LEGWORK_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
+            // A whole program more for each run; who wants to see it asks for it.
+            .env("LEGWORK_KEEP_AWAKE", "false")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -78,6 +80,13 @@ impl Hermit {
     /// Runs a command to its end, which has to come.
     pub(crate) fn run(&self, arguments: &[&str]) -> Did {
         finish(self.command(arguments).spawn().unwrap())
+    }
+
+    /// A whole run of a scripted agent, to its end.
+    pub(crate) fn rehearse(&self, script: &str, most: &str, more: &[&str]) -> Did {
+        let script = self.script(script);
+        let run = ["run", "-p", "x", "-m", most, "--no-delay"];
+        self.run(&[&run, more, &["--dry-run", "--rehearsal", &script]].concat())
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {

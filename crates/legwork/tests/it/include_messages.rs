@@ -23,22 +23,7 @@ fn lines(text: &str) -> Vec<Value> {
 #[test]
 fn the_agent_s_lines_stand_between_the_events_where_they_were_printed() {
     let hermit = Hermit::new();
-    let script = hermit.script(SCRIPT);
-    let arguments = [
-        "run",
-        "-p",
-        "x",
-        "-m",
-        "5",
-        "--no-delay",
-        "--output",
-        "json",
-        "--include-messages",
-        "--dry-run",
-        "--rehearsal",
-        script.as_str(),
-    ];
-    let did = hermit.run(&arguments).exits(0);
+    let did = hermit.rehearse(SCRIPT, "5", &["--output", "json", "--include-messages"]).exits(0);
     let run = &hermit.runs()[0];
     let journal = fs::read_to_string(run.join("journal.jsonl")).unwrap();
     let (events, said): (Vec<_>, Vec<_>) =

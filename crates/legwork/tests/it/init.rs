@@ -143,20 +143,21 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0, "{name}");
         assert!(Command::new("sh").arg("-n").arg(&path).status().unwrap().success(), "{name}");
     }
-    assert_snapshot!(text(&hermit, ".legwork/hooks/next_iteration.sample"), @r#"
+    assert_snapshot!(text(&hermit, ".legwork/hooks/next_iteration.sample"), @r##"
     #!/bin/sh
     # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
     #
-    # This version of legwork does not run hooks yet; one that does will find it.
-    # To enable it: copy it to `.legwork/hooks/next_iteration`, make that executable (chmod +x),
-    # and approve it with `legwork trust`. It has 30 seconds.
-    #
-    # On standard input comes the event as one line of JSON. The environment has
-    # LEGWORK_RUN_ID, LEGWORK_TASK, LEGWORK_ITERATION, LEGWORK_PROJECT_DIR and more.
+    # To use it: copy it to `.legwork/hooks/next_iteration`, make that executable (chmod +x), and
+    # approve it with `legwork trust`. It has 30 seconds (`hooks.timeout`). On its standard
+    # input is the event as a line of JSON; its environment has LEGWORK_RUN_ID,
+    # LEGWORK_TASK, LEGWORK_ITERATION and more. See `docs/hooks.md`.
 
-    event=$(cat)
-    echo "next_iteration: run $LEGWORK_RUN_ID, iteration $LEGWORK_ITERATION: $event" >&2
-    "#);
+    # This one holds the run back while there is a file `.legwork/hold`. After each skip the delay is
+    # waited for, at least a second; ten skips in a row end the run.
+    if [ -e .legwork/hold ]; then
+        exit 1
+    fi
+    "##);
 }
 
 #[test]

@@ -217,3 +217,53 @@ fn a_stream_of_any_length_is_read_in_the_memory_of_a_line() {
     assert_eq!(object["outcome"], "crashed");
     assert_eq!(object["final_text"].as_str().unwrap().len(), 1 << 20);
 }
+
+#[test]
+fn secrets_are_masked_in_all_that_is_shown() {
+    let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let delta = |text: &str| {
+        let delta = json!({ "type": "text_delta", "text": text });
+        let event = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+        json!({ "type": "stream_event", "event": event, "session_id": "s" }).to_string()
+    };
+    let said = json!({ "type": "assistant", "message": { "id": "b", "model": "m", "content": [
+        { "type": "text", "text": format!("I log in with correct-horse-9x and {token}.") },
+    ] } });
+    let result = json!({ "type": "result", "subtype": "success", "is_error": false,
+        "result": format!("Done with correct-horse-9x.\nSee {token}.") });
+    let hermit = Hermit::new();
+    // A word in two pieces, and a last line without an end.
+    let lines = [INIT, &delta("correct-ho"), &delta("rse-9x here\n"), &said.to_string(), BASH];
+    let path = stream(&hermit, &[&lines[..], &[&result.to_string()]].concat());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.trim_end()).unwrap();
+    let stderr = hermit.path("stderr");
+    fs::write(&stderr, "can't log in with correct-horse-9x").unwrap();
+    let stderr = stderr.display().to_string();
+    let inspect = |path: &str, more: &[&str]| {
+        let arguments = [&["inspect", path, "--stderr", &stderr], more].concat();
+        let mut command = hermit.command(&arguments);
+        command.env("MY_DB_PASSWORD", "correct-horse-9x");
+        finish(command.spawn().unwrap()).exits(0)
+    };
+    let shown = inspect(&path, &[]);
+    assert!(shown.out.contains("I log in with **************** and *****"), "{}", shown.out);
+    let object_of_it = inspect(&path, &["--json"]);
+    let stars = "*".repeat(token.len());
+    let masked = format!("Done with ****************.\nSee {stars}.");
+    assert_eq!(object(&object_of_it)["final_text"], masked);
+    // What it died of comes from standard error.
+    let nothing = hermit.path("nothing");
+    fs::write(&nothing, "").unwrap();
+    let died = inspect(nothing.to_str().unwrap(), &["--exit-code", "1"]);
+    assert!(died.out.contains("can't log in with ****************"), "{}", died.out);
+    for did in [shown, object_of_it, died] {
+        for secret in ["horse", "rse-9x", &token[4..]] {
+            assert!(
+                !did.out.contains(secret) && !did.err.contains(secret),
+                "{secret}: {}",
+                did.out
+            );
+        }
+    }
+}

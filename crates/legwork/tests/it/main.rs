@@ -5,16 +5,21 @@
 mod agent_command;
 mod agent_program;
 mod attempt;
+#[cfg(target_os = "linux")]
+mod awake;
 mod branches;
 mod cli;
 mod config;
 mod containment;
+#[cfg(target_os = "linux")]
+mod detach;
 mod doctor;
 mod evidence;
 mod fake_agent;
 mod git;
 mod harness;
 mod help;
+mod hooks;
 mod include_messages;
 mod init;
 mod inspect;
@@ -23,10 +28,12 @@ mod kill;
 mod lock;
 mod locks;
 mod log;
+mod looking_back;
 #[cfg(target_os = "linux")]
 mod memory;
 mod messages_api;
 mod modes;
+mod notify;
 mod panel;
 mod principles;
 mod process;
@@ -37,9 +44,11 @@ mod real;
 mod recordings_shown;
 mod rehearsal;
 mod report;
+mod report_page;
 mod resume;
 mod secrets;
 mod selftest;
+mod service;
 mod setup;
 mod simulation;
 mod stage;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use super::harness::{Hermit, ending, finish};
 
 const MIB: u64 = 1 << 20;
-/// For lines of up to a MiB.
-const USUAL: u64 = 32 * MIB;
+/// For lines of up to a MiB. Without the pages of the program itself: those of a program made for
+/// tests are many, and of the one that people use the benchmark counts them, too.
+const USUAL: u64 = 19 * MIB;
 /// For anything.
-const EVER: u64 = 64 * MIB;
+const EVER: u64 = 51 * MIB;
 
 /// Nothing takes so long: whoever waits for more waits in vain.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -58,9 +59,14 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     peak
 }
 
-/// `VmHWM:     12345 kB`, in bytes.
+/// The most memory at once, without that of files, in bytes.
 fn high_water(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(figure(status, "VmHWM:")?.saturating_sub(figure(status, "RssFile:")?))
+}
+
+/// `VmHWM:     12345 kB`, in bytes.
+fn figure(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
 }

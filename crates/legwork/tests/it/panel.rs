@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use super::agent_program::program;
 use super::harness::{Hermit, ending, finish, names};
 use super::pty::Pty;
 use super::stage::LEGWORK;
@@ -97,6 +98,30 @@ fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it()
 }
 
 #[test]
+fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
+    let hermit = Hermit::new();
+    let piece = r#"{"type":"stream_event","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}}"#;
+    let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"claude-x","tools":["Bash"],"mcp_servers":[],"permissionMode":"default","cwd":"/","apiKeySource":"none","slash_commands":[],"claude_code_version":"2.1.210"}"#;
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.210 (Claude Code)' && exit\nread -r prompt\n\
+         echo '{init}'\nuntil [ -e go ]; do echo '{piece}'; sleep 0.1; done\n"
+    );
+    program(&hermit, "claude", &script);
+    let pty = Pty::new(20, 100);
+    let run = ["run", "-p", "x", "-m", "1", "--max-retries", "0"];
+    let mut command = hermit.command(&run);
+    command.env("TERM", "xterm-256color").stdout(Stdio::null());
+    let child = command.stderr(pty.end()).spawn().unwrap();
+    drop(command);
+    let watched = pty.watch(20, 100);
+    // Longer than what is worth telling.
+    let screen = watched.shows(|screen| screen.contains(" 8s ·") || screen.contains("silent"));
+    assert!(screen.contains("working") && !screen.contains("silent"), "{screen}");
+    go(&hermit);
+    wait(child);
+}
+
+#[test]
 fn a_terminal_that_is_made_narrower_shows_one_panel_that_fits() {
     let hermit = Hermit::new();
     let pty = Pty::new(20, 200);
@@ -130,7 +155,6 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
 
     for term in [Some("dumb"), None] {
         let hermit = Hermit::new();
-        go(&hermit);
         let pty = Pty::new(40, 100);
         let mut command = command(&hermit, HELD, &[]);
         match term {
@@ -140,15 +164,20 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
         let child = command.stderr(pty.end()).spawn().unwrap();
         drop(command);
         let watched = pty.watch(40, 100);
+        // Where there is a panel it is written together with the lines.
+        watched.shows(|screen| screen.contains("Running iteration 1..."));
+        go(&hermit);
         assert_eq!(wait(child), Some(0));
-        let text = watched.all().join("\n");
+        // The terminal makes two bytes of the end of a line.
+        let text = String::from_utf8(watched.bytes()).unwrap().replace("\r\n", "\n");
         assert!(text.contains("Running iteration 2..."), "{text}");
-        assert!(!text.contains(['░', '█']), "{text}");
+        assert!(!text.contains(['\u{1b}', '\r', '░', '█']), "{term:?}: {text:?}");
     }
 }
 
 #[test]
 fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
+    let is_panel = |line: &&str| line.contains('░') || line.starts_with("working ·");
     for rows in [2, 3] {
         let hermit = Hermit::new();
         let pty = Pty::new(rows, 80);
@@ -157,12 +186,16 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
         drop(command);
         let watched = pty.watch(rows, 80);
         hermit.wait_for("agent_ready");
-        // Drawn twice at least.
-        watched.shows(|screen| screen.contains("1s ·"));
+        // Drawn twice at least, and a row is left to the lines.
+        let screen = watched.shows(|screen| screen.contains("1s ·"));
+        let panel = screen.lines().filter(is_panel).count();
+        assert_eq!(panel, usize::from(rows) - 1, "of {rows} rows:\n{screen}");
+        assert!(!screen.lines().next().iter().any(is_panel), "of {rows} rows:\n{screen}");
         go(&hermit);
         assert_eq!(wait(child), Some(0));
         let text = watched.all().join("\n");
-        assert_eq!(count(&text, "░") + count(&text, "█") + count(&text, "working ·"), 0, "{text}");
+        assert_eq!(text.lines().filter(is_panel).count(), 0, "{text}");
+        assert_eq!(count(&text, "█"), 0, "{text}");
         assert_eq!(count(&text, "Running iteration 1..."), 1, "{text}");
     }
 }

@@ -66,6 +66,7 @@ impl Pty {
     /// Reads what is written from now on. The writer has to have its end already.
     pub(crate) fn watch(self, rows: u16, columns: u16) -> Watched {
         let picture = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK)));
+        let mut all = Vec::new();
         let mut from = File::from(self.ours.try_clone().unwrap());
         let drawn = Arc::clone(&picture);
         drop(self.theirs);
@@ -74,7 +75,9 @@ impl Pty {
             // An error says that the other end is closed.
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 drawn.lock().unwrap().process(&bytes[..count]);
+                all.extend_from_slice(&bytes[..count]);
             }
+            all
         });
         Watched { ours: self.ours, picture, reader }
     }
@@ -84,7 +87,7 @@ impl Pty {
 pub(crate) struct Watched {
     ours: OwnedFd,
     picture: Arc<Mutex<vt100::Parser>>,
-    reader: JoinHandle<()>,
+    reader: JoinHandle<Vec<u8>>,
 }
 
 impl Watched {
@@ -110,6 +113,11 @@ impl Watched {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         self.picture.lock().unwrap().screen_mut().set_size(rows, columns);
         tcsetwinsize(&self.ours, size).unwrap();
+    }
+
+    /// Every byte that was written, once nobody writes any more.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        self.reader.join().unwrap()
     }
 
     /// All lines, once nobody writes any more: those that have left the screen, too.

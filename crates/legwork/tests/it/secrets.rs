@@ -271,6 +271,88 @@ fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
     again.says(&["warning: what this run was told had secrets in it", "told.json"]);
 }
 
+/// The prompts of a run, one after the other.
+fn prompts(hermit: &Hermit) -> String {
+    let mut files = Vec::new();
+    all_files(&hermit.runs()[0].join("prompts"), &mut files);
+    files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
+}
+
+#[test]
+fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
+    let words = format!("say {SECRET} twice");
+    for kept in [true, false] {
+        let hermit = planted();
+        let fifo = hermit.path("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
+        let mut child = command(&hermit, &arguments).spawn().unwrap();
+        hermit.wait_for("attempt_started");
+        hermit.run(&["tell", "port", &words]).exits(0);
+        hermit.wait_for("feedback_added");
+        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+        fs::remove_file(&fifo).unwrap();
+        if !kept {
+            fs::remove_file(hermit.runs()[0].join("told.json")).unwrap();
+        }
+        let resumed = finish(command(&hermit, &["resume", "--verbose"]).spawn().unwrap());
+        let resumed = resumed.exits(0);
+        nothing_shows(&hermit, &[&resumed]);
+        assert_eq!(prompts(&hermit).contains(&words), kept);
+        let warned = resumed.err.contains("what somebody said to the agent had secrets in it");
+        assert_eq!(warned, !kept, "{}", resumed.err);
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_without_the_variable_knows_what_was_secret() {
+    let hermit = planted();
+    // The only place where the run is told it.
+    hermit.file(".legwork/tasks/port/INSTRUCTIONS.md", "Port it.\n");
+    let fifo = hermit.path("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
+    let mut child = command(&hermit, &arguments).spawn().unwrap();
+    hermit.wait_for("attempt_started");
+    hermit.run(&["tell", "port", &format!("use {SECRET}")]).exits(0);
+    hermit.wait_for("feedback_added");
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    fs::remove_file(&fifo).unwrap();
+    let spoken = hermit.run(&["resume", "--verbose"]).exits(0);
+    nothing_shows(&hermit, &[&spoken]);
+    // And long after it was said.
+    let again = hermit.run(&["resume", "--again", "-m", "4", "--verbose"]).exits(0);
+    nothing_shows(&hermit, &[&again]);
+
+    let hermit = planted();
+    run(&hermit, &[]).exits(0);
+    let again = hermit.run(&["resume", "--again", "-m", "2", "--verbose"]).exits(0);
+    nothing_shows(&hermit, &[&again]);
+}
+
+#[test]
+fn stars_that_a_person_wrote_are_not_taken_for_a_mask() {
+    let hermit = planted();
+    let goal = "show passwords as ********** in the form";
+    hermit.run(&["run", "-p", goal, "-m", "1", "--no-delay"]).exits(0);
+    let again = hermit.run(&["resume", "--again", "-m", "2"]).exits(0);
+    assert!(!again.err.contains("masks"), "{}", again.err);
+}
+
+#[test]
+fn stars_in_a_goal_are_not_taken_for_masks() {
+    let hermit = planted();
+    let goal = "Show passwords as ********** in the form";
+    hermit.run(&["run", "-p", goal, "-m", "1", "--no-delay"]);
+    assert!(!hermit.runs()[0].join("told.json").exists());
+    let again = hermit.run(&["resume", "--again", "-m", "2"]);
+    assert!(!again.err.contains("masks"), "{}", again.err);
+    let prompt = fs::read_to_string(hermit.path("prompt-2")).unwrap();
+    assert!(prompt.contains(goal), "{prompt}");
+}
+
 #[test]
 fn what_the_user_calls_secret_is_masked_and_a_bad_pattern_is_named() {
     let hermit = Hermit::new();

@@ -1,8 +1,13 @@
 //! A word to a run that is going on, at every phase; seen in the journal.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
+
+use super::fake_agent::send;
 use super::harness::{Hermit, ending, finish, names};
+use super::stage::LEGWORK;
 
 /// Waits until somebody says go, then works.
 const PATIENT: &str = r#"
@@ -357,4 +362,33 @@ fn references_to_runs_are_exact_unique_or_refused() {
         &hermit.project().display().to_string(),
         "-C",
     ]);
+}
+
+#[test]
+fn a_run_that_was_started_to_outlive_its_terminal_does() {
+    let hermit = Hermit::new();
+    let script = hermit.script(PATIENT);
+    let plain = hermit.command(&["run", "-p", "do it", "-m", "5", "--no-delay", "--dry-run"]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh", LEGWORK])
+        .args(plain.get_args())
+        .args(["--rehearsal", &script])
+        .current_dir(hermit.project())
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    hermit.wait_for("agent_ready");
+    send(&child, Signal::HUP);
+    // It hears this after the signal.
+    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    hermit.run(&["tell", &run, "go on"]).exits(0);
+    go(&hermit);
+    finish(child).exits(0);
+    let journal = hermit.journal();
+    assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
+    assert_eq!(ending(&journal), "completed");
 }

@@ -1,6 +1,8 @@
 //! Whole runs in virtual time: the real machine and supervisor, a scripted agent, a disk that fails
 //! as told.
 
+mod notified;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::harness::Hermit;
 use super::stage::LEGWORK;
 
@@ -115,4 +117,36 @@ fn ctrl_backslash_does_the_same() {
 #[test]
 fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
     interrupted("C-c", 2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+}
+
+#[test]
+fn signals_that_would_end_us_leave_a_sane_terminal_without_a_panel() {
+    let signals = [
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::XCPU,
+        Signal::XFSZ,
+    ];
+    std::thread::scope(|scope| {
+        for signal in signals {
+            scope.spawn(move || {
+                let hermit = Hermit::new();
+                let script = hermit.script("[[attempt]]\nending = { hang = true }\n");
+                let line = format!("{LEGWORK} run -p x -m 3 --dry-run --rehearsal {script}");
+                let terminal = Terminal::run(&hermit, &line);
+                terminal.shows("s stop after this iteration");
+                let status = hermit.run(&["status", "--json"]).exits(0).out;
+                let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+                let pid = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+                kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+                let screen = terminal.shows("exit=130");
+                assert!(screen.contains("Interrupted"), "{signal:?}: {screen}");
+                assert!(!screen.contains("s stop after"), "{signal:?}: {screen}");
+                assert_sane(&terminal.shows("opost"));
+            });
+        }
+    });
 }

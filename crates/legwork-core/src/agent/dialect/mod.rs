@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Lines;
@@ -83,7 +84,7 @@ pub struct Ask<'a> {
 }
 
 /// What the agent may do without asking: there is nobody to ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Permissions {
     /// What the program allows by itself.
@@ -204,6 +205,14 @@ impl Dialect {
         match self {
             Self::Claude => claude::streamed(line),
             Self::Command => None,
+        }
+    }
+
+    /// Whether the end of a turn is in these lines: nobody is writing anything any more.
+    pub(crate) fn ends_turn(self, lines: &[u8]) -> bool {
+        match self {
+            Self::Claude => claude::ends_turn(lines),
+            Self::Command => false,
         }
     }
 

@@ -1,48 +1,10 @@
-//! What a gate and the end of an iteration add to the state.
+//! What the end of an iteration adds to the state.
 
-use super::{Gate, Last, Phase, State};
-use crate::event::{Event, GateResult, IterationFinished, IterationResult, Movement};
+use super::{Last, Phase, State};
+use crate::event::{GateResult, IterationFinished, IterationResult, Movement};
 use crate::settings::EvidenceKind;
 
 impl State {
-    pub(super) fn fold_gate(&mut self, event: &Event) {
-        match event {
-            Event::GateStarted { claim, .. } => {
-                if let Some(current) = self.current_mut() {
-                    current.gate = Some(Gate {
-                        claim: claim.clone(),
-                        checks: None,
-                        findings: None,
-                        asked: 0,
-                        verdict: None,
-                        result: None,
-                    });
-                }
-            }
-            Event::ChecksFinished { results, fingerprint } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.checks = Some((results.clone(), fingerprint.clone()));
-                }
-            }
-            Event::ChangesInspected { findings, .. } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.findings = Some(findings.clone());
-                }
-            }
-            Event::VerdictGiven { verdict, .. } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.verdict = Some(*verdict);
-                }
-            }
-            Event::GateFinished { result } => {
-                if let Some(gate) = self.gate_mut() {
-                    gate.result = Some(result.clone());
-                }
-            }
-            _ => unreachable!("only the events of the gate are handed here"),
-        }
-    }
-
     pub(super) fn iteration_finished(&mut self, finished: &IterationFinished) {
         let gate = self.gate_mut().and_then(|gate| gate.result.clone());
         if let Some(GateResult::Rejected { failure: Some(failure), .. }) = &gate {

@@ -68,7 +68,10 @@ fn settings(dice: &mut Dice) -> Settings {
     settings.extras.review = dice.of(&[None, Some(String::new())]);
     settings.extras.council = dice.of(&[Council::On, Council::On, Council::Off]);
     settings.extras.watchdog = dice.of(&[Respond::Off, Respond::Live, Respond::Next]);
+    settings.hooks.started = dice.one_in(8);
     settings.hooks.next_iteration = dice.one_in(4);
+    settings.hooks.iteration_finished = dice.one_in(4);
+    settings.hooks.blocked = dice.one_in(3);
     settings.status_watch.enabled = !dice.one_in(4);
     settings.status_watch.only_meaningful = !dice.one_in(3);
     settings

@@ -55,6 +55,23 @@ fn a_second_signal_kills_and_leaves_without_waiting() {
 }
 
 #[test]
+fn a_shutdown_is_told_apart_from_a_person_and_its_second_signal_kills_as_well() {
+    story(
+        "
+        > start
+        > prepared A
+        > terminate
+          stop_requested Now Terminate
+          -> cut attempt 1 Usual
+        > terminate
+          run_finished interrupted exit 130
+          -> cut attempt 1 None
+          -> finish
+        ",
+    );
+}
+
+#[test]
 fn a_second_signal_kills_the_checks_too() {
     story(
         "

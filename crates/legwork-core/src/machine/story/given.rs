@@ -57,6 +57,8 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["status", "of", "any", "kind"] => settings.status_watch.only_meaningful = false,
         ["hook", "started"] => settings.hooks.started = true,
         ["hook", "next"] => settings.hooks.next_iteration = true,
+        ["hook", "after"] => settings.hooks.iteration_finished = true,
+        ["hook", "blocked"] => settings.hooks.blocked = true,
         ["ask", "for", model] => settings.model.name = Some((*model).to_owned()),
         ["escalate", model] => settings.model.escalate = Some((*model).to_owned()),
         _ => panic!("no story can be given `{wish}`"),

@@ -7,6 +7,7 @@ use crate::input::TimerKey;
 use crate::outcome::{Outcome, Strictness};
 use crate::units::human;
 
+/// A table, one row for each event: that is why it is long.
 pub(super) fn event_line(event: &Event) -> String {
     let name = event.name();
     match event {

@@ -395,6 +395,7 @@ fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
         ["stop"] => stop(StopWhen::AfterIteration, Origin::Operator),
         ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
         ["signal"] => stop(StopWhen::Now, Origin::Signal),
+        ["terminate"] => stop(StopWhen::Now, Origin::Terminate),
         ["cancel", "stop"] => Control::CancelStop,
         ["pause"] => Control::Pause,
         ["resume"] => Control::Resume,

@@ -159,6 +159,8 @@ impl<'a> Listener<'a> {
             });
         };
         stdout.push(bytes, |bytes| raw.append(bytes), heard);
+        // What follows from it is recorded next: whoever reads that finds this.
+        raw.flush();
         self.tell(news).await;
         self.complain().await;
         if lines_seen > 0 && !self.heard {
@@ -176,6 +178,7 @@ impl<'a> Listener<'a> {
         let mut each = |line: Line<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
         stdout.finish(|bytes| raw.append(bytes), |bytes| lines.push(bytes, &mut each));
         lines.finish(&mut each);
+        raw.flush();
         self.tell(news).await;
     }
 

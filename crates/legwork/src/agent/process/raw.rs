@@ -1,19 +1,24 @@
 //! The raw output of an attempt, byte for byte, for whoever wants to know later.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::OFlags;
+use crate::journal::create_file;
+
+/// More than this is written at once; less is gathered until somebody says that it is enough.
+const ENOUGH: usize = 64 << 10;
 
 /// Keeps bytes in a file as long as that works. It never stops a run.
 #[derive(Debug)]
 pub(super) struct Raw {
     path: PathBuf,
     file: Option<File>,
+    /// What is not written yet.
+    gathered: Vec<u8>,
     trouble: Option<io::Error>,
     /// Shared by all attempts of a run: one word about it is enough.
     told: Arc<AtomicBool>,
@@ -25,11 +30,33 @@ impl Raw {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(error)),
         };
-        Self { path: path.to_owned(), file, trouble, told }
+        Self { path: path.to_owned(), file, gathered: Vec::new(), trouble, told }
     }
 
-    /// Appends, in one write.
+    /// Appends; what is short waits for [`Raw::flush`].
     pub(super) fn append(&mut self, bytes: &[u8]) {
+        if self.gathered.len() + bytes.len() > ENOUGH {
+            self.flush();
+        }
+        if bytes.len() > ENOUGH {
+            self.write(bytes);
+        } else {
+            self.gathered.extend_from_slice(bytes);
+        }
+    }
+
+    /// Writes what waits.
+    pub(super) fn flush(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        if !gathered.is_empty() {
+            self.write(&gathered);
+        }
+        // The same memory is used again.
+        gathered.clear();
+        self.gathered = gathered;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.write_all(bytes) {
             self.trouble = Some(error);
@@ -50,18 +77,60 @@ impl Raw {
     }
 }
 
+/// Makes the file, which is new: nothing that somebody put in its place is written to, be it a
+/// file, a pipe or a link, and no link is followed that stands for its folder.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if !folder.symlink_metadata()?.is_dir() {
+            return Err(io::Error::other("its folder is a link"));
+        }
     }
-    // Not blocking: a pipe that somebody put in its place would be waited for.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).custom_flags(flags);
-    let file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
+    create_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn kept(path: &Path) -> Option<String> {
+        let mut raw = Raw::open(path, Arc::default());
+        raw.append(b"what the agent said");
+        raw.flush();
+        raw.complaint()
     }
-    Ok(file)
+
+    #[test]
+    fn what_somebody_put_in_its_place_is_not_written_to() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("target");
+        let output = place.path().join("output");
+        fs::create_dir(&output).unwrap();
+        fs::write(&target, "before").unwrap();
+        symlink(&target, output.join("link.ndjson")).unwrap();
+        symlink(place.path().join("new"), output.join("dangling.ndjson")).unwrap();
+        fs::hard_link(&target, output.join("same.ndjson")).unwrap();
+        for name in ["link", "dangling", "same"] {
+            let told = kept(&output.join(format!("{name}.ndjson"))).unwrap();
+            assert!(told.contains("File exists"), "{name}: {told}");
+        }
+        assert_eq!(fs::read_to_string(&target).unwrap(), "before");
+        assert!(!place.path().join("new").exists());
+        assert_eq!(kept(&output.join("free.ndjson")), None);
+        assert_eq!(fs::read_to_string(output.join("free.ndjson")).unwrap(), "what the agent said");
+    }
+
+    #[test]
+    fn a_link_that_stands_for_its_folder_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let elsewhere = place.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, place.path().join("output")).unwrap();
+        let told = kept(&place.path().join("output/001-1.ndjson")).unwrap();
+        assert!(told.ends_with("its folder is a link"), "{told}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    }
 }

@@ -25,9 +25,10 @@ pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Versi
     };
     let finished = run_to_end(&launch, wanted.patience, ANSWER_MAX, &Stop::default()).await;
     let file = program.to_owned();
-    let said = || {
-        let secrets = secrets::of_environment(&wanted.environment);
-        first_line(&secrets.mask(&finished.output))
+    let said = || match secrets::of_environment(&wanted.environment) {
+        Ok(secrets) => first_line(&secrets.mask(&finished.output)),
+        // There may be secrets in it that nobody can look for.
+        Err(_) => "(not shown)".to_owned(),
     };
     match finished.ended {
         Ended::Exited(exit) if exit.is_success() => {

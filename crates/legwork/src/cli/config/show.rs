@@ -4,7 +4,7 @@ use legwork_core::display::{display_safe, one_line};
 use serde_json::{Value as Json, json};
 
 use super::Format;
-use crate::cli::print;
+use crate::cli::{print, say};
 use crate::config::{KEYS, Key, Origin, Resolved, Value};
 use crate::error::Failure;
 
@@ -12,9 +12,15 @@ use crate::error::Failure;
 const WIDEST: usize = 40;
 
 pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let value = resolved.value(key.name);
+    let value = resolved.value(key.name).map(Value::without_secrets);
+    if let Some(Value::Table(entries)) = &value
+        && !entries.is_empty()
+    {
+        let origin = resolved.origin(key.name);
+        say(&format!("values of variables may be secret and are not shown; see them in: {origin}"));
+    }
     if format.json {
-        let value = value.map_or(Json::Null, Value::to_json);
+        let value = value.map_or(Json::Null, |value| value.to_json());
         let origin = resolved.origin(key.name).to_json();
         return print_json(&json!({ "key": key.name, "value": value, "origin": origin }));
     }

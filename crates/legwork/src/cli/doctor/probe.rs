@@ -45,7 +45,7 @@ pub(super) async fn probe(
         program: found.path.clone(),
         before: Vec::new(),
         dialect: Dialect::Claude,
-        secrets: secrets::of_environment(&environment),
+        secrets: secrets::of_environment(&environment)?,
         environment,
         project,
         folder: folder.path().to_owned(),

@@ -227,7 +227,7 @@ pub(super) fn orphans(seen: &Seen) -> Judged {
 
 pub(super) fn sigterm(seen: &Seen) -> Judged {
     family(seen)?;
-    let asked = |event: &Event| matches!(event, Event::StopRequested { by: Origin::Signal, .. });
+    let asked = |event: &Event| matches!(event, Event::StopRequested { by: Origin::Terminate, .. });
     expect(events(seen).any(asked), "the signal in the journal", || ended(seen))?;
     expect(
         ending(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),

@@ -207,7 +207,7 @@ pub(in crate::cli) fn environment(
 }
 
 /// Whether a name fits a pattern, in which `*` stands for anything.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(in crate::cli) fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, after)) => {

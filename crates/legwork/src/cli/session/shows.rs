@@ -6,12 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use legwork_core::redact::Secrets;
+use legwork_core::view;
 
 use super::{Place, Session, say};
+use crate::notify::{self, Closing, Notifier};
 use crate::publish::{Display, Finished, Followed};
 use crate::report::log::{Log, Out};
 use crate::report::{self, Level, Style};
-use crate::supervisor::Notes;
+use crate::supervisor::{Ending, Notes};
 
 /// How long the screen may take to show the rest when a run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -19,16 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long the log may take to write the rest.
 const LOG_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The screen and the log of a run. What shows reads the journal and the agent's output as a
+/// The screen and the log of a run, and who is told of it elsewhere. What shows reads the journal and the agent's output as a
 /// stranger would.
 #[derive(Debug)]
 pub(super) struct Shows {
     screen: Option<Display>,
     log: Display,
+    notifier: Option<Notifier>,
     complaints: Arc<Complaints>,
 }
 
-/// Where it is said that a log is no longer written.
+/// Where it is said that a log is no longer written, or that nobody is told any more.
 #[derive(Debug)]
 struct Complaints {
     /// The journal, and everybody who reads it.
@@ -74,7 +77,10 @@ impl Shows {
             level: session.level,
         });
         let log = log(session, place, secrets, Arc::clone(&complaints));
-        Self { screen, log: Display::start(followed, Box::new(log)), complaints }
+        let told = Arc::clone(&complaints);
+        let complain: notify::Complain = Arc::new(move |text| told.say(text));
+        let notifier = Notifier::start(&session.notify, followed.clone(), secrets, &complain);
+        Self { screen, log: Display::start(followed, Box::new(log)), notifier, complaints }
     }
 
     /// Where to say that something can't be shown any more.
@@ -87,20 +93,32 @@ impl Shows {
     pub(super) fn waker(&self) -> impl Fn() + use<> {
         let screen = self.screen.as_ref().map(Display::waker);
         let log = self.log.waker();
+        let notifier = self.notifier.as_ref().map(Notifier::waker);
         move || {
             if let Some(wake) = &screen {
                 wake();
             }
             log();
+            if let Some(wake) = &notifier {
+                wake();
+            }
         }
     }
 
-    /// Shows the rest, and says whether people could be shown all of it.
-    pub(super) fn finish(self) -> Finished {
-        let Self { screen, log, complaints } = self;
+    /// Shows the rest, and says whether people could be shown all of it. What is still on its way
+    /// to others has the same time.
+    pub(super) fn finish(self, ending: &Ending) -> Finished {
+        let Self { screen, log, notifier, complaints } = self;
+        notifier.iter().for_each(Notifier::hush);
         complaints.over.store(true, Ordering::Release);
+        let Ending { outcome, note, .. } = ending;
+        let ending = view::Ending { outcome: outcome.clone(), note: note.clone() };
+        let on_its_way = notifier.map(|notifier| notifier.close(ending));
         let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
         log.finish(LOG_PATIENCE);
+        for complaint in on_its_way.into_iter().flat_map(Closing::wait) {
+            complaints.say(complaint);
+        }
         shown
     }
 }

@@ -103,6 +103,57 @@ fn what_is_no_toml_is_shown_where_it_begins() {
 }
 
 #[test]
+fn addresses_are_wrong_one_by_one_and_shown_to_nobody() {
+    let text = "[[notify]]\nurl = \"htps://ntfy.sh/topic-of-mine\"\n\n[[notify]]\nkind = \"mail\"\n\n\
+                [[notify]]\nurl = 'https://ntfy.sh/x'\nevent = []\nevents = [\"morning\"]\n";
+    assert_snapshot!(mistakes(text), @r#"
+    `notify.url` has to be an address that begins with https:// or http://, without user, password and `#`; "" for none
+     --> .legwork/config.toml:2:7
+      |
+    2 | url = ******************************
+      |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this is not allowed
+
+    error: `notify` has to be tables `[[notify]]` with the keys of `[notify]`, each with `url`
+     --> .legwork/config.toml:4:1
+      |
+    4 | [[notify]]
+      | ^^^^^^^^^^ this has no `url`
+
+    error: `notify.kind` has to be one of `auto`, `ntfy`, `slack`, `discord`, `webhook`
+     --> .legwork/config.toml:5:8
+      |
+    5 | kind = "mail"
+      |        ^^^^^^ this is not allowed
+
+    error: there is no key `notify.event`
+     --> .legwork/config.toml:9:1
+      |
+    9 | event = []
+      | ^^^^^ unknown
+      |
+      = hint: did you mean `notify.events`?
+
+    error: `notify.events` has to be a list of any of `setup_complete`, `execution_start`, `iteration`, `iteration_milestone`, `status_update`, `limit_wait`, `blocked`, `verification_failed`, `completion`, `stopped`, `error`
+      --> .legwork/config.toml:10:11
+       |
+    10 | events = ["morning"]
+       |           ^^^^^^^^^ this is not allowed
+    "#);
+    for (text, wanted) in [
+        (
+            "notify = [{ url = 'https://ntfy.sh/topic-of-mine', secret = 'hush', kind = 5 }]",
+            "this is a whole number",
+        ),
+        ("notify = 'https://ntfy.sh/topic-of-mine'", "notify = ****"),
+        ("notify.token = \"topic-of-mine\\u0000hush\"", "token = ****"),
+    ] {
+        let told = mistakes(text);
+        assert!(told.contains(wanted), "{told}");
+        assert!(!told.contains("topic-of-mine") && !told.contains("hush"), "{told}");
+    }
+}
+
+#[test]
 fn marks_stay_in_their_place_whatever_the_text_is_made_of() {
     assert_snapshot!(mistakes("\u{feff}# größe\r\nlimits.reserve = 300 # ü\r\n"), @r#"
     `limits.reserve` has to be a whole number of percent, 0 to 90

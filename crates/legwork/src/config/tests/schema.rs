@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::super::*;
-use super::{ANOTHER, EXAMPLE};
+use super::{ANOTHER, EXAMPLE, SEVERAL};
 
 /// Checks a value against as much of JSON Schema as we generate; says where it does not fit.
 fn check(schema: &Json, value: &Json, at: &str) -> Result<(), String> {
@@ -25,9 +25,16 @@ fn check(schema: &Json, value: &Json, at: &str) -> Result<(), String> {
             "minLength" => value.as_str().is_none_or(|text| !text.is_empty()),
             "minItems" => value.as_array().is_none_or(|items| !items.is_empty()),
             "enum" => rule.as_array().unwrap().contains(value),
-            "pattern" => {
-                assert_eq!(rule, "^[a-zA-Z0-9_-]+$");
-                value.as_str().is_none_or(amounts::is_name)
+            "pattern" => match rule.as_str().unwrap() {
+                "^[a-zA-Z0-9_-]+$" => value.as_str().is_none_or(amounts::is_name),
+                "^(https?://.+)?$" => value.as_str().is_none_or(|text| {
+                    text.is_empty() || text.starts_with("https://") || text.starts_with("http://")
+                }),
+                other => panic!("the pattern {other}"),
+            },
+            "required" => {
+                let all = rule.as_array().unwrap();
+                all.iter().all(|name| value.get(name.as_str().unwrap()).is_some())
             }
             "anyOf" => rule.as_array().unwrap().iter().any(|one| check(one, value, at).is_ok()),
             "items" => {
@@ -73,7 +80,7 @@ fn json(text: &str) -> Json {
 
 #[test]
 fn files_with_every_key_fit_the_schema() {
-    for text in [EXAMPLE, ANOTHER] {
+    for text in [EXAMPLE, ANOTHER, SEVERAL[0], SEVERAL[1]] {
         check(&schema(), &json(text), "file").unwrap();
     }
 }
@@ -83,7 +90,9 @@ fn every_default_fits_the_schema() {
     for key in KEYS {
         let mut place = &schema();
         for part in key.name.split('.') {
-            place = &place["properties"][part];
+            // What may be one table or several says so.
+            let table = place.get("anyOf").map_or(place, |forms| &forms[0]);
+            place = &table["properties"][part];
         }
         assert_eq!(place["description"], key.about);
         match key.default {
@@ -114,6 +123,14 @@ fn what_the_program_refuses_does_not_fit_the_schema_either() {
         "[agent]\nenv = { A = 1 }",
         "[verify]\ncommands = \"cargo test\"",
         "[verify]\ncommands = [\"\"]",
+        "[notify]\nurl = 'ntfy.sh/topic'",
+        "[notify]\nkind = 'email'",
+        "[notify]\nevents = ['morning']",
+        "[[notify]]\nkind = 'ntfy'",
+        "[[notify]]\nurl = ''",
+        "[[notify]]\nurl = 'https://a.org'\nurk = 1",
+        "notify = 'https://ntfy.sh/topic'",
+        "notify = ['https://ntfy.sh/topic']",
     ] {
         assert!(check(&schema(), &json(text), "file").is_err(), "{text}");
         let path = Path::new("config.toml");

@@ -58,7 +58,7 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "agent.pass_env agent.settings agent.max_turns",
             "model.name model.escalate model.fallback deadlines.idle deadlines.attempt",
             "review.prompt principles.file principles.collect council.enabled",
-            "watchdog.respond notes.file commands.test commands.build commands.lint",
+            "watchdog.respond notes.file commands.test commands.build commands.lint notify.url",
         ]
         .iter()
         .flat_map(|keys| keys.split(' '))

@@ -5,6 +5,7 @@
 //!              the program died, a request, we are alone
 //!   Watching ───────────────────────────────────────────▶ Asked ───────▶ Killing
 //!       └──────────────── a request to kill ─────────────────┴──────────────▲
+//!       └──────── a leash ──▶ Leashed ───────── its end ────────────────────┘
 //! ```
 //!
 //! Wherever it is, the end comes when no process is left.
@@ -20,6 +21,8 @@ pub(in crate::process) const GRACE: Duration = Duration::from_secs(5);
 /// The same when whoever held the guard is gone: nobody waits any more, and somebody may be about
 /// to take over.
 const GRACE_ALONE: Duration = Duration::from_secs(2);
+/// What a program has that is left running when whoever held the guard leaves.
+const LEASH: Duration = Duration::from_secs(5);
 /// How often the survivors of a SIGKILL get another: they may have been born in between.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -54,6 +57,8 @@ pub(super) enum Act {
 pub(super) enum Vigil {
     /// Nothing has to end.
     Watching,
+    /// Nobody waits for the program any more, and it has until then.
+    Leashed { until: Duration },
     /// Everybody was asked to leave and has until then.
     Asked { until: Duration },
     /// Nobody has any time left.
@@ -72,6 +77,14 @@ impl Vigil {
             News::NobodyLeft => vec![Act::Tell(Word::Empty), Act::Leave],
             News::Asked(Request::Terminate) => self.ask(now, GRACE).into_iter().collect(),
             News::Asked(Request::Kill) => vec![self.kill(now)],
+            News::Asked(Request::Leash) => {
+                if *self == Self::Watching {
+                    *self = Self::Leashed { until: now + LEASH };
+                }
+                Vec::new()
+            }
+            // That is what the leash is for.
+            News::Alone if matches!(self, Self::Leashed { .. }) => Vec::new(),
             News::Alone => self.ask(now, GRACE_ALONE).into_iter().collect(),
         }
     }
@@ -80,7 +93,7 @@ impl Vigil {
     pub(super) fn due(self) -> Option<Duration> {
         match self {
             Self::Watching => None,
-            Self::Asked { until } => Some(until),
+            Self::Leashed { until } | Self::Asked { until } => Some(until),
             Self::Killing { next } => Some(next),
         }
     }
@@ -93,7 +106,7 @@ impl Vigil {
     /// Grace that is going on can only become shorter.
     fn ask(&mut self, now: Duration, grace: Duration) -> Option<Act> {
         match self {
-            Self::Watching => {
+            Self::Watching | Self::Leashed { .. } => {
                 *self = Self::Asked { until: now + grace };
                 Some(Act::Terminate)
             }
@@ -176,5 +189,32 @@ mod tests {
         assert_eq!(vigil.hear(after(20), News::Asked(Request::Terminate)), []);
         assert_eq!(vigil.hear(after(20), News::Alone), []);
         assert_eq!(vigil.wake(after(60)), Some(Act::Kill));
+    }
+
+    #[test]
+    fn a_leash_outlasts_whoever_left_and_has_an_end() {
+        let mut vigil = Vigil::Watching;
+        assert_eq!(vigil.hear(START, News::Asked(Request::Leash)), []);
+        assert_eq!(vigil.hear(after(1), News::Alone), []);
+        assert_eq!(vigil.wake(after(4999)), None);
+        assert_eq!(vigil.wake(after(5000)), Some(Act::Kill));
+    }
+
+    #[test]
+    fn what_a_program_on_a_leash_left_running_is_asked_to_leave() {
+        let mut vigil = Vigil::Watching;
+        vigil.hear(START, News::Asked(Request::Leash));
+        vigil.hear(START, News::Alone);
+        assert_eq!(vigil.hear(after(10), EXIT), [TOLD, Act::Terminate]);
+    }
+
+    #[test]
+    fn a_leash_takes_nobody_s_end_back() {
+        let mut vigil = Vigil::Watching;
+        vigil.hear(START, News::Asked(Request::Terminate));
+        vigil.hear(START, News::Asked(Request::Leash));
+        assert_eq!(vigil.due(), Some(after(5000)));
+        assert_eq!(vigil.hear(after(1), News::Alone), []);
+        assert_eq!(vigil.due(), Some(after(2001)));
     }
 }

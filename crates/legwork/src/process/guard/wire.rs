@@ -30,6 +30,17 @@ pub(in crate::process) struct Order {
     pub(in crate::process) lock: PathBuf,
     /// The control group to be made for them; empty = none.
     pub(in crate::process) group: PathBuf,
+    /// Who is ended with the program.
+    pub(in crate::process) reach: Reach,
+}
+
+/// Who is ended with a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::process) enum Reach {
+    /// Everybody below it, however they hide.
+    Everybody,
+    /// Those that have not made themselves a session of their own.
+    Session,
 }
 
 /// What a guard is asked for.
@@ -39,6 +50,8 @@ pub(in crate::process) enum Request {
     Terminate,
     /// End everything at once.
     Kill,
+    /// Whoever asks leaves now: give the program a few seconds more, and end it then.
+    Leash,
 }
 
 /// What a guard tells.
@@ -61,6 +74,7 @@ impl Request {
         match self {
             Self::Terminate => b'T',
             Self::Kill => b'K',
+            Self::Leash => b'L',
         }
     }
 
@@ -68,6 +82,7 @@ impl Request {
         match byte {
             b'T' => Some(Self::Terminate),
             b'K' => Some(Self::Kill),
+            b'L' => Some(Self::Leash),
             _ => None,
         }
     }
@@ -109,6 +124,7 @@ impl Order {
         for path in [&self.program, &self.directory, &self.lock, &self.group] {
             put(&mut body, path.as_os_str());
         }
+        put_count(&mut body, usize::from(self.reach == Reach::Session));
         put_count(&mut body, self.arguments.len());
         for argument in &self.arguments {
             put(&mut body, argument);
@@ -130,12 +146,18 @@ impl Order {
         let directory = take(&mut rest)?.into();
         let lock = take(&mut rest)?.into();
         let group = take(&mut rest)?.into();
+        let reach = match take_count(&mut rest)? {
+            0 => Reach::Everybody,
+            1 => Reach::Session,
+            _ => return None,
+        };
         let arguments =
             (0..take_count(&mut rest)?).map(|_| take(&mut rest)).collect::<Option<Vec<_>>>()?;
         let environment = (0..take_count(&mut rest)?)
             .map(|_| Some((take(&mut rest)?, take(&mut rest)?)))
             .collect::<Option<Vec<_>>>()?;
-        rest.is_empty().then_some(Self { program, arguments, environment, directory, lock, group })
+        let order = Self { program, arguments, environment, directory, lock, group, reach };
+        rest.is_empty().then_some(order)
     }
 }
 
@@ -178,6 +200,7 @@ mod tests {
             directory: "/tmp".into(),
             lock: PathBuf::new(),
             group: "/sys/fs/cgroup/x".into(),
+            reach: Reach::Session,
         }
     }
 
@@ -211,7 +234,7 @@ mod tests {
         ] {
             assert_eq!(Word::from_bytes(word.to_bytes()), Some(word));
         }
-        for request in [Request::Terminate, Request::Kill] {
+        for request in [Request::Terminate, Request::Kill, Request::Leash] {
             assert_eq!(Request::from_byte(request.to_byte()), Some(request));
         }
         assert_eq!(Word::from_bytes(*b"?????"), None);

@@ -87,6 +87,9 @@ impl Live {
         style: &Style,
         now: Timestamp,
     ) -> io::Result<()> {
+        if self.screen.take_heard() {
+            self.current.sign_of_life();
+        }
         self.current.tick(now);
         if let Some(happened) = self.happened.take() {
             let ahead = happened.duration_since(now);
@@ -215,6 +218,25 @@ mod tests {
         drawn.has_run_for("2h 00m", 1);
         drawn.event(10_800, Event::RunResumed);
         drawn.has_run_for("3h 00m", 2);
+    }
+
+    #[test]
+    fn an_agent_that_is_heard_is_not_silent_though_nothing_can_be_shown_yet() {
+        let mut drawn = Drawn::on(None);
+        let mut all = samples().into_iter();
+        for wanted in ["iteration_started", "attempt_started"] {
+            drawn
+                .event(1, all.find(|event| event.name() == wanted).expect("a sample of each kind"));
+        }
+        drawn.panel(1);
+        let heard = drawn.live.screen.clone();
+        for seconds in [4, 7, 10] {
+            heard.heard();
+            let panel = drawn.panel(seconds).join("\n");
+            assert!(panel.contains("working") && !panel.contains("silent"), "{panel}");
+        }
+        let panel = drawn.panel(16).join("\n");
+        assert!(panel.contains("silent for 6s"), "{panel}");
     }
 
     #[test]

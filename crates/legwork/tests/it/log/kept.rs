@@ -107,6 +107,31 @@ fn what_is_heavy_of_old_runs_goes_and_their_history_stays() {
 }
 
 #[test]
+fn runs_that_only_judged_push_out_none_that_worked() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port", "--mode", "loop"]).exits(0);
+    hermit.file(".legwork/tasks/port/INSTRUCTIONS.md", "Port it.\n");
+    hermit.file(".legwork/config.toml", "verify.model = \"off\"\n");
+    let script = hermit.script(SHORT);
+    hermit.run(&run_of(&script, &["-m", "1"])).exits(0);
+    let mut runs = hermit.runs();
+    let judge = ["verify", "port", "--verify", "true"];
+    for _ in 0..3 {
+        let mut command = hermit.command(&judge);
+        finish(command.env("LEGWORK_LOGS_KEEP_RUNS", "1").spawn().unwrap());
+        runs.extend(hermit.runs().into_iter().find(|run| !runs.contains(run)));
+    }
+    until("pruned", || {
+        // What one did not get done before its end, the next one does.
+        let mut command = hermit.command(&judge);
+        finish(command.env("LEGWORK_LOGS_KEEP_RUNS", "1").spawn().unwrap());
+        logs(&runs[1]).is_empty()
+    });
+    assert_eq!(logs(&runs[0]).len(), 1, "the only one that worked");
+    assert!(runs[0].join("output/001-1.ndjson").exists());
+}
+
+#[test]
 fn a_link_is_not_followed_when_old_runs_are_pruned() {
     let hermit = Hermit::new();
     let script = hermit.script(SHORT);

@@ -37,6 +37,8 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
     settings.deadlines.attempt = dice.of(&[None, Some(600), Some(3600)]).map(Seconds::seconds);
     settings.hooks.started = dice.one_in(4);
     settings.hooks.next_iteration = dice.one_in(4);
+    settings.hooks.iteration_finished = dice.one_in(4);
+    settings.hooks.blocked = dice.one_in(3);
     settings
 }
 

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::known;
 use super::lenient::{Number, Object, Text, Values, names};
 use super::lines::{Block, Limits, Line, ModelUsage, Piece, StreamEvent, Usage, Window};
+use super::quick::{Quick, quick};
 use crate::agent::message::{
     AgentMessage, BadLine, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt, Went,
 };
@@ -46,6 +47,11 @@ const MILLISECONDS: u64 = 100_000_000_000;
 /// Reads one line. There are several messages in it if it has several blocks.
 pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let bytes = line;
+    if let Some(Quick { text, .. }) = quick(bytes) {
+        let said = Said::Text { text, part: Part::Delta };
+        each(AgentMessage { owner: Owner::Main, said });
+        return Ok(());
+    }
     if let Some(piece) = piece(bytes) {
         let owner = owner(piece.parent_tool_use_id);
         each(AgentMessage { owner, said: streamed(piece.event.0.unwrap_or_default()) });

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::decode::read;
 use super::lenient::{Object, Text};
+use super::quick::{Quick, quick};
 use crate::agent::deltas::{Delta, Streamed};
+use crate::redact::text_of;
 
 /// What such a line has in it, whatever the order of its fields.
-const NAME: &[u8] = b"stream_event";
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("stream_event"));
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -39,8 +42,6 @@ struct Event<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Piece<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -52,7 +53,10 @@ struct Piece<'a> {
 /// What a line brings of a message that is being written; `None` if it is another line. One that has
 /// not the name in it is not read.
 pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
-    memmem::find(line, NAME)?;
+    if let Some(Quick { index, at, text }) = quick(line) {
+        return Some(Streamed::Text(Delta { speaker: Cow::Borrowed(""), index, at, text }));
+    }
+    NAME.find(line)?;
     let read: Line<'_> = read(line).ok()?;
     if read.kind.0 != "stream_event" {
         return None;
@@ -63,27 +67,45 @@ pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
         "content_block_delta" => {
             let piece = event.delta.0.unwrap_or_default();
             let index = event.index.map_or("", RawValue::get);
-            match &*piece.kind.0 {
-                "text_delta" => string(line, piece.text).map_or(Streamed::Aside, |(at, text)| {
-                    Streamed::Text(Delta { speaker, index, at, text })
-                }),
-                _ => string(line, piece.partial_json)
-                    .or_else(|| string(line, piece.thinking))
-                    .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at }),
+            if let Some((at, text)) = string(line, piece.text) {
+                return Some(Streamed::Text(Delta { speaker, index, at, text }));
             }
+            string(line, piece.partial_json)
+                .or_else(|| string(line, piece.thinking))
+                .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at })
         }
-        "ping" => Streamed::Aside,
-        _ => Streamed::Ends { speaker },
+        "content_block_stop" => Streamed::Ends { speaker, index: event.index.map(RawValue::get) },
+        "message_start" | "message_stop" => Streamed::Ends { speaker, index: None },
+        _ => Streamed::Aside,
     })
+}
+
+/// Whether the result of a turn is in these lines: whatever was being written is at its end.
+pub fn ends_turn(lines: &[u8]) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Text<'a>,
+    }
+    let is_result = |line: &[u8]| {
+        memmem::find(line, b"\"result\"").is_some()
+            && read::<Kind<'_>>(line).is_ok_and(|line| line.kind.0 == "result")
+    };
+    lines.split(|byte| *byte == b'\n').any(is_result)
 }
 
 /// A string of a line, and where it is, with its quotation marks.
 fn string<'a>(line: &[u8], value: Option<&'a RawValue>) -> Option<(Range<usize>, Cow<'a, str>)> {
     let value = value?;
-    let text: Text<'a> = serde_json::from_str(value.get()).ok()?;
+    let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    let text = match serde_json::from_str::<Text<'a>>(value.get()) {
+        Ok(text) => text.0,
+        Err(_) => Cow::Owned(text_of(inside.as_bytes())),
+    };
     // It was not copied when the line was read: it lies within.
     let start = value.get().as_ptr().addr().checked_sub(line.as_ptr().addr())?;
     let at = start..start + value.get().len();
-    let is_string = line.get(at.clone()).is_some_and(|bytes| bytes.starts_with(b"\""));
-    is_string.then_some((at, text.0))
+    line.get(at.clone())?;
+    Some((at, text))
 }

@@ -12,6 +12,7 @@ mod lenient;
 mod lines;
 mod model;
 mod price;
+mod quick;
 mod reset;
 mod version;
 
@@ -21,7 +22,7 @@ pub use command::{
     arguments, message_line, prompt_text, talk_arguments,
 };
 pub use decode::{decode, is_only_a_part};
-pub use deltas::streamed;
+pub use deltas::{ends_turn, streamed};
 pub use lines::{SHOWN_STRINGS, STRINGS};
 pub use model::is_model;
 pub use price::price;

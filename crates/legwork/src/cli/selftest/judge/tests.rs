@@ -165,7 +165,7 @@ fn good(name: &str) -> Seen {
         }
         "orphans" => left(seen(0, vec![finished(), finished(), done()])),
         "sigterm" => {
-            let stop = Event::StopRequested { when: StopWhen::Now, by: Origin::Signal };
+            let stop = Event::StopRequested { when: StopWhen::Now, by: Origin::Terminate };
             left(seen(130, vec![stop, over(Outcome::Interrupted)]))
         }
         "sigkill" => {

@@ -1,0 +1,155 @@
+//! Texts that are being written, masked as far as they are known.
+
+use super::Delta;
+use crate::redact::{Masking, Secrets};
+
+/// More texts are never written at the same time.
+const TEXTS_MAX: usize = 256;
+/// More of what is gone is not kept.
+const GONE_MAX: usize = 16 << 10;
+
+/// Which text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number(u64);
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Texts {
+    secrets: Secrets,
+    open: Vec<Text>,
+    /// How many there were.
+    count: u64,
+}
+
+/// A text that is being written.
+#[derive(Debug)]
+struct Text {
+    number: Number,
+    speaker: String,
+    index: String,
+    masking: Masking,
+    /// The last of it.
+    original: Vec<u8>,
+    /// The same, masked, as far as it is known.
+    masked: Vec<u8>,
+    /// How much of these is gone already.
+    gone: usize,
+    /// Whether nothing more comes.
+    is_over: bool,
+}
+
+/// What has become of some characters.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    /// It is not known yet.
+    Unknown,
+    /// They stay as they are.
+    Same,
+    /// Something in them is masked.
+    Masked(String),
+}
+
+impl Texts {
+    pub(super) fn new(secrets: Secrets) -> Self {
+        Self { secrets, open: Vec::new(), count: 0 }
+    }
+
+    pub(super) fn are_many(&self) -> bool {
+        self.open.len() >= TEXTS_MAX
+    }
+
+    /// Takes more of a text.
+    pub(super) fn push(&mut self, delta: &Delta<'_>) -> Number {
+        let same = |text: &Text| {
+            !text.is_over && text.speaker == *delta.speaker && text.index == delta.index
+        };
+        let known = self.open.iter().position(same).unwrap_or_else(|| {
+            self.count += 1;
+            self.open.push(Text {
+                number: Number(self.count),
+                speaker: delta.speaker.to_string(),
+                index: delta.index.to_owned(),
+                masking: Masking::new(self.secrets.clone()),
+                original: Vec::new(),
+                masked: Vec::new(),
+                gone: 0,
+                is_over: false,
+            });
+            self.open.len() - 1
+        });
+        let text = &mut self.open[known];
+        text.push(delta.text.as_bytes());
+        text.number
+    }
+
+    /// What this speaker was writing is at its end.
+    pub(super) fn end(&mut self, speaker: &str, index: Option<&str>) {
+        let ended = self.open.iter_mut().filter(|text| {
+            text.speaker == speaker && index.is_none_or(|index| text.index == index)
+        });
+        ended.for_each(Text::end);
+    }
+
+    /// All of them are given up in the middle of a line.
+    pub(super) fn break_off(&mut self) {
+        for text in self.open.iter_mut().filter(|text| !text.is_over) {
+            let masked = &mut text.masked;
+            text.masking.finish(|bytes| masked.resize(masked.len() + bytes.len(), b'*'));
+            text.is_over = true;
+        }
+    }
+
+    pub(super) fn end_all(&mut self) {
+        self.open.iter_mut().for_each(Text::end);
+    }
+
+    /// The next so many characters of a text, if they are known.
+    pub(super) fn take(&mut self, number: Number, length: usize) -> Share {
+        match self.open.iter_mut().find(|text| text.number == number) {
+            Some(text) => text.take(length),
+            // Nobody waits for a text that is forgotten.
+            None => Share::Same,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.open.iter().map(|text| text.original.capacity() + text.masked.capacity()).sum()
+    }
+
+    /// Forgets what is over and gone.
+    pub(super) fn forget(&mut self) {
+        self.open.retain(|text| !text.is_over || text.gone < text.original.len());
+    }
+}
+
+impl Text {
+    fn push(&mut self, bytes: &[u8]) {
+        self.original.extend_from_slice(bytes);
+        self.masking.push(bytes, |bytes| self.masked.extend_from_slice(bytes));
+    }
+
+    fn end(&mut self) {
+        if !self.is_over {
+            self.masking.finish(|bytes| self.masked.extend_from_slice(bytes));
+            self.is_over = true;
+        }
+    }
+
+    fn take(&mut self, length: usize) -> Share {
+        let share = self.gone..self.gone + length;
+        let Some(masked) = self.masked.get(share.clone()) else { return Share::Unknown };
+        let taken = if *masked == self.original[share.clone()] {
+            Share::Same
+        } else {
+            Share::Masked(String::from_utf8_lossy(masked).into_owned())
+        };
+        self.gone = share.end;
+        if self.gone == self.original.len() || self.gone > GONE_MAX {
+            self.original.drain(..self.gone);
+            self.masked.drain(..self.gone);
+            self.gone = 0;
+        }
+        taken
+    }
+}

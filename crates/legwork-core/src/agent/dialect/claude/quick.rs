@@ -1,0 +1,137 @@
+//! Pieces of an answer, which most lines are, in exactly the form in which the program writes them.
+//! What differs in anything is left to a proper reading of the line.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+use super::lenient::Text;
+
+/// Up to the number of the text.
+const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
+/// Between that and the characters.
+const DELTA: &[u8] = br#","delta":{"type":"text_delta","text":"#;
+/// Behind the characters: the message of the agent itself, and not of one that it started.
+const SESSION: &[u8] = br#"}},"session_id":"#;
+const PARENT: &[u8] = br#","parent_tool_use_id":null"#;
+/// More of what follows is not known, and never as long.
+const TAIL_MAX: usize = 256;
+
+/// Some characters of an answer of the agent itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Quick<'a> {
+    /// Which of the texts of a message.
+    pub(super) index: &'a str,
+    /// Where in the line they are, as a JSON string.
+    pub(super) at: Range<usize>,
+    /// What they are.
+    pub(super) text: Cow<'a, str>,
+}
+
+/// Reads a line of that form.
+pub(super) fn quick(line: &[u8]) -> Option<Quick<'_>> {
+    let rest = line.strip_prefix(HEAD)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let index = str::from_utf8(&rest[..digits]).ok().filter(|index| !index.is_empty())?;
+    let rest = rest[digits..].strip_prefix(DELTA)?;
+    let start = line.len() - rest.len();
+    let (string, rest) = rest.split_at(string(rest)?);
+    let rest = rest.strip_prefix(SESSION)?;
+    let rest = plain(rest)?.strip_prefix(PARENT)?;
+    let at = start..start + string.len();
+    is_end(rest).then_some(())?;
+    let inside = &string[1..string.len() - 1];
+    let text = match memchr(b'\\', inside) {
+        Some(_) => serde_json::from_slice::<Text<'_>>(string).ok()?.0,
+        None => Cow::Borrowed(str::from_utf8(inside).ok()?),
+    };
+    Some(Quick { index, at, text })
+}
+
+/// The length of the string at the beginning, with its quotes.
+fn string(bytes: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    (bytes.first() == Some(&b'"')).then_some(())?;
+    loop {
+        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// What follows a string without escapes.
+fn plain(bytes: &[u8]) -> Option<&[u8]> {
+    let inside = bytes.strip_prefix(b"\"")?;
+    let end = memchr2(b'"', b'\\', inside)?;
+    (inside[end] == b'"').then(|| &inside[end + 1..])
+}
+
+/// Whether nothing follows but a few strings of other names.
+fn is_end(bytes: &[u8]) -> bool {
+    let mut rest = bytes.trim_ascii_end();
+    if rest.len() > TAIL_MAX {
+        return false;
+    }
+    while let Some(member) = rest.strip_prefix(b",") {
+        let known = [&br#""type""#[..], br#""event""#, br#""parent_tool_use_id""#];
+        if known.iter().any(|name| member.starts_with(name)) {
+            return false;
+        }
+        let value = plain(member).and_then(|value| value.strip_prefix(b":")).and_then(plain);
+        let Some(after) = value else { return false };
+        rest = after;
+    }
+    rest == b"}"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str, tail: &str) -> String {
+        format!(
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":12,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"s"{tail}"#
+        )
+    }
+
+    #[test]
+    fn characters_are_found_where_they_are() {
+        for (text, wanted) in [
+            ("", ""),
+            ("größer", "größer"),
+            (r#"a \"b\" \\"#, "a \"b\" \\"),
+            (r"\ud83d\ude00", "😀"),
+        ] {
+            let line = line(text, ",\"parent_tool_use_id\":null,\"uuid\":\"u\",\"x\":\"y\"}\n");
+            let read = quick(line.as_bytes()).unwrap();
+            assert_eq!((read.index, &*read.text), ("12", wanted));
+            assert_eq!(line[read.at], format!("\"{text}\""));
+        }
+    }
+
+    #[test]
+    fn what_differs_in_anything_is_left_alone() {
+        let fine = line("a", ",\"parent_tool_use_id\":null}");
+        assert!(quick(fine.as_bytes()).is_some());
+        for odd in [
+            fine.replace("null", "\"t\""),
+            fine.replace("text_delta", "thinking_delta"),
+            fine.replace(":12,", ":\"12\","),
+            fine.replace(":12,", ":,"),
+            fine.replace("\"a\"", "\"\\ud83d\""),
+            fine.replace("\"a\"", "7"),
+            fine.replace('}', ""),
+            fine.replace("null}", "null,\"event\":\"e\"}"),
+            fine.replace("null}", "null,\"type\":\"result\"}"),
+            fine.replace("null}", "null,\"x\":7}"),
+            fine.replace("null}", "null}}"),
+            fine.replace("{\"type\"", "{ \"type\""),
+            String::new(),
+        ] {
+            assert_eq!(quick(odd.as_bytes()), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Events in, a chronicle out: one pass, and so much of every iteration and no more.
+
+mod chapters;
+mod happenings;
+mod spans;
+
+use jiff::Timestamp;
+
+use self::chapters::Charge;
+use self::spans::Spans;
+use super::text::cut;
+use super::{
+    Accepted, AcceptedUnit, Chapter, Chronicle, Claim, Commits, Fate, Note, NoteKind, State, Told,
+    Verdict,
+};
+use crate::event::{Event, Record, RunStarted, Totals};
+use crate::input::Mark;
+use crate::outcome::{Outcome, Proof};
+use crate::settings::Scope;
+use crate::units::RunId;
+use crate::view::RunView;
+
+/// The most characters of what is to be done.
+const LONGEST_GOAL: usize = 4000;
+/// The most characters of what the agent says of an iteration, and of reasons.
+const LONGEST_WORDS: usize = 1500;
+/// The most characters of what is one line.
+const LONGEST_LINE: usize = 400;
+/// The most of anything that an iteration has a list of.
+const MOST_IN_ITERATION: usize = 30;
+/// The most of anything that a run has a list of.
+const MOST_IN_RUN: usize = 200;
+
+/// Who tells of the run, and when: what a journal can't know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Teller {
+    /// Whether a process conducts the run.
+    pub is_live: bool,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Folds the events of a run into a chronicle.
+#[derive(Clone, Debug)]
+pub struct Chronicler {
+    run: RunId,
+    view: RunView,
+    told: Option<Told>,
+    before: Vec<Note>,
+    chapters: Vec<Chapter>,
+    spans: Spans,
+    warnings: Vec<Note>,
+    more_warnings: u32,
+    commits: Commits,
+}
+
+impl Chronicler {
+    /// Of a run of which nothing is known yet.
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            view: RunView::default(),
+            told: None,
+            before: Vec::new(),
+            chapters: Vec::new(),
+            spans: Spans::default(),
+            warnings: Vec::new(),
+            more_warnings: 0,
+            commits: Commits::default(),
+        }
+    }
+
+    /// Takes one event into account.
+    pub fn record(&mut self, record: &Record) {
+        let Record { at, event, .. } = record;
+        let before = self.view.at;
+        self.view.record(record);
+        self.spans.record(*at, before, self.chapters.last().map(|chapter| chapter.number), event);
+        match event {
+            Event::RunStarted(started) => self.run_started(started),
+            Event::AgentReady { ready, .. } => self.agent_ready(&ready.model),
+            Event::IterationStarted { iteration, kind, start, .. } => {
+                self.seen(Some(start));
+                self.chapters.push(Chapter::begun(*iteration, *kind, *at));
+            }
+            Event::IterationFinished(finished) => {
+                self.seen(finished.end.as_ref());
+                self.in_chapter(|chapter| chapter.finished(*at, finished));
+            }
+            Event::AttemptStarted { attempt, .. } => {
+                self.in_chapter(|chapter| chapter.attempt_started(*attempt, *at));
+            }
+            Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+                let charge = Charge { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_chapter(|chapter| chapter.attempt_finished(*attempt, charge));
+            }
+            Event::CallStarted { call, purpose, .. } => {
+                self.in_chapter(|chapter| chapter.call_started(*call, *purpose));
+            }
+            Event::CallFinished { call, cost, figure, duration, report, .. } => {
+                let charge = Charge { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_chapter(|chapter| chapter.call_finished(*call, charge));
+            }
+            Event::GateStarted { claim, .. } => {
+                self.in_chapter(|chapter| chapter.claimed(*at, claim));
+            }
+            Event::ChecksFinished { results, .. } => self.at_claim(|claim| claim.checked(results)),
+            Event::ChangesInspected { findings, changes } => {
+                self.at_claim(|claim| claim.inspected(findings, changes));
+            }
+            Event::VerdictGiven { verdict, reason, missing } => {
+                self.at_claim(|claim| claim.told(*verdict, reason, missing));
+            }
+            Event::GateFinished { result } => {
+                self.at_claim(|claim| claim.judged(result));
+                self.in_chapter(Chapter::judged);
+            }
+            Event::BlockerReported { blocker } => self.in_chapter(|chapter| {
+                let text = cut(&blocker.text, LONGEST_WORDS);
+                keep(&mut chapter.blockers, text, &mut chapter.left_off);
+            }),
+            Event::RunContinued { .. }
+            | Event::IterationSkipped { .. }
+            | Event::AttemptCut { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::LimitWaitEnded { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::ChecksStarted { .. }
+            | Event::CallCut { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::LimitChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::RunPaused
+            | Event::RunResumed
+            | Event::HookFailed { .. }
+            | Event::Warning { .. }
+            | Event::RunFinished { .. } => {
+                if let Some((kind, text)) = happenings::of(event) {
+                    self.note(*at, kind, &text);
+                }
+            }
+        }
+    }
+
+    /// The chronicle of what was recorded. `missing` is what could not be read of the journal.
+    pub fn finish(self, teller: Teller, missing: Vec<String>) -> Chronicle {
+        let Self { run, view, told, before, mut chapters, spans, warnings, more_warnings, .. } =
+            self;
+        let state = match (&view.ending, teller.is_live) {
+            (Some(_), _) => State::Ended,
+            (None, true) => State::Running,
+            (None, false) => State::Gone,
+        };
+        if state != State::Running {
+            for chapter in chapters.iter_mut().filter(|chapter| chapter.fate == Fate::GoingOn) {
+                chapter.fate = Fate::Interrupted;
+            }
+        }
+        let last_at = if state == State::Running { Some(teller.now) } else { view.at };
+        let summary = view.summary(&run);
+        let verification = summary.verification.sentence();
+        Chronicle {
+            verdict: verdict(state, summary.outcome.as_ref()),
+            ending: summary.outcome.as_ref().map(Outcome::name),
+            sentence: cut(&summary.reason, LONGEST_WORDS),
+            note: summary.note.as_deref().map(|note| cut(note, LONGEST_WORDS)),
+            verification: verification.map(|text| cut(&text, LONGEST_WORDS)),
+            told,
+            limits: view.limits.clone(),
+            started_at: view.started_at,
+            last_at: view.at,
+            accepted: accepted(&view.totals, &chapters),
+            files_changed: view.files_changed,
+            progress: view.progress,
+            before,
+            iterations: chapters,
+            spans: spans.finish(last_at),
+            blockers: view
+                .blockers
+                .iter()
+                .map(|blocker| cut(&blocker.text, LONGEST_WORDS))
+                .collect(),
+            warnings,
+            more_warnings,
+            commits: self.commits,
+            next: summary.next.iter().map(|step| cut(step, LONGEST_LINE)).collect(),
+            missing,
+            totals: view.totals,
+            run,
+            state,
+        }
+    }
+
+    fn run_started(&mut self, started: &RunStarted) {
+        let RunStarted { settings, agent, project, git_head, containment, sandbox, .. } = started;
+        let line = |text: &str| cut(text, LONGEST_LINE);
+        self.commits.from.clone_from(git_head);
+        self.told = Some(Told {
+            task: settings.task.as_deref().map(line),
+            goal: cut(&settings.goal, LONGEST_GOAL),
+            mode: line(&settings.mode),
+            only_gate: settings.scope == Scope::Gate,
+            agent: line(&agent.name),
+            agent_version: agent.version.as_deref().map(line),
+            models: Vec::new(),
+            project: line(project),
+            git_head: git_head.as_deref().map(line),
+            containment: line(containment),
+            sandbox: line(sandbox),
+            checks: settings
+                .verify
+                .commands
+                .iter()
+                .take(MOST_IN_ITERATION)
+                .map(|command| line(command))
+                .collect(),
+        });
+    }
+
+    /// Changes the iteration that is going on, or was the last.
+    fn in_chapter(&mut self, change: impl FnOnce(&mut Chapter)) {
+        if let Some(chapter) = self.chapters.last_mut() {
+            change(chapter);
+        }
+    }
+
+    /// Changes its last claim.
+    fn at_claim(&mut self, change: impl FnOnce(&mut Claim)) {
+        if let Some(claim) = self.chapters.last_mut().and_then(|chapter| chapter.claims.last_mut())
+        {
+            change(claim);
+        }
+    }
+
+    fn seen(&mut self, mark: Option<&Mark>) {
+        if let Some(head) = mark.and_then(|mark| mark.head.as_ref()) {
+            self.commits.to = Some(head.clone());
+        }
+    }
+
+    fn agent_ready(&mut self, model: &str) {
+        let model = cut(model, LONGEST_LINE);
+        let Some(told) = &mut self.told else { return };
+        let is_new = !model.is_empty() && !told.models.contains(&model);
+        if is_new && told.models.len() < MOST_IN_ITERATION {
+            told.models.push(model);
+        }
+    }
+
+    /// Something that happened, where it belongs. Warnings are kept beside it for all to see.
+    fn note(&mut self, at: Timestamp, kind: NoteKind, text: &str) {
+        let chapter = self.chapters.last_mut();
+        let iteration = chapter.as_ref().map(|chapter| chapter.number);
+        let note = Note { at, iteration, kind, text: cut(text, LONGEST_WORDS) };
+        if kind == NoteKind::Warning {
+            if self.warnings.len() < MOST_IN_RUN {
+                self.warnings.push(note.clone());
+            } else {
+                self.more_warnings = self.more_warnings.saturating_add(1);
+            }
+        }
+        match chapter {
+            Some(chapter) => keep(&mut chapter.notes, note, &mut chapter.left_off),
+            None if self.before.len() < MOST_IN_ITERATION => self.before.push(note),
+            None => {}
+        }
+    }
+}
+
+/// Puts something into a list that has an end.
+fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
+    if list.len() < MOST_IN_ITERATION {
+        list.push(item);
+    } else {
+        *left_off = left_off.saturating_add(1);
+    }
+}
+
+fn verdict(state: State, outcome: Option<&Outcome>) -> Verdict {
+    match (outcome, state) {
+        (Some(Outcome::Completed { proof: Proof::Verified }), _) => Verdict::Verified,
+        (Some(Outcome::Completed { proof: Proof::NotVerified }), _) => Verdict::NotVerified,
+        (Some(_), _) => Verdict::NotDone,
+        (None, State::Running) => Verdict::GoingOn,
+        (None, State::Gone | State::Ended) => Verdict::Gone,
+    }
+}
+
+fn accepted(totals: &Totals, chapters: &[Chapter]) -> Accepted {
+    let counted = |chapter: &&Chapter| match chapter.fate {
+        Fate::Work | Fate::Believed => true,
+        Fate::Rejected | Fate::Idle | Fate::Failed | Fate::Interrupted | Fate::GoingOn => false,
+    };
+    let (unit, count) = match totals.commits {
+        0 => (AcceptedUnit::Iterations, chapters.iter().filter(counted).count()),
+        commits => (AcceptedUnit::Commits, commits as usize),
+    };
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let cost_usd = (count > 0).then(|| totals.cost.per(count.into()));
+    Accepted { unit, count, cost_usd }
+}

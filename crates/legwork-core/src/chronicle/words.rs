@@ -1,0 +1,228 @@
+//! The words that all pages share. Only ours: nothing of them has to be escaped but what is said.
+
+use jiff::Timestamp;
+
+use super::{AcceptedUnit, Chapter, Chronicle, Fate, Judgement, NoteKind, State, Verdict};
+use crate::agent::outcome::Death;
+use crate::event::{Figure, IterationKind, VerdictKind};
+use crate::input::CheckVerdict;
+use crate::outcome::count;
+use crate::settings::{EvidenceKind, Limits};
+use crate::units::{Usd, human};
+
+/// What stands for what is not known.
+pub(super) const NOTHING: &str = "—";
+
+/// What counts as an accepted change.
+pub(super) const ACCEPTED: &str = "Cost per accepted change is the cost of the whole run, judges \
+    included, divided by its commits; in a run without commits, by the iterations that moved the \
+    project forward or whose claim of completion was believed.";
+
+/// The verdict as a headline.
+pub(super) fn headline(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Verified => "Done and verified",
+        Verdict::NotVerified => "Said to be done, not verified",
+        Verdict::NotDone => "Not done",
+        Verdict::GoingOn => "Still running",
+        Verdict::Gone => "Broken off",
+    }
+}
+
+/// What the page shows, if it is not the whole run.
+pub(super) fn preliminary(chronicle: &Chronicle) -> Option<&'static str> {
+    match chronicle.state {
+        State::Running => Some("The run is going on; this is how far it is."),
+        State::Gone => Some("The process of the run is gone, and it has not ended."),
+        State::Ended => None,
+    }
+}
+
+pub(super) fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Believed => "claim believed",
+        Fate::Rejected => "claim rejected",
+        Fate::Work => "work",
+        Fate::Idle => "no change",
+        Fate::Failed => "failed",
+        Fate::Interrupted => "broken off",
+        Fate::GoingOn => "going on",
+    }
+}
+
+pub(super) fn judgement(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Open => "not decided",
+        Judgement::Verified => "believed",
+        Judgement::NotVerified => "believed, with nothing to check it with",
+        Judgement::Rejected => "rejected",
+        Judgement::Inconclusive => "undecided: nobody could tell",
+        Judgement::Unaffordable => "undecided: too little was left to ask a model",
+    }
+}
+
+pub(super) fn verdict(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::Yes => "a model says yes",
+        VerdictKind::No => "a model says no",
+        VerdictKind::Inconclusive => "a model gave no verdict that could be read",
+    }
+}
+
+pub(super) fn check(verdict: &CheckVerdict) -> String {
+    match verdict {
+        CheckVerdict::Passed => "passed (exit 0)".to_owned(),
+        CheckVerdict::Flaky => "passed the second time (exit 0)".to_owned(),
+        CheckVerdict::Failed { how: Death::Code(code) } => format!("failed (exit {code})"),
+        CheckVerdict::Failed { how: Death::Signal(signal) } => {
+            format!("failed (killed by signal {signal})")
+        }
+        CheckVerdict::TimedOut => "took too long".to_owned(),
+        CheckVerdict::NotStarted { why } => format!("could not be started: {why}"),
+        CheckVerdict::Interrupted => "broken off".to_owned(),
+    }
+}
+
+pub(super) fn evidence(kinds: &[EvidenceKind]) -> String {
+    let word = |kind: &EvidenceKind| match kind {
+        EvidenceKind::Status => "the status file",
+        EvidenceKind::Todo => "the to-do list",
+        EvidenceKind::Plan => "the plan",
+        EvidenceKind::Planned => "the plan that was written",
+        EvidenceKind::Promise => "the promise marker",
+        EvidenceKind::Signal => "the completion signal",
+        EvidenceKind::EndPhrase => "the end phrase",
+        EvidenceKind::LastWords => "its last words",
+        EvidenceKind::Asked => "a person who wants to know",
+    };
+    kinds.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn note(kind: NoteKind) -> &'static str {
+    match kind {
+        NoteKind::Warning => "warning",
+        NoteKind::Feedback => "told",
+        NoteKind::Watchdog => "watchdog",
+        NoteKind::Denied => "not allowed",
+        NoteKind::Council => "council",
+        NoteKind::Status => "status",
+        NoteKind::Steering => "steered",
+        NoteKind::Wait => "waited",
+        NoteKind::Checkpoint => "snapshot",
+    }
+}
+
+/// `iteration 3`, `iteration 9, the wrap-up`, `the proof`.
+pub(super) fn name(chapter: &Chapter) -> String {
+    match chapter.kind {
+        IterationKind::Work => format!("Iteration {}", chapter.number),
+        IterationKind::WrapUp => format!("Iteration {}, the wrap-up", chapter.number),
+        IterationKind::Proof => "The proof".to_owned(),
+    }
+}
+
+/// `4 files, 2 commits, $0.42, 6m 12s`, without what is nought.
+pub(super) fn figures(chapter: &Chapter) -> String {
+    let mut parts = Vec::new();
+    if chapter.files_changed > 0 {
+        parts.push(count(chapter.files_changed, "file"));
+    }
+    if chapter.commits > 0 {
+        parts.push(count(chapter.commits, "commit"));
+    }
+    match u32::try_from(chapter.retries()) {
+        Ok(1) => parts.push("1 retry".to_owned()),
+        Ok(retries @ 2..) => parts.push(format!("{retries} retries")),
+        Ok(0) | Err(_) => {}
+    }
+    parts.push(cost(chapter.cost_usd, chapter.estimated_usd));
+    parts.extend(chapter.duration.map(human));
+    parts.join(", ")
+}
+
+/// An amount, and that it is an estimate if any of it is.
+pub(super) fn cost(cost: Usd, estimated: Usd) -> String {
+    if estimated > Usd::ZERO { format!("about {cost}") } else { cost.to_string() }
+}
+
+pub(super) fn charged(cost: Usd, figure: Option<Figure>) -> String {
+    match figure {
+        Some(Figure::Estimated) => format!("about {cost}"),
+        Some(Figure::Reported) => cost.to_string(),
+        None => NOTHING.to_owned(),
+    }
+}
+
+/// What an accepted change cost.
+pub(super) fn accepted(chronicle: &Chronicle) -> String {
+    let cost = chronicle.accepted.cost_usd;
+    cost.map_or_else(|| NOTHING.to_owned(), |cost| cost.to_string())
+}
+
+/// What it was divided by.
+pub(super) fn accepted_by(chronicle: &Chronicle) -> String {
+    match (chronicle.accepted.unit, chronicle.accepted.count) {
+        (_, 0) => "nothing was accepted".to_owned(),
+        (AcceptedUnit::Commits, number) => count(number, "commit"),
+        (AcceptedUnit::Iterations, number) => {
+            format!("{} that counted", count(number, "iteration"))
+        }
+    }
+}
+
+pub(super) fn limits(limits: &Limits) -> String {
+    let parts: Vec<_> = [
+        limits.max_iterations.map(|most| count(most, "iteration")),
+        limits.max_cost.map(|most| most.to_string()),
+        limits.max_duration.map(|most| format!("{} of work", human(most))),
+        limits.max_tokens.map(|most| format!("{} tokens", compact(most))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { "none".to_owned() } else { format!("at most {}", parts.join(", ")) }
+}
+
+/// `2026-11-16 15:50:33 UTC`.
+pub(super) fn date(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// `15:50:33`.
+pub(super) fn clock(at: Timestamp) -> String {
+    at.strftime("%H:%M:%S").to_string()
+}
+
+/// `850`, `12.3k`, `4.5M`.
+pub(super) fn compact(number: u64) -> String {
+    let (unit, name) = match number {
+        0..1_000 => return number.to_string(),
+        1_000..1_000_000 => (1_000, "k"),
+        1_000_000..1_000_000_000 => (1_000_000, "M"),
+        1_000_000_000.. => (1_000_000_000, "G"),
+    };
+    let (whole, tenth) = (number / unit, number % unit / (unit / 10));
+    if whole >= 100 || tenth == 0 {
+        format!("{whole}{name}")
+    } else {
+        format!("{whole}.{tenth}{name}")
+    }
+}
+
+/// The first characters of a commit's hash.
+pub(super) fn short(hash: &str) -> &str {
+    hash.get(..10).unwrap_or(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_short() {
+        let cases = [(0, "0"), (999, "999"), (1_000, "1k"), (12_345, "12.3k"), (123_456, "123k")];
+        for (number, text) in cases.into_iter().chain([(4_567_000, "4.5M"), (2 << 30, "2.1G")]) {
+            assert_eq!(compact(number), text);
+        }
+    }
+}

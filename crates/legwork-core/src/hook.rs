@@ -1,0 +1,247 @@
+//! The user's hooks: which there are, and how an ending is told to one of them.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Outcome;
+use crate::units::millis;
+
+/// A program of the user's that is run at some point of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// Before the first iteration; may end the run.
+    Started,
+    /// Before every iteration; may leave it out or end the run.
+    NextIteration,
+    /// After every iteration.
+    IterationFinished,
+    /// After an iteration that reported something new which only a person can give.
+    Blocked,
+    /// After the end, whatever it is. Nothing is decided any more, so nobody but the shell asks
+    /// for it.
+    Finished,
+}
+
+impl Hook {
+    /// All of them, in the order in which a run comes to them.
+    pub const ALL: [Self; 5] = [
+        Self::Started,
+        Self::NextIteration,
+        Self::IterationFinished,
+        Self::Blocked,
+        Self::Finished,
+    ];
+
+    /// The name of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::NextIteration => "next_iteration",
+            Self::IterationFinished => "iteration_finished",
+            Self::Blocked => "blocked",
+            Self::Finished => "finished",
+        }
+    }
+
+    /// Whether it can end the run by its answer.
+    pub fn can_abort(self) -> bool {
+        match self {
+            Self::Started | Self::NextIteration => true,
+            Self::IterationFinished | Self::Blocked | Self::Finished => false,
+        }
+    }
+
+    /// Whether it can leave an iteration out by its answer.
+    pub fn can_skip(self) -> bool {
+        match self {
+            Self::NextIteration => true,
+            Self::Started | Self::IterationFinished | Self::Blocked | Self::Finished => false,
+        }
+    }
+}
+
+/// Which hooks a run has, and how long each may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each hook, by its name in the journal")]
+pub struct Hooks {
+    /// May end the run before its first iteration.
+    pub started: bool,
+    /// May leave an iteration out or end the run.
+    pub next_iteration: bool,
+    /// Is told of every iteration.
+    pub iteration_finished: bool,
+    /// Is told of what only a person can give.
+    pub blocked: bool,
+    /// Is told of the end.
+    pub finished: bool,
+    /// What each of them may take before it is ended.
+    #[serde(with = "millis")]
+    #[schemars(with = "u64")]
+    pub timeout: Duration,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            started: false,
+            next_iteration: false,
+            iteration_finished: false,
+            blocked: false,
+            finished: false,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Hooks {
+    /// Whether the run has this one.
+    pub fn has(&self, hook: Hook) -> bool {
+        match hook {
+            Hook::Started => self.started,
+            Hook::NextIteration => self.next_iteration,
+            Hook::IterationFinished => self.iteration_finished,
+            Hook::Blocked => self.blocked,
+            Hook::Finished => self.finished,
+        }
+    }
+
+    /// Whether the run has any.
+    pub fn any(&self) -> bool {
+        Hook::ALL.into_iter().any(|hook| self.has(hook))
+    }
+
+    /// Lets the run have this one, or not.
+    pub fn set(&mut self, hook: Hook, there: bool) {
+        *match hook {
+            Hook::Started => &mut self.started,
+            Hook::NextIteration => &mut self.next_iteration,
+            Hook::IterationFinished => &mut self.iteration_finished,
+            Hook::Blocked => &mut self.blocked,
+            Hook::Finished => &mut self.finished,
+        } = there;
+    }
+}
+
+/// The kind of an ending, for hooks that don't care for every one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinishClass {
+    /// Somebody stopped it.
+    Manual,
+    /// All allowed iterations are used up.
+    MaxIterations,
+    /// The work is done.
+    Complete,
+    /// Nothing moved any more.
+    NoChanges,
+    /// Something went wrong.
+    Error,
+    /// Another limit, or somebody is needed.
+    Other,
+}
+
+impl FinishClass {
+    /// The kind of this ending.
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Stopped | Outcome::Interrupted => Self::Manual,
+            Outcome::MaxIterations { .. } => Self::MaxIterations,
+            Outcome::Completed { .. } => Self::Complete,
+            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => Self::NoChanges,
+            Outcome::Failed { .. }
+            | Outcome::ConsecutiveErrors { .. }
+            | Outcome::Auth { .. }
+            | Outcome::BadAgent { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::JournalFailed { .. }
+            | Outcome::PullRequestFailed { .. } => Self::Error,
+            Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Unverified { .. } => Self::Other,
+        }
+    }
+
+    /// The word that a hook finds in its environment.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::MaxIterations => "max_iterations",
+            Self::Complete => "complete",
+            Self::NoChanges => "no_changes",
+            Self::Error => "error",
+            Self::Other => "other",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Strictness, samples};
+
+    #[test]
+    fn every_ending_has_its_class() {
+        let classes: Vec<_> = samples()
+            .iter()
+            .map(|outcome| (outcome.name(), FinishClass::of(outcome).name()))
+            .collect();
+        assert_eq!(
+            classes,
+            [
+                ("completed", "complete"),
+                ("stagnated", "no_changes"),
+                ("no_changes", "no_changes"),
+                ("max_iterations", "max_iterations"),
+                ("max_cost", "other"),
+                ("max_duration", "other"),
+                ("max_tokens", "other"),
+                ("blocked", "other"),
+                ("unverified", "other"),
+                ("stopped", "manual"),
+                ("failed", "error"),
+                ("consecutive_errors", "error"),
+                ("auth", "error"),
+                ("bad_agent", "error"),
+                ("hook_abort", "error"),
+                ("limit_wait_too_long", "error"),
+                ("disk_full", "error"),
+                ("journal_failed", "error"),
+                ("pull_request_failed", "error"),
+                ("interrupted", "manual"),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_ending_is_an_error_for_hooks_exactly_if_it_exits_with_1() {
+        for outcome in samples() {
+            let error = outcome.exit_code(Strictness::Lenient) == 1;
+            assert_eq!(FinishClass::of(&outcome) == FinishClass::Error, error, "{outcome}");
+        }
+    }
+
+    #[test]
+    fn hooks_of_an_old_journal_are_those_it_knew() {
+        let old = r#"{"started":true,"next_iteration":false}"#;
+        let hooks: Hooks = serde_json::from_str(old).unwrap();
+        assert_eq!(hooks, Hooks { started: true, ..Hooks::default() });
+        assert_eq!(hooks.timeout, Duration::from_secs(30));
+    }
+
+    #[test]
+    fn each_hook_is_set_and_found_by_itself() {
+        for hook in Hook::ALL {
+            let mut hooks = Hooks::default();
+            assert!(!hooks.any());
+            hooks.set(hook, true);
+            let there: Vec<_> = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook)).collect();
+            assert_eq!(there, [hook]);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Hooks that are told: when they are run, how often, and what their answers can't do.
+
+use super::super::story::story;
+
+#[test]
+fn after_an_iteration_its_hook_is_run_and_waited_for() {
+    story(
+        "
+        given hook after, max_iterations 3
+        > start
+        > iteration A->B
+          iteration_finished 1
+          -> hook iteration_finished
+          not -> prepare
+        > hook goes on
+          -> prepare Yes
+        ",
+    );
+}
+
+#[test]
+fn what_a_hook_changed_is_looked_at_anew_and_is_not_the_agent_s_work() {
+    story(
+        "
+        given max_iterations 3
+        > start
+        > iteration A->B
+          -> prepare Known
+        ",
+    );
+    story(
+        "
+        given hook after, max_iterations 3, threshold 1
+        > start
+        > iteration A->B
+        > hook goes on
+          -> prepare Yes
+        > prepared C
+        > agent finishes
+        > surveyed C
+          iteration_finished 2 Idle
+        > hook goes on
+          run_finished stagnated
+        ",
+    );
+}
+
+#[test]
+fn a_new_blocker_rings_once_and_before_the_iteration_is_told() {
+    story(
+        "
+        given hook blocked, hook after, threshold 9
+        > start
+        > iteration A->A blocker=password
+          blocker_reported password
+          -> hook blocked
+          not -> hook iteration_finished
+        > hook goes on
+          -> hook iteration_finished
+        > hook goes on
+        > iteration A->B blocker=password
+          not -> hook blocked
+          -> hook iteration_finished
+        > hook goes on
+        > iteration B->C blocker=token
+          -> hook blocked
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_without_a_blocker_rings_nobody() {
+    story(
+        "
+        given hook blocked
+        > start
+        > iteration A->B
+          not -> hook
+          -> prepare Known
+        ",
+    );
+}
+
+#[test]
+fn the_last_iteration_is_told_before_the_run_ends() {
+    story(
+        "
+        given hook after, max_iterations 1
+        > start
+        > iteration A->B
+          -> hook iteration_finished
+          not run_finished
+        > hook goes on
+          run_finished max_iterations
+        ",
+    );
+}
+
+#[test]
+fn a_failed_iteration_is_told_like_any_other() {
+    story(
+        "
+        given hook after, retries 0
+        > start
+        > prepared A
+        > agent fails crashed
+          iteration_finished 1
+          -> hook iteration_finished
+        ",
+    );
+}
+
+#[test]
+fn whoever_is_only_told_can_t_steer() {
+    for answer in ["skips", "aborts", "fails"] {
+        story(&format!(
+            "
+            given hook after, hook blocked, threshold 9
+            > start
+            > iteration A->A blocker=password
+            > hook {answer}
+              hook_failed blocked
+              -> hook iteration_finished
+            > hook {answer}
+              hook_failed iteration_finished
+              not run_finished
+              not iteration_skipped
+              -> prepare Yes
+            "
+        ));
+    }
+}
+
+#[test]
+fn only_next_iteration_can_skip() {
+    story(
+        "
+        given hook started
+        > start
+        > hook skips
+          hook_failed started
+          not iteration_skipped
+          -> prepare Yes
+        ",
+    );
+}
+
+#[test]
+fn stop_now_waits_for_no_hook_that_is_told() {
+    story(
+        "
+        given hook after, hook blocked, threshold 9
+        > start
+        > iteration A->A blocker=password
+          -> hook blocked
+        > stop now
+          not -> hook
+          run_finished interrupted
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_that_stop_now_cut_is_told_to_nobody_but_finished() {
+    story(
+        "
+        given hook after
+        > start
+        > prepared A
+        > stop now
+        > agent exits
+          iteration_finished 1
+          not -> hook
+          run_finished interrupted
+        ",
+    );
+}
+
+#[test]
+fn a_stop_waits_for_the_hooks_of_its_iteration() {
+    story(
+        "
+        given hook after
+        > start
+        > iteration A->B
+        > stop
+          not run_finished
+        > hook goes on
+          run_finished stopped
+        ",
+    );
+}
+
+#[test]
+fn after_a_crash_no_hook_is_told_again() {
+    story(
+        "
+        given hook after, hook blocked, threshold 9
+        > start
+        > iteration A->A blocker=password
+          -> hook blocked
+        > crash
+        > go on
+          not -> hook
+          -> prepare Yes
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_that_is_written_down_after_a_crash_is_told_once() {
+    story(
+        "
+        given hook after
+        > start
+        > prepared A
+        > agent finishes
+        > crash
+        > go on
+          not -> hook
+        > surveyed B
+          iteration_finished 1
+          -> hook iteration_finished
+        ",
+    );
+}
+
+#[test]
+fn a_failed_journal_runs_no_hook_any_more() {
+    story(
+        "
+        given hook after, hook blocked, threshold 9
+        > start
+        > iteration A->A blocker=password
+          -> hook blocked
+        > journal fails
+          not -> hook
+          run_finished journal_failed
+        ",
+    );
+}
+
+#[test]
+fn a_pause_does_not_keep_hooks_from_being_told() {
+    story(
+        "
+        given hook after
+        > start
+        > prepared A
+        > pause
+        > agent finishes
+        > surveyed B
+          -> hook iteration_finished
+        > hook goes on
+          not -> prepare
+        ",
+    );
+}

@@ -1,0 +1,142 @@
+//! What the user looks for in the texts of JSON, as somebody would read them.
+//!
+//! A pattern is written for what is printed: for lines that begin and end, for tabs and quotes. JSON
+//! writes all of that otherwise. So a text is read first, its lines are looked at one by one, and
+//! what is found is told by where it was written. A text that is JSON itself, or has lines that are,
+//! is read again.
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+use super::disguise::{Undone, code, undone_lines};
+use super::escapes::keep_whole;
+use super::find::{Finder, Hit};
+use super::json::{Walker, is_json};
+
+/// How often a text that is found in a text is read.
+pub(super) const LEVELS: usize = 1;
+
+/// Digits of an escape, its backslash and its `u`.
+const UNICODE: usize = 6;
+
+impl Finder {
+    /// What the user's patterns match in a text of JSON.
+    pub(super) fn wanted_in_text(
+        &self,
+        bytes: &[u8],
+        text: Range<usize>,
+        levels: usize,
+    ) -> Vec<Hit> {
+        let read = read(bytes, text);
+        let mut hits = Vec::new();
+        self.wanted_in_lines(&read.bytes, 0, &mut hits);
+        undone_lines(&read.bytes, 0, |undone| {
+            let mut hidden = Vec::new();
+            self.wanted_in_lines(&undone.bytes, 0, &mut hidden);
+            hits.extend(hidden.iter().map(|hit| undone.original(hit)));
+        });
+        if levels > 0 {
+            for inner in texts_inside(&read.bytes) {
+                hits.extend(self.wanted_in_text(&read.bytes, inner, levels - 1));
+            }
+        }
+        let mut hits: Vec<Hit> = hits.iter().map(|hit| read.original(hit)).collect();
+        for hit in &mut hits {
+            hit.span = keep_whole(bytes, hit.span.clone());
+        }
+        hits.retain(|hit| !hit.span.is_empty());
+        hits
+    }
+
+    /// What the user's patterns match in each line from `from` on.
+    pub(super) fn wanted_in_lines(&self, bytes: &[u8], from: usize, hits: &mut Vec<Hit>) {
+        for line in lines(bytes, from) {
+            self.wanted(bytes, line, hits);
+        }
+    }
+}
+
+/// Each line without its end.
+fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = from;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        let length = memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = start..start + length - usize::from(rest[..length].ends_with(b"\r"));
+        start += length + 1;
+        Some(line)
+    })
+}
+
+/// The texts that are values in a text that is JSON, or in its lines that are.
+fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut texts = Vec::new();
+    let mut walk = |json| Walker::default().walk(bytes, json, |text| texts.push(text));
+    if is_json(bytes) {
+        walk(0..bytes.len());
+    } else {
+        lines(bytes, 0).filter(|line| is_json(&bytes[line.clone()])).for_each(walk);
+    }
+    texts
+}
+
+/// What stands between the quotes of a text of JSON, read. Half a character is another one: there
+/// are programs that cut them in two.
+pub(crate) fn text_of(inside: &[u8]) -> String {
+    String::from_utf8_lossy(&read(inside, 0..inside.len()).bytes).into_owned()
+}
+
+/// A text of JSON as it is read.
+fn read(bytes: &[u8], text: Range<usize>) -> Undone {
+    let mut read =
+        Undone { bytes: Vec::with_capacity(text.len()), from: Vec::with_capacity(text.len() + 1) };
+    let mut at = text.start;
+    while at < text.end {
+        let rest = &bytes[at..text.end];
+        let plain = memchr(b'\\', rest).unwrap_or(rest.len());
+        read.bytes.extend_from_slice(&rest[..plain]);
+        read.from.extend(at..at + plain);
+        at += plain;
+        if at < text.end {
+            let (character, length) = escaped(&bytes[at..text.end]);
+            let mut buffer = [0; 4];
+            let written = character.encode_utf8(&mut buffer).as_bytes();
+            read.bytes.extend_from_slice(written);
+            read.from.extend(written.iter().map(|_| at));
+            at += length;
+        }
+    }
+    read.from.push(text.end);
+    read
+}
+
+/// The character that an escape stands for, and how long that is. What is none is a backslash.
+fn escaped(bytes: &[u8]) -> (char, usize) {
+    let character = match bytes.get(1) {
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'u') => return unicode(bytes),
+        Some(_) | None => return ('\\', 1),
+    };
+    (character, 2)
+}
+
+/// A character by its number, which may take two escapes.
+fn unicode(bytes: &[u8]) -> (char, usize) {
+    let Some(first) = code(&bytes[1..]) else { return ('\\', 1) };
+    let second = bytes.get(UNICODE..).and_then(|rest| code(rest.strip_prefix(b"\\")?));
+    match (first, second) {
+        (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+            let number = 0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00);
+            (char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER), 2 * UNICODE)
+        }
+        (_, _) => (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), UNICODE),
+    }
+}

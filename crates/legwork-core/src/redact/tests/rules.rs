@@ -1,0 +1,155 @@
+//! Each rule at its edge: what is masked there, and what is not.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn masked(values: &[&str], patterns: &[&str], text: &str) -> String {
+    Secrets::new(values, patterns).unwrap().mask(text).into_owned()
+}
+
+#[track_caller]
+fn stays(values: &[&str], patterns: &[&str], text: &str) {
+    assert_eq!(masked(values, patterns, text), text);
+}
+
+fn token() -> String {
+    format!("ghp_{}", "a1B2".repeat(9))
+}
+
+#[test]
+fn a_pattern_of_the_user_ends_with_the_line_and_leaves_quotes_escapes_and_characters_whole() {
+    stays(&[], &["a[^z]*b"], "a1\nb1");
+    assert_eq!(masked(&[], &["zz.*"], "\"zzz it\""), "\"******\"");
+    // What counts in JSON is what is meant, and not how it is written.
+    stays(&[], &["n[0-9]+"], r#"{"t":"a\n12"}"#);
+    stays(&[], &["pin."], r#"{"t":"pin\n"}"#);
+    stays(&[], &["9hidden"], r#"{"t":"\u00e9hidden"}"#);
+    assert_eq!(masked(&[], &[r"(?-u:[\x80-\xbf])hidden"], "a ühidden"), "a ********");
+    assert_eq!(masked(&[], &[r"hidden(?-u:[\xc0-\xff])"], "hiddenü b"), "******** b");
+}
+
+#[test]
+fn a_form_begins_where_a_word_does() {
+    let token = token();
+    let stars = "*".repeat(token.len());
+    for front in ["x%3D", "red\u{1b}[31m", r"\n", "("] {
+        let text = format!("{front}{token} ok");
+        assert_eq!(masked(&[], &[], &text), format!("{front}{stars} ok"));
+    }
+    stays(&[], &[], "\u{1b}[0mtask-12-of-a-long-list-of-tasks");
+    stays(&[], &[], "eyJhbGciOiJIUzI1.none");
+    let two = format!("{token} and {token}");
+    assert_eq!(masked(&[], &[], &two), format!("{stars} and {stars}"));
+}
+
+#[test]
+fn what_is_not_seen_is_undone_however_it_is_written() {
+    let known = ["hunter2hunter2"];
+    let hidden =
+        [r"\x1b[0m", r"\x1B[0m", r"\033[0m", r"\u200b", r"\\u200b", r"\u009b1m", r"\u0001"];
+    for hidden in hidden {
+        let text = format!("hunter2{hidden}hunter2");
+        assert_eq!(masked(&known, &[], &text), "*".repeat(text.len()), "{hidden}");
+    }
+    // These are seen as what they are: as the end of a line.
+    for seen in ["\u{2028}", r"\u2028", r"\u000a", r"\n", "\r"] {
+        stays(&known, &[], &format!("hunter2{seen}hunter2"));
+    }
+    // A sequence does not go over the end of a text.
+    stays(&known, &[], r#"["hunter2\u001b[1","Ahunter2"]"#);
+}
+
+#[test]
+fn names_of_members_are_left_alone_wherever_they_stand() {
+    let known = ["modelUsage"];
+    stays(&known, &[], r#"{"a":1,"modelUsage":2}"#);
+    stays(&known, &[], r#"{"a":[1],"modelUsage":{"b":"c"},"modelUsage":3}"#);
+    let text = r#"{"modelUsage":{"a":"x modelUsage"#;
+    assert_eq!(masked(&known, &[], text), r#"{"modelUsage":{"a":"x **********"#);
+    // It may have become a text.
+    assert_eq!(masked(&known, &[], r#"{"a":1,"modelUsage"#), r#"{"a":1,"**********"#);
+    let array = r#"{"a":["b","modelUsage"],"c":"modelUsage"}"#;
+    assert_eq!(masked(&known, &[], array), r#"{"a":["b","**********"],"c":"**********"}"#);
+}
+
+#[test]
+fn every_block_of_a_key_is_masked_to_its_end_and_one_without_an_end_not_for_ever() {
+    let block = |front: &str, body: &str| {
+        format!("{front}-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n")
+    };
+    let hidden = block("", "abc1").replace("BEGIN ", "BEGIN \u{1b}[0m");
+    let text = hidden + &block("", "abc2") + &block("  ", "abc3") + "abc4";
+    let expected = text.replace("abc1", "****").replace("abc2", "****").replace("abc3", "****");
+    assert_eq!(masked(&[], &[], &text), expected);
+    let endless = format!("-----BEGIN PRIVATE KEY-----\n{}tail", "abcd\n".repeat(5_000));
+    let out = masked(&[], &[], &endless);
+    assert!(out.contains("-----\n****\n****\n") && out.ends_with("abcd\ntail"), "{}", out.len());
+    let json = r#"{"key":"-----BEGIN PRIVATE KEY-----\u000aMIIE\u000a-----END","b":"MIIE"}"#;
+    let value: Value = serde_json::from_str(&masked(&[], &[], json)).unwrap();
+    let expected = json!({ "key": "-----BEGIN PRIVATE KEY-----\n****\n-----END", "b": "MIIE" });
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn values_are_found_with_what_json_and_addresses_make_of_their_signs() {
+    for sign in ["\n", "\r", "\t", "\u{8}", "\u{c}", "/", "\\", "\"", "ü", "😀", " "] {
+        let value = format!("ab12cd{sign}ef34gh");
+        let mut text = json!({ "text": value }).to_string();
+        for depth in 0..2 {
+            let out = masked(&[&value], &[], &text);
+            assert!(!out.contains("ab12") && !out.contains("34gh"), "{depth} {sign:?}: {out}");
+            text = json!({ "text": text }).to_string();
+        }
+        let percent: Vec<_> = sign.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let percent = percent.concat();
+        let out = masked(&[&value], &[], &format!("x=ab12cd{percent}ef34gh"));
+        assert!(!out.contains("ab12"), "{sign:?}: {out}");
+    }
+    // Nobody learns anything from the signs around it, and many leave them out.
+    assert_eq!(masked(&["<<hunter22hunter>>"], &[], "a hunter22hunter"), "a **************");
+    // One that begins like another, and one in another.
+    let known = ["hunter22hunter-one", "hunter22hunter-two", "hunter22hunter"];
+    for value in known {
+        let text = format!("a {value} b");
+        assert_eq!(masked(&known, &[], &text), format!("a {} b", "*".repeat(value.len())));
+    }
+}
+
+#[test]
+fn an_event_keeps_its_words_and_loses_its_secrets() {
+    use crate::event::{Event, FeedbackSource};
+    let secrets = Secrets::new(["run_paused", "watchdog", "ab12cd\nef34gh"], ["^pin-.*"]).unwrap();
+    assert_eq!(secrets.mask_event(&Event::RunPaused), None);
+    let said = |text: &str| Event::FeedbackAdded {
+        source: FeedbackSource::Watchdog,
+        text: text.to_owned(),
+    };
+    // The word of ours stays where it is meant as such.
+    assert_eq!(secrets.mask_event(&said("the watchdog")), Some(said("the ********")));
+    let warned = |text: &str| Event::Warning { text: text.to_owned() };
+    assert_eq!(secrets.mask_event(&warned("a\npin-1")), Some(warned("a\n*****")));
+    let over_lines = secrets.mask_event(&warned("x ab12cd\nef34gh y"));
+    assert_eq!(over_lines, Some(warned("x ************** y")));
+}
+
+#[test]
+fn only_what_is_masked_may_differ() {
+    let agree = |masked: Value, told: Value| agrees(&masked, &told);
+    let masked = json!({ "goal": "use ************** now" });
+    assert!(agree(masked.clone(), json!({ "goal": "use ab12cd\nef34gh now" })));
+    assert!(!agree(masked.clone(), json!({ "goal": "try ab12cd\nef34gh now" })));
+    assert!(!agree(masked.clone(), json!({ "goal": "use ab12cd\nef34gh then" })));
+    assert!(!agree(masked, json!({ "goal": "use hunter22hunter now", "more": 1 })));
+    assert!(!has_masks(&json!("********************")) && !has_masks(&json!("# ********** #")));
+    assert!(!has_masks(&json!("/** ********** it")) && has_masks(&json!("it ********** is")));
+}
+
+#[test]
+fn values_that_say_nothing_are_not_looked_for() {
+    for value in ["!!!!!!!!!!!!", "-----BEGIN X9 KEY-----"] {
+        stays(&[value], &[], &format!("a {value} b"));
+    }
+    assert_eq!(masked(&["/srv/one\n/srv/two"], &[], r"/srv/one\n/srv/two"), "/*****************");
+    assert!(is_secret_name("DATABASE_URL") && is_secret_name("SENTRY_DSN"));
+}

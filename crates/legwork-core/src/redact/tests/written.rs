@@ -1,0 +1,154 @@
+//! One secret, written in many ways.
+
+use super::*;
+
+/// Masks it as it is, in a line of JSON and in JSON inside of JSON, whole and in chunks, and says
+/// what became of it.
+fn everywhere(secrets: &Secrets, text: &str, secret: &str) -> String {
+    let mut line = text.to_owned();
+    for depth in 0..4 {
+        let masked = secrets.mask(&line).into_owned();
+        assert!(!shows(masked.as_bytes(), secret), "{depth}: {masked}");
+        assert_eq!(masked.len(), line.len());
+        if depth > 0 {
+            let value: Value = serde_json::from_str(&masked).unwrap();
+            assert_eq!(value["number"], 12_345_678, "{masked}");
+        }
+        for size in [1, 7, 1000] {
+            let pieces = streamed(secrets, line.as_bytes(), &[size]);
+            assert_eq!(String::from_utf8(pieces).unwrap(), masked);
+        }
+        line = json!({ "text": line, "number": 12_345_678 }).to_string();
+    }
+    secrets.mask(text).into_owned()
+}
+
+#[test]
+fn a_token_is_free_behind_any_escape_however_many_backslashes_it_has() {
+    let secrets = Secrets::default();
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let stars = "*".repeat(token.len());
+    let fronts = [
+        r"\n",
+        r"\t",
+        r"\r",
+        r"\b",
+        r"\f",
+        r"\v",
+        r"\0",
+        r"\\n",
+        r"\\\n",
+        r"\\\\t",
+        r"\u0022",
+        r"\\u000a",
+        r"\x0a",
+        r"\\x0A",
+        r"\012",
+        r"\\12",
+        r"\r\n",
+        "%0A",
+        r"\e[32m",
+        r"\\e[1;31m",
+        r"\033[32m",
+        r"\x1b[0m",
+        "&quot;",
+        "+",
+        "\u{1b}[32m",
+    ];
+    for front in fronts {
+        let text = format!("printf 'x{front}{token}'");
+        let masked = everywhere(&secrets, &text, &token);
+        assert!(masked.ends_with(&format!("{stars}'")), "{front}: {masked}");
+        assert!(masked.starts_with("printf 'x"), "{front}: {masked}");
+    }
+    // A letter in front of it is still one.
+    for front in ["a", "1", "n", "/n", r"\na", r"\xz1", r"\8", "%zz"] {
+        let text = format!("{front}{token}");
+        assert_eq!(secrets.mask(&text), text);
+    }
+}
+
+#[test]
+fn a_record_is_masked_as_it_is_read_and_as_it_is_written() {
+    use crate::event::Event;
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let secrets = Secrets::default();
+    for front in ["\n", r"\n", r"\\n", "\t", "\u{1b}[1m", r"\e[1m", "\""] {
+        let event = Event::Warning { text: format!("Run: printf 'a{front}{token}'") };
+        let masked = secrets.mask_event(&event);
+        let Some(Event::Warning { text }) = masked else { panic!("{front}: {masked:?}") };
+        assert!(!text.contains(&token), "{text}");
+    }
+}
+
+#[test]
+fn headers_and_addresses_are_known_in_every_spelling() {
+    let secrets = Secrets::default();
+    let key = "abcdef1234567890abcdef";
+    for front in [
+        "Authorization: ApiKey ",
+        "Authorization: Bot ",
+        "authorization: GenieKey ",
+        "AUTHORIZATION=Basic ",
+        "'authorization': 'token ",
+        "X-api-key: ",
+        "X-API-Key=",
+    ] {
+        let text = format!("curl -H \"{front}{key}\" x");
+        let masked = everywhere(&secrets, &text, key);
+        assert_eq!(masked, text.replace(key, &"*".repeat(key.len())));
+    }
+    // The secret itself is not taken for the word in front of one.
+    assert_eq!(
+        secrets.mask("Authorization: a1b2c3d4e5 application/json1"),
+        "Authorization: ********** application/json1"
+    );
+    for innocent in ["Authorization: see the manual-of-it", "X-Api-Keys: abcdef123456"] {
+        assert_eq!(secrets.mask(innocent), innocent);
+    }
+    let address = |slash: &str| format!("\"url\": \"postgres:{slash}{slash}me:hunter2hunter2@db\"");
+    for slash in ["/", r"\/", r"\\/", r"\\\/"] {
+        let text = address(slash);
+        let masked = everywhere(&secrets, &text, "hunter2hunter2");
+        assert_eq!(masked, text.replace("hunter2hunter2", &"*".repeat(14)));
+    }
+}
+
+#[test]
+fn what_is_secret_of_an_address_or_a_header_is_known_alone() {
+    let values = [
+        "postgres://me:zebra77zebra@db/x",
+        "X-Gate: giraffe77giraffe\nAccept: application/json",
+        "mysql://me:ele%40phant77@db",
+    ];
+    let secrets = Secrets::new(values, [""; 0]).unwrap();
+    for secret in ["zebra77zebra", "giraffe77giraffe", "ele@phant77", "ele%40phant77"] {
+        let masked = everywhere(&secrets, &format!("PGPASSWORD={secret} psql"), secret);
+        assert_eq!(masked, format!("PGPASSWORD={} psql", "*".repeat(secret.len())));
+    }
+    assert_eq!(secrets.mask("send application/json to me"), "send application/json to me");
+}
+
+#[test]
+fn values_are_found_as_forms_shells_and_pages_write_them() {
+    let values = ["correct horse 9x7", "pa$$w0rd'quoted", "a<b>c&d9\"zebra", "key/of-1zebra"];
+    let secrets = Secrets::new(values, [""; 0]).unwrap();
+    for written in [
+        "correct+horse+9x7",
+        "correct%20horse%209x7",
+        r"correct\ horse\ 9x7",
+        r"pa$$w0rd'\''quoted",
+        r#"pa$$w0rd'"'"'quoted"#,
+        r"pa\$\$w0rd\'quoted",
+        "pa$$w0rd&#39;quoted",
+        "pa$$w0rd&#x27;quoted",
+        "a&lt;b&gt;c&amp;d9&quot;zebra",
+        r"a\u003cb\u003ec\u0026d9\u0022zebra",
+        r#"a<b>c&d9\"zebra"#,
+        "key&#x2F;of-1zebra",
+    ] {
+        let masked = everywhere(&secrets, &format!("it is {written} here"), written);
+        assert_eq!(masked, format!("it is {} here", "*".repeat(written.len())));
+    }
+    assert_eq!(secrets.mask("correct-horse-9x7"), "correct-horse-9x7");
+}

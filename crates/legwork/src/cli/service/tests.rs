@@ -1,0 +1,153 @@
+use super::*;
+
+fn service() -> Service {
+    Service {
+        name: "migrate-api".to_owned(),
+        program: "/usr/local/bin/legwork".to_owned(),
+        project: "/home/me/shop".to_owned(),
+        run: "migrate-api".to_owned(),
+        environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+    }
+}
+
+/// Everything that means something to systemd, or to XML.
+fn odd() -> Service {
+    Service {
+        name: "odd".to_owned(),
+        program: "/opt/a $b/leg\"work".to_owned(),
+        project: "/home/me/50% <off> & 'more' $HOME \\n--x".to_owned(),
+        run: "odd".to_owned(),
+        environment: vec![("PATH".to_owned(), "/a b:/50%/$c:/\"d\"".to_owned())],
+    }
+}
+
+#[test]
+fn the_unit_of_systemd() {
+    let unit = "\
+# Made by `legwork service install`: it is written anew by the next one.
+# Project: /home/me/shop
+[Unit]
+Description=legwork: migrate-api in /home/me/shop
+StartLimitIntervalSec=1h
+StartLimitBurst=5
+
+[Service]
+Type=exec
+WorkingDirectory=/home/me/shop
+Environment=PATH=/usr/local/bin:/usr/bin:/bin
+EnvironmentFile=-%h/.config/legwork/environment
+ExecStart=/usr/local/bin/legwork resume --if-needed -C /home/me/shop migrate-api
+KillMode=mixed
+TimeoutStopSec=60
+SuccessExitStatus=130
+Restart=on-abnormal
+RestartForceExitStatus=101
+RestartSec=30
+Delegate=yes
+
+[Install]
+WantedBy=default.target
+";
+    assert_eq!(systemd::unit(&service()), unit);
+}
+
+#[test]
+fn in_a_unit_nothing_stands_for_something_else() {
+    let unit = systemd::unit(&odd());
+    let line = |begin: &str| unit.lines().find(|line| line.starts_with(begin)).unwrap().to_owned();
+    assert_eq!(
+        line("ExecStart="),
+        r#"ExecStart="/opt/a $b/leg\"work" resume --if-needed -C "/home/me/50%% <off> & 'more' $$HOME \\n--x" odd"#
+    );
+    assert_eq!(line("Environment="), r#"Environment="PATH=/a b:/50%%/$c:/\"d\"""#);
+    assert_eq!(
+        line("WorkingDirectory="),
+        r"WorkingDirectory=/home/me/50%% <off> & 'more' $HOME \n--x"
+    );
+}
+
+#[test]
+fn the_agent_of_launchd() {
+    let agent = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- Made by `legwork service install`: it is written anew by the next one.
+Project: /home/me/shop
+-->
+<plist version="1.0">
+<dict>
+	<key>Label</key>
+	<string>dev.legwork.migrate-api</string>
+	<key>ProgramArguments</key>
+	<array>
+		<string>/usr/local/bin/legwork</string>
+		<string>resume</string>
+		<string>--if-needed</string>
+		<string>-C</string>
+		<string>/home/me/shop</string>
+		<string>migrate-api</string>
+	</array>
+	<key>WorkingDirectory</key>
+	<string>/home/me/shop</string>
+	<key>EnvironmentVariables</key>
+	<dict>
+		<key>PATH</key>
+		<string>/usr/local/bin:/usr/bin:/bin</string>
+	</dict>
+	<key>RunAtLoad</key>
+	<true/>
+	<key>KeepAlive</key>
+	<dict>
+		<key>Crashed</key>
+		<true/>
+	</dict>
+	<key>ThrottleInterval</key>
+	<integer>30</integer>
+	<key>ExitTimeOut</key>
+	<integer>60</integer>
+</dict>
+</plist>
+"#;
+    assert_eq!(launchd::agent(&service()), agent);
+}
+
+#[test]
+fn in_an_agent_nothing_stands_for_something_else() {
+    let agent = launchd::agent(&odd());
+    let project = r"<string>/home/me/50% &lt;off&gt; &amp; 'more' $HOME \n--x</string>";
+    assert_eq!(agent.matches(project).count(), 2, "{agent}");
+    let (_, comment) = agent.split_once("<!--").unwrap();
+    let (comment, _) = comment.split_once("--").unwrap();
+    assert!(comment.ends_with("- -x\n"), "the comment ends too early: {comment}");
+}
+
+#[test]
+fn what_would_begin_another_line_is_refused() {
+    for path in ["/a\nExecStart=/bin/evil", "/a\tb", "/a\\", "/a "] {
+        let error = plain("the project", Path::new(path)).unwrap_err();
+        assert!(error.message.starts_with("the project is `/a"), "{}", error.message);
+    }
+    assert_eq!(plain("the project", Path::new("/a b/ä")).unwrap(), "/a b/ä");
+}
+
+#[test]
+fn each_manager_has_its_place_for_services() {
+    let home = |name| (name == "HOME").then(|| OsString::from("/home/me"));
+    let both = |name: &'static str| match name {
+        "XDG_CONFIG_HOME" => Some(OsString::from("/conf")),
+        name => home(name),
+    };
+    let shown = |path: Option<PathBuf>| path.unwrap().display().to_string();
+    let unit = "systemd/user/legwork-x.service";
+    assert_eq!(shown(systemd::file("x", home)), format!("/home/me/.config/{unit}"));
+    assert_eq!(shown(systemd::file("x", both)), format!("/conf/{unit}"));
+    assert_eq!(systemd::file("x", |_| None), None);
+    let agent = "/home/me/Library/LaunchAgents/dev.legwork.x.plist";
+    assert_eq!(shown(launchd::file("x", both)), agent);
+}
+
+#[test]
+fn what_only_this_shell_has_is_named_and_the_rest_is_not() {
+    let ours = ["PATH", "HOME", "LC_ALL", "ANTHROPIC_API_KEY", "MY_TOKEN", "OTHER", "TERM"];
+    let names = missing_of(ours.map(OsString::from), &["MY_*".to_owned()]);
+    assert_eq!(names, ["ANTHROPIC_API_KEY", "MY_TOKEN"]);
+}

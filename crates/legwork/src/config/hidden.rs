@@ -1,0 +1,228 @@
+//! Which parts of a file may be secret: the values of variables for the agent. A picture of a mistake
+//! shows the names of these and where it is, and nothing of what stands there.
+//!
+//! The file has a mistake, so it is read line by line, and what can't be told apart is hidden.
+
+use std::ops::Range;
+
+use super::keys::KEYS;
+use super::kind::Kind;
+
+/// The table of `mode.toml` that has keys of the configuration in it.
+const DEFAULTS: &str = "defaults";
+
+/// The parts of a text that are not shown, in bytes.
+pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut place = Place::default();
+    let mut hidden = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let from = place.line(line);
+        if let Some(from) = from {
+            hidden.push(at + from..at + line.len());
+        }
+        at += line.len();
+    }
+    hidden
+}
+
+/// Where in a file we are.
+#[derive(Debug, Default)]
+struct Place {
+    /// The table, by its whole name.
+    table: String,
+    /// Whether the value that we are in may be secret.
+    secret: bool,
+    /// How the value that we are in goes on.
+    goes_on: GoesOn,
+}
+
+/// Whether a value is over at the end of its line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum GoesOn {
+    /// It is.
+    #[default]
+    No,
+    /// So many brackets are open.
+    Brackets(usize),
+    /// A text of many lines is, which ends like this.
+    Text(&'static str),
+    /// A text of one line has no end: what it meant nobody knows.
+    Broken,
+}
+
+impl Place {
+    /// From where on this line is not shown.
+    fn line(&mut self, line: &str) -> Option<usize> {
+        match self.goes_on {
+            GoesOn::Text(end) => {
+                if let Some((_, rest)) = line.split_once(end) {
+                    self.goes_on = goes_on(rest, 0);
+                }
+                return self.secret.then_some(0);
+            }
+            GoesOn::Brackets(open) if !is_header(line) => {
+                self.goes_on = goes_on(line, open);
+                return self.secret.then_some(0);
+            }
+            GoesOn::Broken if self.secret && !is_header(line) => return Some(0),
+            GoesOn::No | GoesOn::Brackets(_) | GoesOn::Broken => self.goes_on = GoesOn::No,
+        }
+        if line.trim_start().starts_with('[') {
+            self.table = plain(line.split(']').next().unwrap_or_default());
+            self.secret = false;
+            return None;
+        }
+        let below = is_secret(&self.table, &self.table);
+        let Some((name, value)) = line.split_once('=') else { return below.then_some(0) };
+        let key = [&*self.table, &plain(name)].join(".");
+        self.secret = below || is_secret(&self.table, key.trim_start_matches('.'));
+        self.goes_on = goes_on(value, 0);
+        if !self.secret {
+            return None;
+        }
+        // What does not look like a name may be a part of a value.
+        let looks_like_one = |c: char| c.is_ascii_alphanumeric() || "_-.\"' \t#".contains(c);
+        let is_one = name.split_whitespace().filter(|part| *part != "#").count() == 1
+            && name.chars().all(looks_like_one)
+            && !value.trim().trim_matches('=').is_empty();
+        Some(if is_one { name.len() + 1 } else { 0 })
+    }
+}
+
+/// Whether what is called so is, has, or is part of variables.
+fn is_secret(table: &str, name: &str) -> bool {
+    let inner = name.strip_prefix(DEFAULTS).map_or(name, |inner| inner.trim_start_matches('.'));
+    let is_below = |name: &str, above: &str| {
+        name.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut secret = KEYS
+        .iter()
+        .filter(|key| key.kind.is_secret() && !matches!(key.kind, Kind::Tables { .. }))
+        .map(|key| key.name);
+    // `agent = { env = { ... } }`, but not the whole of `[agent]`.
+    let has = |key| name != table && (inner.is_empty() || is_below(key, inner));
+    secret.any(|key| is_below(inner, key) || has(key))
+}
+
+/// Whether a line can't be anything but the name of a table.
+fn is_header(line: &str) -> bool {
+    let name = line.trim();
+    let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
+    inner.contains(|c: char| c.is_ascii_alphabetic()) && inner.chars().all(is_plain)
+}
+
+/// A name without what may be around its parts.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace() && !"[]\"'#".contains(*c)).collect()
+}
+
+/// How a value goes on after the end of this line, with so many brackets open before it.
+fn goes_on(value: &str, open: usize) -> GoesOn {
+    let mut open = open;
+    let mut rest = value;
+    while let Some(next) = rest.chars().next() {
+        let many = ["\"\"\"", "'''"].into_iter().find(|mark| rest.starts_with(mark));
+        if let Some(mark) = many {
+            match rest[mark.len()..].split_once(mark) {
+                Some((_, after)) => rest = after,
+                None => return GoesOn::Text(mark),
+            }
+            continue;
+        }
+        rest = &rest[next.len_utf8()..];
+        match next {
+            '#' => break,
+            '[' | '{' => open += 1,
+            ']' | '}' => open = open.saturating_sub(1),
+            '"' | '\'' => match end_of_text(rest, next) {
+                Some(end) => rest = &rest[end..],
+                None => return GoesOn::Broken,
+            },
+            _ => {}
+        }
+    }
+    if open > 0 { GoesOn::Brackets(open) } else { GoesOn::No }
+}
+
+/// Where a text ends that ends with this.
+fn end_of_text(text: &str, mark: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if c == mark && !escaped {
+            return Some(at + c.len_utf8());
+        }
+        escaped = c == '\\' && mark == '"' && !escaped;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text with stars for what is hidden.
+    fn shown(text: &str) -> String {
+        let hidden = hidden(text);
+        let is_hidden = |at: usize| hidden.iter().any(|hidden| hidden.contains(&at));
+        let shown = text.char_indices().map(|(at, c)| match c {
+            c if c.is_whitespace() => c,
+            _ if is_hidden(at) => '*',
+            c => c,
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn names_of_variables_are_shown_and_their_values_are_not() {
+        for (text, wanted) in [
+            (
+                "[agent.env]\nA = x y\nB = \"z\"\n[limits]\nm = 5\n",
+                "[agent.env]\nA = * *\nB = ***\n[limits]\nm = 5\n",
+            ),
+            ("[ agent . \"env\" ]\n# A = \"x\"\n", "[ agent . \"env\" ]\n# A = ***\n"),
+            ("agent.env = [\"A=x\"]\ndelay = 1\n", "agent.env = *******\ndelay = 1\n"),
+            ("agent.env.A = 1\nmode = 2\n", "agent.env.A = *\nmode = 2\n"),
+            (
+                "[agent]\nenv = { A = \"x\",\n  B = \"y\" }\nargs = 3\n",
+                "[agent]\nenv = * * * ****\n  * * *** *\nargs = 3\n",
+            ),
+            ("agent = { env = { A = 1 } }\n", "agent = * *** * * * * * * *\n"),
+            ("defaults.agent.env.A = 1\n", "defaults.agent.env.A = *\n"),
+            ("[defaults.agent.env]\nA = 1\n", "[defaults.agent.env]\nA = *\n"),
+            ("[agent]\npath = 1\nenvironment = 2\n", "[agent]\npath = 1\nenvironment = 2\n"),
+        ] {
+            assert_eq!(shown(text), wanted);
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_told_apart_is_hidden() {
+        for (text, wanted) in [
+            // Without a sign, or with another one.
+            ("[agent.env]\nA x\nB: \"y==\"\nC", "[agent.env]\n* *\n** *****\n*"),
+            // A key of many lines, as it should be, and as it should not.
+            (
+                "[agent.env]\nA = \"\"\"\nab=\ncd\n\"\"\"\nB = 1\n",
+                "[agent.env]\nA = ***\n***\n**\n***\nB = *\n",
+            ),
+            (
+                "[agent.env]\nA = \"ab\ncd = x\nef==\n[limits]\nm = 5\n",
+                "[agent.env]\nA = ***\n** * *\n****\n[limits]\nm = 5\n",
+            ),
+            // A list without an end.
+            (
+                "agent.env = [\n\"A=x\",\n[limits]\nm = 5\n",
+                "agent.env = *\n******\n[limits]\nm = 5\n",
+            ),
+            // A text of somebody else's that looks like a table.
+            (
+                "[agent]\nargs = '''\n[limits]\n'''\nenv = 7\n",
+                "[agent]\nargs = '''\n[limits]\n'''\nenv = *\n",
+            ),
+        ] {
+            assert_eq!(shown(text), wanted);
+        }
+    }
+}

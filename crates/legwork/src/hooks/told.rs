@@ -1,0 +1,258 @@
+//! What a hook is told: lines of the journal to read, and figures in its environment.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use legwork_core::agent::outcome::{AttemptOutcome, Death};
+use legwork_core::event::{Event, IterationFinished, Totals};
+use legwork_core::hook::{FinishClass, Hook};
+use legwork_core::journal::Line;
+use legwork_core::outcome::Outcome;
+
+use crate::journal::{JournalError, Tail};
+
+/// What the journal has told so far, as far as hooks are concerned.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    /// The lines as they are, each with its newline.
+    started: Vec<u8>,
+    iteration: Vec<u8>,
+    /// Those since the last iteration began.
+    blockers: Vec<u8>,
+    finished: Vec<u8>,
+    facts: Facts,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    started_at: Option<Timestamp>,
+    task: String,
+    mode: String,
+    plan: Option<String>,
+    max_iterations: Option<u32>,
+    head: Option<String>,
+    /// Of the last attempt.
+    exit_code: Option<i32>,
+    last: Option<Last>,
+    /// Of the whole run.
+    iterations: u32,
+    commits: u32,
+    cost: legwork_core::units::Usd,
+    outcome: Option<Outcome>,
+}
+
+/// The last iteration.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    number: u32,
+    commits: u32,
+    duration: Duration,
+}
+
+/// Reads the journal as it grows.
+#[derive(Debug)]
+pub(super) struct Follower {
+    journal: PathBuf,
+    tail: Option<Tail>,
+    told: Told,
+}
+
+impl Follower {
+    pub(super) fn new(journal: PathBuf) -> Self {
+        Self { journal, tail: None, told: Told::default() }
+    }
+
+    /// What the journal has told up to now.
+    pub(super) fn told(&mut self) -> Result<Told, JournalError> {
+        let mut tail = if let Some(tail) = self.tail.take() {
+            tail
+        } else {
+            self.told = Told::default();
+            Tail::open(&self.journal)?
+        };
+        // After an error it is read from the start again.
+        tail.poll_raw(|line, raw| self.told.take(line, raw))?;
+        self.tail = Some(tail);
+        Ok(self.told.clone())
+    }
+}
+
+impl Told {
+    fn take(&mut self, line: Line, raw: &[u8]) {
+        let facts = &mut self.facts;
+        let whole = || [raw, b"\n"].concat();
+        match line.record.event {
+            Event::RunStarted(started) => {
+                self.started = whole();
+                facts.started_at = Some(line.record.at);
+                facts.head = started.git_head;
+                facts.task = started.settings.task.unwrap_or_default();
+                facts.mode = started.settings.mode;
+                facts.plan = started.settings.files.list;
+                facts.max_iterations = started.settings.limits.max_iterations;
+            }
+            // A run that goes on has not ended.
+            Event::RunContinued { .. } => {
+                self.finished.clear();
+                facts.outcome = None;
+            }
+            Event::LimitChanged { limits } => facts.max_iterations = limits.max_iterations,
+            Event::IterationStarted { .. } => self.blockers.clear(),
+            Event::BlockerReported { .. } => self.blockers.extend(whole()),
+            Event::AttemptFinished { cost, report, .. } => {
+                facts.cost += cost;
+                facts.exit_code = Some(exit_code(&report.outcome));
+            }
+            Event::CallFinished { cost, .. } => facts.cost += cost,
+            Event::IterationFinished(finished) => {
+                self.iteration = whole();
+                facts.iteration_finished(*finished);
+            }
+            Event::RunFinished { outcome, totals, .. } => {
+                self.finished = whole();
+                facts.ended(outcome, &totals);
+            }
+            Event::IterationSkipped { .. }
+            | Event::AttemptStarted { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::LimitWaitEnded { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::GateStarted { .. }
+            | Event::ChecksStarted { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CallStarted { .. }
+            | Event::CallCut { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::CheckpointMade { .. }
+            | Event::StopRequested { .. }
+            | Event::StopCancelled
+            | Event::RunPaused
+            | Event::RunResumed
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => {}
+        }
+    }
+
+    /// What a hook reads.
+    pub(super) fn input(&self, hook: Hook) -> Vec<u8> {
+        match hook {
+            Hook::Started => self.started.clone(),
+            Hook::NextIteration if self.iteration.is_empty() => self.started.clone(),
+            Hook::NextIteration | Hook::IterationFinished => self.iteration.clone(),
+            Hook::Blocked => self.blockers.clone(),
+            Hook::Finished => self.finished.clone(),
+        }
+    }
+
+    /// How the run ended, if it has.
+    pub(super) fn outcome(&self) -> Option<&Outcome> {
+        self.facts.outcome.as_ref()
+    }
+
+    /// The list with boxes that is worked on, from the project.
+    pub(super) fn plan(&self) -> Option<&str> {
+        self.facts.plan.as_deref()
+    }
+
+    /// The figures, by name. What is not known is empty.
+    pub(super) fn facts(
+        &self,
+        hook: Hook,
+        outcome: Option<&Outcome>,
+    ) -> Vec<(&'static str, String)> {
+        let facts = &self.facts;
+        let last = facts.last.as_ref();
+        let iteration = match hook {
+            Hook::Started => 0,
+            Hook::NextIteration => facts.iterations + 1,
+            Hook::IterationFinished | Hook::Blocked | Hook::Finished => {
+                last.map_or(0, |last| last.number)
+            }
+        };
+        // Only what has ended has an ending; an earlier one is over.
+        let outcome = outcome.filter(|_| hook == Hook::Finished);
+        vec![
+            ("TASK", facts.task.clone()),
+            ("MODE", facts.mode.clone()),
+            ("ITERATION", iteration.to_string()),
+            ("MAX_ITERATIONS", shown(facts.max_iterations)),
+            ("LAST_EXIT_CODE", shown(facts.exit_code)),
+            ("LAST_DURATION", shown(last.map(|last| last.duration.as_secs()))),
+            ("COMMITS_MADE", shown(last.map(|last| last.commits))),
+            ("TOTAL_COMMITS", facts.commits.to_string()),
+            ("TOTAL_ITERATIONS", facts.iterations.to_string()),
+            ("TOTAL_COST", format!("{:.4}", facts.cost.dollars())),
+            ("LAST_COMMIT_SHA", facts.head.clone().unwrap_or_default()),
+            ("STARTED_AT", shown(facts.started_at)),
+            ("FINISH_TYPE", shown(outcome.map(Outcome::name))),
+            ("FINISH_CLASS", shown(outcome.map(|outcome| FinishClass::of(outcome).name()))),
+        ]
+    }
+}
+
+impl Facts {
+    fn iteration_finished(&mut self, finished: IterationFinished) {
+        let IterationFinished { iteration, commits, duration, end, .. } = finished;
+        self.last = Some(Last { number: iteration.0, commits, duration });
+        self.iterations = self.iterations.max(iteration.0);
+        self.commits += commits;
+        if let Some(head) = end.and_then(|end| end.head) {
+            self.head = Some(head);
+        }
+    }
+
+    /// The totals are the last word: of a run whose journal failed, events may be missing.
+    fn ended(&mut self, outcome: Outcome, totals: &Totals) {
+        self.iterations = totals.iterations;
+        self.commits = totals.commits;
+        self.cost = totals.cost;
+        self.outcome = Some(outcome);
+    }
+}
+
+fn shown(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// What a shell would say of the agent program: 0 if it came to its end, its own code if it
+/// crashed, and 1 for everything else that went wrong.
+fn exit_code(outcome: &AttemptOutcome) -> i32 {
+    match outcome {
+        AttemptOutcome::Finished => 0,
+        AttemptOutcome::Crashed { how: Death::Code(code) } => *code,
+        AttemptOutcome::Crashed { how: Death::Signal(signal) } => 128 + signal,
+        AttemptOutcome::TurnLimit
+        | AttemptOutcome::AttemptBudget
+        | AttemptOutcome::UsageLimited { .. }
+        | AttemptOutcome::RateLimited
+        | AttemptOutcome::Overloaded
+        | AttemptOutcome::Network
+        | AttemptOutcome::TimedOut { .. }
+        | AttemptOutcome::Auth { .. }
+        | AttemptOutcome::Billing { .. }
+        | AttemptOutcome::BadStart { .. }
+        | AttemptOutcome::NotStarted { .. }
+        | AttemptOutcome::PromptTooLong
+        | AttemptOutcome::ContextFull
+        | AttemptOutcome::BadRequest { .. }
+        | AttemptOutcome::ModelNotFound { .. }
+        | AttemptOutcome::Refused
+        | AttemptOutcome::OutputLimit
+        | AttemptOutcome::Interrupted
+        | AttemptOutcome::Suspect { .. }
+        | AttemptOutcome::Lost => 1,
+    }
+}

@@ -1,0 +1,107 @@
+//! `bench look`: the commands that look back, over the runs of months, beside `cat` of the journals.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::hermit::Hermit;
+use super::measure::{measure, median};
+use crate::program::{self, built, cargo};
+
+/// How often each is measured; the median counts.
+const ROUNDS: usize = 11;
+/// Iterations of a run, in the mean.
+const ITERATIONS: &str = "20";
+/// The most that a look may take.
+const WANTED: Duration = Duration::from_millis(200);
+
+const TASKS: [&str; 8] =
+    ["api", "docs", "errors", "invoices", "orders", "payments", "search", "webhooks"];
+
+/// What is measured, beside how it is called.
+const LOOKS: [(&str, &[&str]); 5] = [
+    ("`legwork list`", &["list"]),
+    ("`legwork show orders`", &["show", "orders"]),
+    ("`legwork status`", &["status"]),
+    ("`legwork status orders`", &["status", "orders"]),
+    ("`legwork report`", &["report"]),
+];
+
+pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
+    let release = ["build", "--release", "--package", "legwork", "--bin", "legwork"];
+    program::run(&mut cargo(root, &release))?;
+    let example = ["build", "--release", "--package", "legwork", "--example", "made_up_runs"];
+    program::run(&mut cargo(root, &example))?;
+    let legwork = built(root, "release");
+    let hermit = Hermit::new("bench-look")?;
+    println!("making {runs} runs");
+    fill(&hermit, &legwork, runs)?;
+
+    let journals = hermit.path("state").join("*/runs/*/journal.jsonl");
+    let cat = format!("cat {} | wc -c", journals.display());
+    let bytes = program::stdout(Command::new("sh").args(["-c", &cat]))?;
+    let megabytes = bytes.trim().parse::<u64>().unwrap_or(0) / 1_000_000;
+
+    let notes: Vec<_> = TASKS.iter().map(|task| note(&hermit, task)).collect();
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); LOOKS.len() + 2];
+    for _ in 0..ROUNDS {
+        let mut reference = hermit.command(Path::new("sh"));
+        reference.args(["-c", &format!("cat {} > /dev/null", journals.display())]);
+        times[0].push(measure(&mut reference)?.time);
+        for ((_, words), times) in LOOKS.iter().zip(&mut times[1..]) {
+            times.push(look(&hermit, &legwork, words)?);
+        }
+        // What the tasks remember of their runs is lost: all journals have to be read.
+        for path in &notes {
+            let moved = path.with_extension("away");
+            fs::rename(path, moved).map_err(|error| format!("can't move a note: {error}"))?;
+        }
+        times[LOOKS.len() + 1].push(look(&hermit, &legwork, &["list"])?);
+        for path in &notes {
+            let moved = path.with_extension("away");
+            fs::rename(moved, path).map_err(|error| format!("can't move a note: {error}"))?;
+        }
+    }
+    table(&times, megabytes);
+    Ok(())
+}
+
+fn note(hermit: &Hermit, task: &str) -> std::path::PathBuf {
+    hermit.path("project").join(format!(".legwork/tasks/{task}/.state.json"))
+}
+
+fn fill(hermit: &Hermit, legwork: &Path, runs: u64) -> Result<(), String> {
+    for task in TASKS {
+        let mut new = hermit.command(legwork);
+        program::run(new.args(["new", task]).stderr(Stdio::null()))?;
+        let text = hermit.path("project").join(format!(".legwork/tasks/{task}/INSTRUCTIONS.md"));
+        fs::write(text, "Do it.\n").map_err(|error| format!("can't write: {error}"))?;
+    }
+    let example = legwork.with_file_name("examples").join("made_up_runs");
+    let mut made_up = hermit.command(&example);
+    made_up.arg(hermit.path("project")).args([&runs.to_string(), ITERATIONS]).args(TASKS);
+    program::run(&mut made_up)
+}
+
+fn look(hermit: &Hermit, legwork: &Path, words: &[&str]) -> Result<Duration, String> {
+    Ok(measure(hermit.command(legwork).args(words).stderr(Stdio::null()))?.time)
+}
+
+fn table(times: &[Vec<Duration>], megabytes: u64) {
+    let middle = |times: &Vec<Duration>| median(times.clone()).unwrap_or_default();
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+    let reference = middle(&times[0]);
+    println!("\n| | ms | to the reference | wanted |\n| --- | ---: | ---: | ---: |");
+    println!("| `cat` of all journals ({megabytes} MB) | {:.0} | | |", milliseconds(reference));
+    let names = LOOKS.iter().map(|(name, _)| *name).chain(["`legwork list`, with all notes lost"]);
+    for ((place, name), times) in names.enumerate().zip(&times[1..]) {
+        let time = middle(times);
+        let ratio = time.as_secs_f64() / reference.as_secs_f64().max(1e-9);
+        let wanted = match place {
+            0..4 => format!("<= {} ms", WANTED.as_millis()),
+            _ => String::new(),
+        };
+        println!("| {name} | {:.0} | {ratio:.2}x | {wanted} |", milliseconds(time));
+    }
+}

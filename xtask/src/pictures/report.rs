@@ -1,0 +1,57 @@
+//! The picture of a report: the page of a made-up run, as a browser shows it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::program::{self, built, cargo};
+
+/// The task and the iterations of the run.
+const TASK: &str = "migrate-api";
+const ITERATIONS: &str = "8";
+/// As wide as a window, and as high as the first two screens.
+const SIZE: &str = "--window-size=1200,1500";
+
+/// Takes it and puts it there.
+pub(super) fn take(root: &Path, picture: &Path) -> Result<(), String> {
+    let example = ["build", "--quiet", "--package", "legwork", "--example", "made_up_runs"];
+    program::run(&mut cargo(root, &example))?;
+    let scratch = Path::new("/tmp/legwork-pictures-report");
+    if scratch.exists() {
+        fs::remove_dir_all(scratch).map_err(|error| format!("can't clear a folder: {error}"))?;
+    }
+    let project = scratch.join("shop");
+    fs::create_dir_all(&project).map_err(|error| format!("can't make a folder: {error}"))?;
+    let legwork = built(root, "debug");
+    let made_up = legwork.with_file_name("examples").join("made_up_runs");
+    let state = scratch.join("state");
+    let in_project = |program: &Path| {
+        let mut command = Command::new(program);
+        command.current_dir(&project).env("LEGWORK_STATE_DIR", &state).stderr(Stdio::null());
+        command
+    };
+    program::run(in_project(&legwork).args(["new", TASK]).stdout(Stdio::null()))?;
+    program::run(in_project(&made_up).arg(&project).args(["1", ITERATIONS, TASK]))?;
+    let page = scratch.join("report.html");
+    program::run(in_project(&legwork).args(["report", "-o"]).arg(&page))?;
+    let browser = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--hide-scrollbars",
+        SIZE,
+    ];
+    let mut shot = Command::new("chromium");
+    shot.args(browser)
+        .arg(format!("--user-data-dir={}", scratch.join("browser").display()))
+        .arg(format!("--screenshot={}", picture.display()))
+        .arg(format!("file://{}", page.display()))
+        .stderr(Stdio::null());
+    program::run(&mut shot)?;
+    fs::remove_dir_all(scratch).map_err(|error| format!("can't remove a folder: {error}"))
+}
