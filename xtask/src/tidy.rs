@@ -9,6 +9,7 @@ mod ci;
 mod code_map;
 mod leftovers;
 mod length;
+mod links;
 mod modules;
 mod source;
 mod tree;
@@ -50,7 +51,8 @@ fn findings(
     all.extend(leftovers::unfinished(files));
     all.extend(leftovers::machine_paths(files));
     all.extend(length::too_long(files, &length::ALLOWED));
-    all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), exists));
+    all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), &exists));
+    all.extend(links::leading_nowhere(files, &exists));
     all.extend(ci::check(text_of(files, ".ci/run")));
     all
 }
@@ -97,6 +99,7 @@ mod tests {
             File::new("crates/legwork/tests/it/forgotten.rs", ""),
             File::new("xtask/src/main.rs", &"\n".repeat(700)),
             File::new("README.md", &format!("in /{}/ann/x", "home")),
+            File::new("docs/page.md", "[to](#nothing)"),
         ];
         let core_tree = Ok("legwork-core v0.1.0\ntokio v1.54.0\n".to_owned());
         let mut places: Vec<_> = findings(&files, &core_tree, |_| true)
@@ -117,6 +120,7 @@ mod tests {
                 "crates/legwork/src/hex.rs:1",
                 "crates/legwork/src/report.rs:1",
                 "crates/legwork/tests/it/forgotten.rs:1",
+                "docs/page.md:1",
                 "xtask/src/main.rs:601",
             ]
         );

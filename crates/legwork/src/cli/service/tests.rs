@@ -4,7 +4,7 @@ fn service() -> Service {
     Service {
         name: "migrate-api".to_owned(),
         program: "/usr/local/bin/legwork".to_owned(),
-        project: "/home/me/shop".to_owned(),
+        project: "/srv/me/shop".to_owned(),
         run: "migrate-api".to_owned(),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
     }
@@ -15,7 +15,7 @@ fn odd() -> Service {
     Service {
         name: "odd".to_owned(),
         program: "/opt/a $b/leg\"work".to_owned(),
-        project: "/home/me/50% <off> & 'more' $HOME \\n--x".to_owned(),
+        project: "/srv/me/50% <off> & 'more' $HOME \\n--x".to_owned(),
         run: "odd".to_owned(),
         environment: vec![("PATH".to_owned(), "/a b:/50%/$c:/\"d\"".to_owned())],
     }
@@ -25,18 +25,18 @@ fn odd() -> Service {
 fn the_unit_of_systemd() {
     let unit = "\
 # Made by `legwork service install`: it is written anew by the next one.
-# Project: /home/me/shop
+# Project: /srv/me/shop
 [Unit]
-Description=legwork: migrate-api in /home/me/shop
+Description=legwork: migrate-api in /srv/me/shop
 StartLimitIntervalSec=1h
 StartLimitBurst=5
 
 [Service]
 Type=exec
-WorkingDirectory=/home/me/shop
+WorkingDirectory=/srv/me/shop
 Environment=PATH=/usr/local/bin:/usr/bin:/bin
 EnvironmentFile=-%h/.config/legwork/environment
-ExecStart=/usr/local/bin/legwork resume --if-needed -C /home/me/shop migrate-api
+ExecStart=/usr/local/bin/legwork resume --if-needed -C /srv/me/shop migrate-api
 KillMode=mixed
 TimeoutStopSec=60
 SuccessExitStatus=130
@@ -57,12 +57,12 @@ fn in_a_unit_nothing_stands_for_something_else() {
     let line = |begin: &str| unit.lines().find(|line| line.starts_with(begin)).unwrap().to_owned();
     assert_eq!(
         line("ExecStart="),
-        r#"ExecStart="/opt/a $b/leg\"work" resume --if-needed -C "/home/me/50%% <off> & 'more' $$HOME \\n--x" odd"#
+        r#"ExecStart="/opt/a $b/leg\"work" resume --if-needed -C "/srv/me/50%% <off> & 'more' $$HOME \\n--x" odd"#
     );
     assert_eq!(line("Environment="), r#"Environment="PATH=/a b:/50%%/$c:/\"d\"""#);
     assert_eq!(
         line("WorkingDirectory="),
-        r"WorkingDirectory=/home/me/50%% <off> & 'more' $HOME \n--x"
+        r"WorkingDirectory=/srv/me/50%% <off> & 'more' $HOME \n--x"
     );
 }
 
@@ -71,7 +71,7 @@ fn the_agent_of_launchd() {
     let agent = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Made by `legwork service install`: it is written anew by the next one.
-Project: /home/me/shop
+Project: /srv/me/shop
 -->
 <plist version="1.0">
 <dict>
@@ -83,11 +83,11 @@ Project: /home/me/shop
 		<string>resume</string>
 		<string>--if-needed</string>
 		<string>-C</string>
-		<string>/home/me/shop</string>
+		<string>/srv/me/shop</string>
 		<string>migrate-api</string>
 	</array>
 	<key>WorkingDirectory</key>
-	<string>/home/me/shop</string>
+	<string>/srv/me/shop</string>
 	<key>EnvironmentVariables</key>
 	<dict>
 		<key>PATH</key>
@@ -113,7 +113,7 @@ Project: /home/me/shop
 #[test]
 fn in_an_agent_nothing_stands_for_something_else() {
     let agent = launchd::agent(&odd());
-    let project = r"<string>/home/me/50% &lt;off&gt; &amp; 'more' $HOME \n--x</string>";
+    let project = r"<string>/srv/me/50% &lt;off&gt; &amp; 'more' $HOME \n--x</string>";
     assert_eq!(agent.matches(project).count(), 2, "{agent}");
     let (_, comment) = agent.split_once("<!--").unwrap();
     let (comment, _) = comment.split_once("--").unwrap();
@@ -131,17 +131,17 @@ fn what_would_begin_another_line_is_refused() {
 
 #[test]
 fn each_manager_has_its_place_for_services() {
-    let home = |name| (name == "HOME").then(|| OsString::from("/home/me"));
+    let home = |name| (name == "HOME").then(|| OsString::from("/srv/me"));
     let both = |name: &'static str| match name {
         "XDG_CONFIG_HOME" => Some(OsString::from("/conf")),
         name => home(name),
     };
     let shown = |path: Option<PathBuf>| path.unwrap().display().to_string();
     let unit = "systemd/user/legwork-x.service";
-    assert_eq!(shown(systemd::file("x", home)), format!("/home/me/.config/{unit}"));
+    assert_eq!(shown(systemd::file("x", home)), format!("/srv/me/.config/{unit}"));
     assert_eq!(shown(systemd::file("x", both)), format!("/conf/{unit}"));
     assert_eq!(systemd::file("x", |_| None), None);
-    let agent = "/home/me/Library/LaunchAgents/dev.legwork.x.plist";
+    let agent = "/srv/me/Library/LaunchAgents/dev.legwork.x.plist";
     assert_eq!(shown(launchd::file("x", both)), agent);
 }
 
