@@ -45,6 +45,7 @@ fn findings(
     let mut all = boundaries::core_dependencies(core_tree);
     all.extend(boundaries::core_source(files));
     all.extend(boundaries::what_shows_cannot_steer(files));
+    all.extend(boundaries::a_run_says_nothing_by_itself(files));
     all.extend(boundaries::spawning_has_one_home(files));
     all.extend(boundaries::unsafe_code_has_one_home(files));
     all.extend(modules::undeclared(files));
@@ -92,9 +93,11 @@ mod tests {
     fn every_rule_is_asked() {
         let files = [
             File::new("crates/legwork-core/src/lib.rs", "use std::fs;"),
-            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;\nmod hex;"),
+            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;\nmod hex;\nmod cli;"),
             File::new("crates/legwork/src/report.rs", "use crate::supervisor::Run;"),
             File::new("crates/legwork/src/git.rs", "fn f() { Command::new(g); todo!() }"),
+            File::new("crates/legwork/src/cli.rs", "mod session;"),
+            File::new("crates/legwork/src/cli/session.rs", "use super::say;"),
             File::new("crates/legwork/src/hex.rs", "fn f() { unsafe { g() } }"),
             File::new("crates/legwork/tests/it/forgotten.rs", ""),
             File::new("xtask/src/main.rs", &"\n".repeat(700)),
@@ -115,6 +118,7 @@ mod tests {
                 "README.md:1",
                 "crates/legwork-core/Cargo.toml:1",
                 "crates/legwork-core/src/lib.rs:1",
+                "crates/legwork/src/cli/session.rs:1",
                 "crates/legwork/src/git.rs:1",
                 "crates/legwork/src/git.rs:1",
                 "crates/legwork/src/hex.rs:1",

@@ -41,8 +41,6 @@ mod which;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use legwork_core::display::display_safe;
@@ -53,9 +51,6 @@ use crate::rehearsal;
 
 /// The hidden command behind the rehearsal agent.
 pub(crate) const REHEARSE: &str = "rehearse";
-
-/// How long the last words may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Runs a coding agent unattended until the work is really done.
 #[derive(Debug, Parser)]
@@ -246,19 +241,6 @@ fn say(text: &str) {
 fn show(text: &str) {
     // Nobody to tell when standard error is closed; the exit code says enough.
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// The same, for what is said last: a terminal that nobody reads must not keep us.
-fn show_at_last(text: &str) {
-    let text = text.to_owned();
-    let (done, is_done) = mpsc::sync_channel(1);
-    std::thread::spawn(move || {
-        show(&text);
-        // Whoever waited for it has left.
-        let _ = done.send(());
-    });
-    // Whether somebody has seen it changes nothing.
-    let _ = is_done.recv_timeout(LAST_WORDS);
 }
 
 /// Prints data as JSON, without a character that a terminal would obey or not show: it is written as

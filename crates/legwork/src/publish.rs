@@ -14,11 +14,12 @@
 
 mod stream;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ const IDLE: Duration = Duration::from_millis(500);
 
 /// How long the output of an agent at work is left alone: nobody leaves a note for it.
 const LISTEN: Duration = Duration::from_millis(100);
+
+/// So many notes wait for a display that is busy; more are not told.
+const NOTES: usize = 16;
 
 /// What is followed.
 #[derive(Clone, Debug)]
@@ -64,9 +68,16 @@ struct Shared {
     bell: SyncSender<()>,
     /// Nothing more will come.
     closing: AtomicBool,
+    /// What is to be told beside what is recorded. Held only to put something in or take it out.
+    notes: Mutex<VecDeque<String>>,
 }
 
 impl Shared {
+    /// What is to be told and has not been.
+    fn notes(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ring(&self) {
         // Full means that a note lies there already, closed that nobody looks any more.
         let _ = self.bell.try_send(());
@@ -87,7 +98,8 @@ impl Display {
     ) -> Self {
         let (bell, bell_heard) = sync_channel(1);
         let (alive, over) = sync_channel(1);
-        let shared = Arc::new(Shared { bell, closing: AtomicBool::new(false) });
+        let shared =
+            Arc::new(Shared { bell, closing: AtomicBool::new(false), notes: Mutex::default() });
         let screen = Screen {
             shared: Arc::clone(&shared),
             bell: bell_heard,
@@ -114,6 +126,20 @@ impl Display {
     pub fn waker(&self) -> impl Fn() + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.ring()
+    }
+
+    /// Has something told that is not recorded, below what was shown so far. Never waits: what
+    /// nobody reads is not told.
+    pub fn teller(&self) -> impl Fn(String) + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move |text| {
+            let mut notes = shared.notes();
+            if notes.len() < NOTES {
+                notes.push_back(text);
+            }
+            drop(notes);
+            shared.ring();
+        }
     }
 
     /// Shows what is left, and waits for that at most so long: a terminal that nobody reads must
@@ -188,6 +214,7 @@ impl Screen {
             let closing = self.shared.closing.load(Ordering::Acquire);
             self.show_events()?;
             self.streams.poll(self.reporter.as_mut())?;
+            self.show_notes()?;
             self.reporter.tick(Timestamp::now())?;
             self.reporter.flush()?;
             if closing {
@@ -199,6 +226,11 @@ impl Screen {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
+    }
+
+    fn show_notes(&mut self) -> io::Result<()> {
+        let notes = std::mem::take(&mut *self.shared.notes());
+        notes.iter().try_for_each(|note| self.reporter.note(note))
     }
 
     /// How long nothing is looked at unless somebody rings.

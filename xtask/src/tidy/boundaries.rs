@@ -39,6 +39,17 @@ const NOT_IN_CORE_SOURCE: [(&str, &str); 9] = [
 const SHOWS: [&str; 6] = ["report", "tui", "web", "hooks", "notify", "publish"];
 const STEERS: [&str; 2] = ["crate::supervisor", "super::supervisor"];
 
+/// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
+/// so nothing there writes by itself.
+const BESIDE_A_RUN: [&str; 5] = [
+    "crates/legwork/src/cli/session.rs",
+    "crates/legwork/src/cli/session/hooks.rs",
+    "crates/legwork/src/cli/session/night.rs",
+    "crates/legwork/src/cli/session/said.rs",
+    "crates/legwork/src/cli/session/shows.rs",
+];
+const SAYS: [&str; 5] = ["super::say", "cli::say", "super::show", "cli::show", "stderr().write"];
+
 /// The one file that may have unsafe code, with its reasons.
 const UNSAFE_HOME: &str = "crates/legwork/src/process/descriptors.rs";
 
@@ -72,6 +83,14 @@ pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
     forbid(files.iter().filter(shows), &STEERS, |needle| {
         let rule = format!("what shows must not mention `{needle}`");
         (rule, "it reads events and can change nothing")
+    })
+}
+
+pub(super) fn a_run_says_nothing_by_itself(files: &[File]) -> Vec<Finding> {
+    let beside = |file: &&File| BESIDE_A_RUN.contains(&file.path.as_str());
+    forbid(files.iter().filter(beside), &SAYS, |needle| {
+        let rule = format!("no `{needle}` beside a run");
+        (rule, "a terminal that nobody reads would stop it; `Voice` never waits")
     })
 }
 
@@ -164,6 +183,20 @@ mod tests {
         assert_eq!(lines(&what_shows_cannot_steer(&[file])), [1]);
         let file = File::new("crates/legwork/src/cli/run.rs", "use crate::supervisor;");
         assert_eq!(what_shows_cannot_steer(&[file]), []);
+    }
+
+    #[test]
+    fn nothing_beside_a_run_writes_to_a_terminal_by_itself() {
+        for path in BESIDE_A_RUN {
+            for text in ["\nuse super::{Place, say};", "\ncrate::cli::say(x);"] {
+                let found = a_run_says_nothing_by_itself(&[File::new(path, text)]);
+                assert_eq!(lines(&found), [2], "{path}: {text}");
+            }
+        }
+        let before = File::new("crates/legwork/src/cli/session/program.rs", "use crate::cli::say;");
+        assert_eq!(a_run_says_nothing_by_itself(&[before]), []);
+        let shows = File::new(BESIDE_A_RUN[4], "use super::shows::Shows;");
+        assert_eq!(a_run_says_nothing_by_itself(&[shows]), []);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod place;
 mod program;
 mod said;
 mod shows;
+mod voice;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -31,8 +32,8 @@ use self::hooks::Impatience;
 pub(super) use self::place::{Place, home};
 pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude, fits};
 use self::shows::Shows;
+use self::voice::Voice;
 use super::detach::Leaving;
-use super::{say, show_at_last};
 use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::chance;
 use crate::clock::{Clock, Motion};
@@ -47,7 +48,6 @@ use crate::keys::Keys;
 use crate::logs::Logs;
 use crate::notify::Address;
 use crate::process::{self, Containment};
-use crate::publish::Finished;
 use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
 use crate::secrets;
 use crate::signals::Signals;
@@ -112,9 +112,16 @@ pub(super) struct Over {
     pub(super) view: RunView,
     pub(super) place: Place,
     style: Style,
-    /// Whether people could be shown all of it.
-    shown: Finished,
+    /// What is said of it from now on.
+    pub(super) voice: Arc<Voice>,
     _in_use: Option<InUse>,
+}
+
+impl Drop for Over {
+    /// Whoever leaves has said everything, if anybody listens.
+    fn drop(&mut self) {
+        self.voice.finish();
+    }
 }
 
 /// A run about to be conducted.
@@ -234,8 +241,8 @@ impl Session {
         let decisions = Decisions::of(path, &past.records);
         let complaints = Rc::default();
         let watcher = watcher(Rc::clone(&view), &shows, decisions, Rc::clone(&complaints));
-        let watcher = self.awake(watcher, &view, &place, screen.as_ref());
-        let (watcher, farewell) = self.farewell(watcher, &place);
+        let watcher = self.awake(watcher, &view, &place, shows.teller());
+        let (watcher, farewell) = self.farewell(watcher, &place, shows.voice());
         let beating = tokio::spawn(clock.clone().beat());
         let (mut supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
         supervisor.mask(self.secrets.clone());
@@ -256,7 +263,7 @@ impl Session {
         for listener in listeners {
             listener.abort();
         }
-        let shown = shows.finish(&ending);
+        let voice = shows.finish(&ending);
         drop(keys);
         let mut view = view.take();
         // An ending that could not be recorded is one all the same.
@@ -264,10 +271,10 @@ impl Session {
         let note = note.map(|note| self.secrets.mask(&note).into_owned());
         view.ending = Some(view::Ending { outcome, note });
         if let Some(why) = &ending.unrecorded {
-            say(&format!("error: the end of the run could not be recorded: {why}"));
+            voice.speak(&format!("error: the end of the run could not be recorded: {why}"));
         }
-        self.tell_finished(hooks, (&ending, &view), impatience).await;
-        Ok(Over { ending, view, place, style, shown, _in_use: in_use })
+        self.tell_finished(hooks, (&ending, &view), impatience, &voice).await;
+        Ok(Over { ending, view, place, style, voice, _in_use: in_use })
     }
 
     /// What people should know of before it begins.
@@ -297,7 +304,7 @@ impl Session {
     /// Says how a run ended, and notes it with its task.
     fn close(&self, over: &Over) -> ExitCode {
         self.conclude(over);
-        self.remember(&over.place, &over.view);
+        self.remember(over);
         ExitCode::from(over.ending.outcome.exit_code(self.strictness))
     }
 
@@ -388,15 +395,17 @@ impl Session {
 
     /// Notes with the task what the run came to. The journal is the truth: a note that can't be
     /// made is said and changes nothing.
-    fn remember(&self, place: &Place, view: &RunView) {
+    fn remember(&self, over: &Over) {
+        let Over { place, view, voice, .. } = over;
         let (Some(task), false) = (&self.task, self.program.is_rehearsal()) else { return };
         let noted = Runs::of(&self.project)
             .and_then(|runs| State::record_run(task, &runs, place.folder.id(), view));
         match noted {
-            Ok(Some(warning)) if self.level.speaks() => say(&format!("warning: {warning}")),
+            Ok(Some(warning)) if self.level.speaks() => voice.speak(&format!("warning: {warning}")),
             Ok(_) => {}
             Err(error) => {
-                say(&format!("warning: the state of the task is not noted: {}", error.message));
+                let why = error.message;
+                voice.speak(&format!("warning: the state of the task is not noted: {why}"));
             }
         }
     }
@@ -453,24 +462,20 @@ impl Session {
 
     /// Says how the run ended.
     fn conclude(&self, over: &Over) {
-        let Over { ending, view, place, style, shown, .. } = over;
-        if *shown == Finished::Abandoned {
-            // Nobody reads what we write: one more word, and we would wait for ever.
-            return;
-        }
+        let Over { ending, view, place, style, voice, .. } = over;
         if self.level.speaks() {
             if let Program::Rehearsal(_) = self.program {
-                say("This was a rehearsal: the agent was a script, and nothing was spent.");
+                voice.speak("This was a rehearsal: the agent was a script, and nothing was spent.");
             }
             let logs = place.folder.logs();
             let log = logs.last().map_or(place.folder.path(), PathBuf::as_path);
             let summary = view.summary(place.folder.id());
             // Made safe part by part, and coloured after that.
-            show_at_last(report::summary::render(&summary, style, Some(log)).trim_end());
+            voice.show(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if ending.outcome.exit_code(Strictness::Lenient) == 1 {
             // Errors are the one thing that is never kept quiet.
             let sentence = ending.outcome.sentence(view.totals.iterations);
-            say(&format!("error: {}", self.secrets.mask(&sentence)));
+            voice.speak(&format!("error: {}", self.secrets.mask(&sentence)));
         }
     }
 }

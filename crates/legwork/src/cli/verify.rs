@@ -231,7 +231,8 @@ fn conclude(
         Ok(())
     };
     if rehearsal && !options.quiet {
-        say("This was a rehearsal: the agent was a script, and nothing was spent.");
+        let text = "This was a rehearsal: the agent was a script, and nothing was spent.";
+        over.map_or_else(|| say(text), |over| over.voice.speak(text));
     }
     if options.json {
         super::print_json(&report)?;

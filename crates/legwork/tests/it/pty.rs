@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -44,6 +45,21 @@ impl Pty {
     /// The end for somebody who writes.
     pub(crate) fn end(&self) -> Stdio {
         self.theirs.try_clone().unwrap().into()
+    }
+
+    /// Waits until nothing more can be written to it.
+    #[track_caller]
+    pub(crate) fn is_filled(&self) {
+        let begun = Instant::now();
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        loop {
+            let mut room = [PollFd::new(&self.theirs, PollFlags::OUT)];
+            if poll(&mut room, Some(&at_once)).unwrap() == 0 {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it was never full");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     fn resize(&self, rows: u16, columns: u16) {

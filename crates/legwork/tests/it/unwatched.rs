@@ -1,9 +1,14 @@
 //! Runs that nobody looks at: closed pipes, terminals that nobody reads, agents that talk faster
 //! than anybody can. The run goes its way, and everything is kept.
 
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use legwork_core::event::Event;
+
+use super::agent_program::program;
 use super::fake_agent::Scene;
 use super::harness::ending;
 use super::pty::Pty;
@@ -81,6 +86,52 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
     }
 }
 
+/// A run with all words on a terminal that nobody reads, to its end.
+#[track_caller]
+fn unread(scene: &Scene, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
+    let pty = Pty::new(24, 80);
+    let mut command = scene.command(&["-m", most, "--output", "verbose", "--trust"]);
+    command.env("TERM", "xterm-256color").env("LEGWORK_KEEP_AWAKE", "true");
+    let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
+    drop(command);
+    meanwhile(&pty);
+    wait(child)
+}
+
+#[test]
+fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
+    let talks = MANY.replace("result done", "until_told refused; result done");
+    let scene = Scene::new(&talks);
+    let (full, refused) = (scene.agent.file("full"), scene.agent.file("refused"));
+    let refuses = format!(
+        "#!/bin/sh\nPATH=/usr/bin:/bin\nuntil [ -e {} ]; do sleep 0.02; done\n\
+         echo 'Access denied' >&2\n: > {}\nexit 1\n",
+        full.display(),
+        refused.display()
+    );
+    program(&scene.hermit, "systemd-inhibit", &refuses);
+    let code = unread(&scene, "2", |pty| {
+        pty.is_filled();
+        scene.agent.tell("full");
+    });
+    assert_eq!((code, ending(&scene.hermit.journal())), (Some(0), "max_iterations"));
+    assert!(refused.exists(), "nobody was refused anything");
+}
+
+#[test]
+fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() {
+    let scene = Scene::new(MANY);
+    let seen = scene.agent.file("seen");
+    fs::create_dir_all(scene.hermit.project().join(".legwork/hooks")).unwrap();
+    // Longer than it goes unnoticed, and a failure after that: both are worth a word.
+    let hook = scene.hermit.project().join(".legwork/hooks/finished");
+    let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", seen.display());
+    fs::write(&hook, text).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    usual_end(&scene, unread(&scene, "1", Pty::is_filled));
+    assert!(seen.exists(), "the hook was not waited for");
+}
+
 #[test]
 fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
     let scene = Scene::new(MANY);
@@ -88,6 +139,28 @@ fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
     let unread = (child.stdout.take(), child.stderr.take());
     usual_end(&scene, wait(child));
     drop(unread);
+}
+
+#[test]
+fn what_does_not_fit_on_the_disk_is_no_secret() {
+    let scene = Scene::new("init; until_told go; result done");
+    let mut command = scene.command(&["-m", "1", "--output", "json"]);
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let mut child = command.spawn().unwrap();
+    scene.hermit.wait_for("warning");
+    scene.agent.tell("go");
+    drop(child.stderr.take());
+    usual_end(&scene, wait(child));
+    let journal = scene.hermit.journal();
+    let warnings: Vec<_> = journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::Warning { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("what happens is no longer printed: No space left"), "{warning}");
 }
 
 #[test]

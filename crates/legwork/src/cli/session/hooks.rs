@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use legwork_core::event::{Event, Record};
-use legwork_core::hook::Hook;
 use legwork_core::units::human;
 use legwork_core::view::RunView;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::{Place, Session, catch_signals, say};
+use super::{Place, Session, Voice, catch_signals};
 use crate::error::Failure;
 use crate::hooks::{Hooks, Setup, Unrecorded};
 use crate::process::Containment;
@@ -33,14 +32,6 @@ impl Session {
             return None;
         }
         let rehearsal = self.program.is_rehearsal();
-        if rehearsal && self.level.speaks() {
-            let names = Hook::ALL.into_iter().filter(|hook| wanted.has(*hook));
-            let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
-            say(&format!(
-                "Your hooks run for real: {}. They can tell by LEGWORK_DRY_RUN=1.",
-                names.join(", ")
-            ));
-        }
         Some(Hooks::new(Setup {
             project: self.project.clone(),
             folder: place.folder.clone(),
@@ -59,6 +50,7 @@ impl Session {
         hooks: Option<Hooks>,
         (ending, view): (&Ending, &RunView),
         mut impatience: Impatience,
+        voice: &Voice,
     ) {
         let Some(hooks) = hooks.filter(|_| self.settings.hooks.finished) else { return };
         let ending = Unrecorded { record: self.last_record(ending, view) };
@@ -69,7 +61,7 @@ impl Session {
             () = sleep(UNNOTICED) => {
                 if self.level.speaks() {
                     let most = human(self.settings.hooks.timeout);
-                    say(&format!(
+                    voice.speak(&format!(
                         "The hook `finished` is running; it has {most}. Ctrl-C leaves without \
                          waiting for it."
                     ));
@@ -80,7 +72,10 @@ impl Session {
         if let Err(why) = done
             && self.level.speaks()
         {
-            say(&format!("warning: the hook `finished` failed: {}", self.secrets.mask(&why)));
+            voice.speak(&format!(
+                "warning: the hook `finished` failed: {}",
+                self.secrets.mask(&why)
+            ));
         }
     }
 

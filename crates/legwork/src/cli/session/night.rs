@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use legwork_core::event::{Origin, StopWhen};
 use legwork_core::input::Control;
@@ -11,11 +12,10 @@ use legwork_core::settings::Scope;
 use legwork_core::view::RunView;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Place, Program, Session};
+use super::{Place, Program, Session, Voice};
 use crate::awake::Awake;
 use crate::cli::detach::{Leaving, Tone, Word};
-use crate::cli::say;
-use crate::report::{Level, Screen};
+use crate::report::Level;
 use crate::signals::{HangUps, Signals};
 use crate::supervisor::Watcher;
 
@@ -29,6 +29,7 @@ pub(super) struct Farewell {
     complaints: PathBuf,
     /// The first event is on disk.
     begun: oneshot::Receiver<()>,
+    voice: Arc<Voice>,
 }
 
 impl Session {
@@ -51,7 +52,7 @@ impl Session {
         mut watcher: Watcher,
         view: &Rc<RefCell<RunView>>,
         place: &Place,
-        screen: Option<&Screen>,
+        tell: impl Fn(String) + Send + 'static,
     ) -> Watcher {
         let real = match self.program {
             Program::Claude | Program::Command(_) => self.settings.scope == Scope::Whole,
@@ -60,8 +61,14 @@ impl Session {
         if !(real && self.keep_awake) {
             return watcher;
         }
-        let tell = tell(self.level, screen.cloned());
-        let mut awake = Awake::new(place.folder.id().clone(), tell);
+        let level = self.level;
+        let told = move |why| {
+            // Only who wants to know everything is told, once and in one line.
+            if level == Level::Verbose {
+                tell(format!("This machine may fall asleep during the run: {why}"));
+            }
+        };
+        let mut awake = Awake::new(place.folder.id().clone(), Box::new(told));
         let view = Rc::clone(view);
         Box::new(move |records| {
             watcher(records);
@@ -74,6 +81,7 @@ impl Session {
         &self,
         mut watcher: Watcher,
         place: &Place,
+        voice: Arc<Voice>,
     ) -> (Watcher, Option<Farewell>) {
         let Some(leaving) = self.leaving.clone() else { return (watcher, None) };
         let (begins, begun) = oneshot::channel();
@@ -93,7 +101,7 @@ impl Session {
             tone: Tone::from(leaving.level),
         };
         let complaints = place.folder.path().join(COMPLAINTS);
-        (watcher, Some(Farewell { leaving, word, complaints, begun }))
+        (watcher, Some(Farewell { leaving, word, complaints, begun, voice }))
     }
 }
 
@@ -106,26 +114,11 @@ impl Farewell {
         let left = serde_json::to_vec(&self.word).map_err(std::io::Error::from);
         let left = left.and_then(|word| self.leaving.departure.leave(&word, &self.complaints));
         if let Err(error) = left {
-            say(&format!("error: the run can't leave its terminal, and ends: {error}"));
+            self.voice
+                .speak(&format!("error: the run can't leave its terminal, and ends: {error}"));
             let stop = Control::Stop { when: StopWhen::Now, by: Origin::Signal };
             // Nobody listens only if it is over.
             let _ = operator.send(stop).await;
         }
     }
-}
-
-/// Who wants to know everything is told that the machine may fall asleep, once and in one line.
-fn tell(level: Level, screen: Option<Screen>) -> crate::awake::Tell {
-    Box::new(move |why| {
-        if level != Level::Verbose {
-            return;
-        }
-        if let Some(screen) = &screen {
-            screen.lower();
-        }
-        say(&format!("This machine may fall asleep during the run: {why}"));
-        if let Some(screen) = &screen {
-            screen.raise();
-        }
-    })
 }

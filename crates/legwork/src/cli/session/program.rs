@@ -179,6 +179,7 @@ impl Program {
         let mut all = environment(self.dialect(), settings, variables);
         if let Self::Rehearsal(script) = self {
             all.extend(script::stage(script.as_ref(), folder, level)?);
+            script::name_hooks(&settings.hooks, level);
         }
         Ok(all)
     }

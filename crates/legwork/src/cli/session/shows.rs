@@ -8,7 +8,7 @@ use std::time::Duration;
 use legwork_core::redact::Secrets;
 use legwork_core::view;
 
-use super::{Place, Session, say};
+use super::{Place, Session, Voice};
 use crate::notify::{self, Closing, Notifier};
 use crate::publish::{Display, Finished, Followed};
 use crate::report::log::{Log, Out};
@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the log may take to write the rest.
 const LOG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What writing to a terminal says that has hung up.
+const GONE: i32 = rustix::io::Errno::IO.raw_os_error();
 
 /// The screen and the log of a run, and who is told of it elsewhere. What shows reads the journal and the agent's output as a
 /// stranger would.
@@ -39,13 +42,29 @@ struct Complaints {
     /// Nothing is recorded any more.
     over: AtomicBool,
     level: Level,
+    /// How it is said then, and as long as there are no notes.
+    voice: Arc<Voice>,
 }
 
 impl Complaints {
-    fn say(&self, text: String) {
+    /// Nothing is shown any more. Whoever closed their end, or their terminal, knows that; a full
+    /// disk tells nobody, and what is missing there may be all that somebody will look at.
+    fn went_dark(&self, error: &io::Error) {
+        let terminal = self.level.speaks() && error.raw_os_error() == Some(GONE);
+        if terminal || error.kind() == io::ErrorKind::BrokenPipe {
+            return;
+        }
+        let text = format!("what happens is no longer printed: {error}");
         match self.notes.get() {
             Some(notes) if !self.over.load(Ordering::Acquire) => notes.warn(text),
-            Some(_) | None if self.level.speaks() => say(&format!("warning: {text}")),
+            Some(_) | None => self.voice.speak(&format!("warning: {text}")),
+        }
+    }
+
+    fn complain(&self, text: String) {
+        match self.notes.get() {
+            Some(notes) if !self.over.load(Ordering::Acquire) => notes.warn(text),
+            Some(_) | None if self.level.speaks() => self.voice.speak(&format!("warning: {text}")),
             Some(_) | None => {}
         }
     }
@@ -67,18 +86,20 @@ impl Shows {
             Level::Json | Level::JsonMessages => Some(Box::new(io::stdout())),
             Level::Progress | Level::Verbose => Some(Box::new(io::stderr())),
         };
-        let screen = out.map(|out| {
-            let reporter = report::reporter(session.level, style.clone(), out);
-            Display::start(followed.clone(), reporter)
-        });
         let complaints = Arc::new(Complaints {
             notes: OnceLock::new(),
             over: AtomicBool::new(false),
             level: session.level,
+            voice: Arc::new(Voice::new()),
+        });
+        let screen = out.map(|out| {
+            let reporter = report::reporter(session.level, style.clone(), out);
+            let told = Arc::clone(&complaints);
+            Display::start_with(followed.clone(), reporter, move |error| told.went_dark(error))
         });
         let log = log(session, place, secrets, Arc::clone(&complaints));
         let told = Arc::clone(&complaints);
-        let complain: notify::Complain = Arc::new(move |text| told.say(text));
+        let complain: notify::Complain = Arc::new(move |text| told.complain(text));
         let notifier = Notifier::start(&session.notify, followed.clone(), secrets, &complain);
         Self { screen, log: Display::start(followed, Box::new(log)), notifier, complaints }
     }
@@ -105,9 +126,24 @@ impl Shows {
         }
     }
 
-    /// Shows the rest, and says whether people could be shown all of it. What is still on its way
+    /// Tells people something beside what is recorded, where they look. Never waits.
+    pub(super) fn teller(&self) -> impl Fn(String) + Send + use<> {
+        let screen = self.screen.as_ref().map(Display::teller);
+        move |text| {
+            if let Some(tell) = &screen {
+                tell(text);
+            }
+        }
+    }
+
+    /// How people are told what is not shown.
+    pub(super) fn voice(&self) -> Arc<Voice> {
+        Arc::clone(&self.complaints.voice)
+    }
+
+    /// Shows the rest, and gives how people are told what comes after it. What is still on its way
     /// to others has the same time.
-    pub(super) fn finish(self, ending: &Ending) -> Finished {
+    pub(super) fn finish(self, ending: &Ending) -> Arc<Voice> {
         let Self { screen, log, notifier, complaints } = self;
         notifier.iter().for_each(Notifier::hush);
         complaints.over.store(true, Ordering::Release);
@@ -115,11 +151,12 @@ impl Shows {
         let ending = view::Ending { outcome: outcome.clone(), note: note.clone() };
         let on_its_way = notifier.map(|notifier| notifier.close(ending));
         let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
+        complaints.voice.after(shown);
         log.finish(LOG_PATIENCE);
         for complaint in on_its_way.into_iter().flat_map(Closing::wait) {
-            complaints.say(complaint);
+            complaints.complain(complaint);
         }
-        shown
+        Arc::clone(&complaints.voice)
     }
 }
 
@@ -128,7 +165,7 @@ fn log(session: &Session, place: &Place, secrets: &Secrets, complaints: Arc<Comp
     let last = place.folder.logs().pop();
     let earlier = last.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let path = place.folder.new_log(jiff::Timestamp::now());
-    let mut out = Out::new(Box::new(move |text| complaints.say(text))).file(&path);
+    let mut out = Out::new(Box::new(move |text| complaints.complain(text))).file(&path);
     let name = path.file_name().and_then(|name| name.to_str());
     if let (Some(dir), Some(name)) = (&session.logs.dir, name) {
         out = out.copy(&session.project, dir, name);

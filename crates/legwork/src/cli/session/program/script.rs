@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use legwork_core::hook::{Hook, Hooks};
 use legwork_core::units::RunId;
 
 use crate::cli::say;
@@ -81,6 +82,18 @@ pub(super) fn stage(
     }
     all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
     Ok(all)
+}
+
+/// Says what of the user's is not rehearsed.
+pub(super) fn name_hooks(hooks: &Hooks, level: Level) {
+    if hooks.any() && level.speaks() {
+        let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));
+        let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
+        say(&format!(
+            "Your hooks run for real: {}. They can tell by LEGWORK_DRY_RUN=1.",
+            names.join(", ")
+        ));
+    }
 }
 
 /// A folder of our own in everybody's folder for temporary files; one that is there must be ours.
