@@ -145,6 +145,9 @@ pub struct StatusText<'a> {
     pub changed: &'a [StatusField],
 }
 
+/// Makes a text one line of at most so many characters.
+type Cut<'c> = &'c dyn Fn(&str, usize) -> String;
+
 impl<'a> StatusText<'a> {
     /// The text of an event, if it is one of a changed status.
     pub fn of(event: &'a Event) -> Option<Self> {
@@ -172,9 +175,15 @@ impl<'a> StatusText<'a> {
         })
     }
 
-    /// For the console and the log: what else changed is named, too.
+    /// For the log and for pages: what else changed is named, too.
     pub fn line(&self) -> String {
-        self.with_end(self.else_changed(), "complete")
+        self.line_cut_by(one_line)
+    }
+
+    /// The same for a console: what is long is cut to so many characters by whoever knows which sign
+    /// can be shown there.
+    pub fn line_cut_by(&self, cut: impl Fn(&str, usize) -> String) -> String {
+        self.with_end(self.else_changed(&cut), "complete", &cut)
     }
 
     /// For a notification: figures and words, and what else changed only where they say nothing new.
@@ -185,12 +194,12 @@ impl<'a> StatusText<'a> {
             StatusField::Complete => self.complete,
             StatusField::Phase | StatusField::Blockers | StatusField::Other => false,
         });
-        let also = if new { Vec::new() } else { self.else_changed() };
-        self.with_end(also, "\u{2705} Complete!")
+        let also = if new { Vec::new() } else { self.else_changed(&one_line) };
+        self.with_end(also, "\u{2705} Complete!", &one_line)
     }
 
-    fn with_end(&self, also: Vec<String>, end: &str) -> String {
-        let summary = one_line(self.summary, LONGEST_SUMMARY);
+    fn with_end(&self, also: Vec<String>, end: &str, cut: Cut<'_>) -> String {
+        let summary = cut(self.summary, LONGEST_SUMMARY);
         let mut parts: Vec<String> = self.items().into_iter().collect();
         if !summary.is_empty() {
             parts.push(summary);
@@ -200,15 +209,15 @@ impl<'a> StatusText<'a> {
             parts.push(end.to_owned());
         }
         if parts.is_empty() {
-            parts.push(self.otherwise());
+            parts.push(self.otherwise(cut));
         }
         parts.join(" - ")
     }
 
     /// What changed beside figures and words.
-    fn else_changed(&self) -> Vec<String> {
+    fn else_changed(&self, cut: Cut<'_>) -> Vec<String> {
         let told = self.changed.iter().filter_map(|field| match field {
-            StatusField::Phase => Some(match self.shown_phase() {
+            StatusField::Phase => Some(match self.shown_phase(cut) {
                 Some(phase) => format!("phase: {phase}"),
                 None => "no phase".to_owned(),
             }),
@@ -229,8 +238,8 @@ impl<'a> StatusText<'a> {
         Some(format!("{completed}/{total} items{delta}"))
     }
 
-    fn shown_phase(&self) -> Option<String> {
-        let phase = self.phase.map(|phase| one_line(phase, LONGEST_SUMMARY));
+    fn shown_phase(&self, cut: Cut<'_>) -> Option<String> {
+        let phase = self.phase.map(|phase| cut(phase, LONGEST_SUMMARY));
         phase.filter(|phase| !phase.is_empty())
     }
 
@@ -239,8 +248,8 @@ impl<'a> StatusText<'a> {
     }
 
     /// Where neither figures nor words are there, and nothing is named that changed.
-    fn otherwise(&self) -> String {
-        match (self.shown_phase(), self.blockers) {
+    fn otherwise(&self, cut: Cut<'_>) -> String {
+        match (self.shown_phase(cut), self.blockers) {
             (Some(phase), _) => format!("phase: {phase}"),
             (None, 0) => "not complete".to_owned(),
             (None, _) => self.shown_blockers(),
@@ -270,6 +279,19 @@ mod tests {
         assert_eq!(text(35, Some(-2), "orders").line(), "35/60 items (-2) - orders");
         assert_eq!(text(35, Some(0), "orders").line(), "35/60 items - orders");
         assert_eq!(text(35, None, "").line(), "35/60 items");
+    }
+
+    #[test]
+    fn what_is_long_is_cut_by_whoever_shows_it() {
+        let long = "x".repeat(500);
+        let text = StatusText {
+            phase: Some(&long),
+            changed: &[StatusField::Phase],
+            ..text(35, Some(0), &long)
+        };
+        let line = text.line_cut_by(|text, most| format!("{} of {}", most, text.len()));
+        assert_eq!(line, "35/60 items - 200 of 500 - phase: 200 of 500");
+        assert!(text.line().ends_with("x…"));
     }
 
     #[test]

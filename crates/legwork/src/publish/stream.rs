@@ -7,12 +7,16 @@ use std::path::PathBuf;
 
 use legwork_core::agent::decode::{Line, Lines};
 use legwork_core::agent::dialect::Dialect;
+use legwork_core::agent::message::{AgentMessage, Owner, Part, Said};
 use legwork_core::event::Event;
 use legwork_core::units::Iteration;
 
 use crate::files::open_regular;
 use crate::journal::{attempt_label, call_label};
 use crate::report::{Reporter, Speaker, Wants};
+
+/// So much of the end of an output is read again for words that never came whole.
+const LAST_WORDS: u64 = 4 << 20;
 
 /// One read.
 const CHUNK: usize = 128 << 10;
@@ -38,6 +42,8 @@ struct Stream {
     file: Option<File>,
     offset: u64,
     lines: Lines,
+    /// Where pieces of words may be that were left out, because they usually come again as a whole.
+    unsaid: Option<u64>,
 }
 
 impl Streams {
@@ -113,6 +119,7 @@ impl Streams {
             file: None,
             offset: 0,
             lines: self.dialect.lines_to_show(),
+            unsaid: None,
         });
     }
 }
@@ -136,11 +143,17 @@ impl Stream {
                 // It was there a moment ago; there is nothing more to be had from it.
                 Err(_) => break,
             };
+            let here = self.offset;
             self.offset += count as u64;
+            let Self { lines, speaker, unsaid, .. } = self;
             let mut shown = Ok(());
-            self.lines.push(&buffer[..count], |line| {
+            lines.push(&buffer[..count], |line| {
                 if shown.is_ok() {
-                    shown = show(dialect, self.speaker, line, reporter);
+                    shown = hand_on(dialect, *speaker, line, reporter).map(|heard| match heard {
+                        Heard::Piece => *unsaid = unsaid.or(Some(here)),
+                        Heard::Whole => *unsaid = None,
+                        Heard::Nothing => {}
+                    });
                 }
             });
             shown?;
@@ -150,9 +163,77 @@ impl Stream {
 
     /// A last line that has no end.
     fn finish(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
-        let mut shown = Ok(());
-        self.lines.finish(|line| shown = show(dialect, self.speaker, line, reporter));
-        shown
+        let mut shown = Ok(Heard::Nothing);
+        self.lines.finish(|line| shown = hand_on(dialect, self.speaker, line, reporter));
+        match shown? {
+            Heard::Whole => Ok(()),
+            Heard::Piece | Heard::Nothing => self.last_words(dialect, reporter),
+        }
+    }
+
+    /// Hands on what was said and never came whole: whoever was ended in the middle of a sentence
+    /// has said that much.
+    fn last_words(&self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let (Some(begin), Some(file)) = (self.unsaid, &self.file) else { return Ok(()) };
+        let begin = begin.max(self.offset.saturating_sub(LAST_WORDS));
+        let mut tail = vec![0; usize::try_from(self.offset - begin).unwrap_or(0)];
+        if file.read_exact_at(&mut tail, begin).is_err() {
+            // It was there a moment ago; there is nothing more to be had from it.
+            return Ok(());
+        }
+        let mut words = String::new();
+        let mut gather = |line: Line<'_>| {
+            let Line::Whole(line) = line else { return };
+            // What is no message has no words.
+            let _ = dialect.decode(line, &mut |message| {
+                if is_whole(&message) {
+                    words.clear();
+                } else if let Said::Text { text, part: Part::Delta } = &message.said
+                    && message.owner.is_main()
+                {
+                    words.push_str(text);
+                }
+            });
+        };
+        let mut lines = dialect.lines_to_show();
+        lines.push(&tail, &mut gather);
+        lines.finish(&mut gather);
+        if words.is_empty() {
+            return Ok(());
+        }
+        let said = Said::Text { text: words.into(), part: Part::Delta };
+        reporter.message(self.speaker, &AgentMessage { owner: Owner::Main, said })
+    }
+}
+
+/// What a line was to somebody who does not want pieces.
+enum Heard {
+    /// A piece of what usually comes whole later. It was left out.
+    Piece,
+    /// Words as a whole, or what comes only after all words did.
+    Whole,
+    Nothing,
+}
+
+/// Whether no piece that came before it is still to come as a whole.
+fn is_whole(message: &AgentMessage<'_>) -> bool {
+    match &message.said {
+        Said::Text { part: Part::Whole, .. } | Said::Result(_) => message.owner.is_main(),
+        Said::Text { part: Part::Delta, .. }
+        | Said::Ready(_)
+        | Said::Thinking
+        | Said::ToolCall { .. }
+        | Said::ToolResult { .. }
+        | Said::Heartbeat { .. }
+        | Said::ApiRetry { .. }
+        | Said::RateLimit(_)
+        | Said::Denied { .. }
+        | Said::Usage { .. }
+        | Said::SyntheticError(_)
+        | Said::Compaction
+        | Said::TakenUp { .. }
+        | Said::Other { .. }
+        | Said::Unknown { .. } => false,
     }
 }
 
@@ -163,25 +244,38 @@ pub(crate) fn show(
     line: Line<'_>,
     reporter: &mut dyn Reporter,
 ) -> io::Result<()> {
+    hand_on(dialect, speaker, line, reporter).map(|_| ())
+}
+
+fn hand_on(
+    dialect: Dialect,
+    speaker: Speaker,
+    line: Line<'_>,
+    reporter: &mut dyn Reporter,
+) -> io::Result<Heard> {
     let line = match line {
         Line::Whole(line) => line,
         Line::TooLong { bytes } => {
             let size = bytes.div_ceil(1 << 20);
-            return reporter
-                .note(&format!("a line of {size} MB is not shown; it is in the raw output"));
+            reporter.note(&format!("a line of {size} MB is not shown; it is in the raw output"))?;
+            return Ok(Heard::Nothing);
         }
     };
     // Nine lines of ten are pieces of what comes whole later.
     if reporter.wants() == Wants::Messages && dialect.is_only_a_part(line) {
-        return Ok(());
+        return Ok(Heard::Piece);
     }
     reporter.raw(speaker, line)?;
     let mut shown = Ok(());
+    let mut heard = Heard::Nothing;
     // What is no message is counted where it matters; there is nothing to show of it.
     let _ = dialect.decode(line, &mut |message| {
+        if is_whole(&message) {
+            heard = Heard::Whole;
+        }
         if shown.is_ok() {
             shown = reporter.message(speaker, &message);
         }
     });
-    shown
+    shown.map(|()| heard)
 }

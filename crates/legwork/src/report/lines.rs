@@ -102,7 +102,8 @@ fn waiting(page: &mut Page<'_>, line: &Line) {
 /// Something about the agent that is at work.
 fn at_work(page: &mut Page<'_>, event: &Event) {
     if let Event::StatusChanged { .. } = event {
-        let text = StatusText::of(event).map(|text| text.line());
+        let cut = |text: &str, most| page.style().one_line(text, most);
+        let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
         page.detail(&format!("status: {}", text.unwrap_or_default()));
     }
     if let Event::BlockerReported { blocker } = event {

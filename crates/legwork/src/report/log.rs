@@ -20,7 +20,7 @@ use std::io;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use legwork_core::agent::message::{AgentMessage, Part, Said};
+use legwork_core::agent::message::AgentMessage;
 use legwork_core::agent::outcome::{AttemptOutcome, Consequence};
 use legwork_core::display::display_safe;
 use legwork_core::event::{
@@ -142,7 +142,8 @@ impl Log {
         self.put(text)
     }
 
-    /// Whoever spoke has ended: words that were cut off are written as far as they came.
+    /// Whoever spoke has ended: words that were cut off are written as far as they came. Words are
+    /// written once they came whole, so the last of somebody who crashed are handed to us here.
     fn fall_silent(&mut self) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         self.tools.end(&mut page);
@@ -223,8 +224,13 @@ impl Log {
         };
         let number = self.view.iteration.map_or(1, |current| current.attempts);
         let sentence = report.outcome.sentence();
-        let judged =
-            matches!(report.outcome.consequence(), Consequence::Judge | Consequence::JudgeTree);
+        let judged = match report.outcome.consequence() {
+            Consequence::Judge | Consequence::JudgeTree => true,
+            Consequence::Wait { .. }
+            | Consequence::Retry
+            | Consequence::FailIteration { .. }
+            | Consequence::EndRun { .. } => false,
+        };
         // One that was stopped has not failed.
         if !judged && report.outcome != AttemptOutcome::Interrupted {
             self.failed.push(format!("attempt {number}: {sentence}"));
@@ -374,10 +380,6 @@ impl Reporter for Log {
     }
 
     fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()> {
-        // What is just being said is repeated as a whole.
-        if let Said::Text { part: Part::Delta, .. } = message.said {
-            return Ok(());
-        }
         let mut page = Page::new(&self.style);
         self.tools.message(&mut page, speaker, message);
         let text = page.finish();
@@ -434,14 +436,47 @@ fn call_name(purpose: Purpose) -> &'static str {
 
 /// Whether nothing more may come for a while.
 fn waits(event: &Event) -> bool {
-    matches!(
-        event,
+    match event {
         Event::IterationFinished(_)
-            | Event::LimitWaitStarted { .. }
-            | Event::RetryScheduled { .. }
-            | Event::RunPaused
-            | Event::RunFinished { .. }
-    )
+        | Event::LimitWaitStarted { .. }
+        | Event::RetryScheduled { .. }
+        | Event::RunPaused
+        | Event::RunFinished { .. } => true,
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AgentReady { .. }
+        | Event::AttemptCut { .. }
+        | Event::AttemptFinished { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::GateStarted { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChecksFinished { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCut { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::FeedbackAdded { .. }
+        | Event::LimitChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. } => false,
+    }
 }
 
 impl fmt::Debug for Log {

@@ -10,6 +10,9 @@ use super::width::columns;
 /// The longest line. More than that in one line is read by nobody.
 const LONGEST: usize = 1_000;
 
+/// As good as no bound, and still a number that can be multiplied.
+const BOUNDLESS: usize = usize::MAX / 16;
+
 /// What names a tool call, in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heading {
@@ -81,23 +84,35 @@ impl<'a> Page<'a> {
         self.push(&line);
     }
 
-    /// A heading, cut to the width there is.
+    /// A heading, cut to the width of the terminal. Where there is none nothing is cut: what is
+    /// kept in a file is to tell all of it.
     pub(super) fn heading(&mut self, front: Front, heading: &Heading) {
+        let room = self.style.width().map_or(BOUNDLESS, |_| self.style.room());
+        self.row(front, heading, room);
+    }
+
+    /// A heading that stands in full further up: enough of it to know it again.
+    pub(super) fn reminder(&mut self, front: Front, heading: &Heading) {
+        self.row(front, heading, self.style.room());
+    }
+
+    fn row(&mut self, front: Front, heading: &Heading, room: usize) {
         let Front { indent, sign } = front;
         let sign = self.style.spell(sign);
         let cut = |text: &str, room| self.style.cut(text, room).into_owned();
-        let room = self.style.room().saturating_sub(indent + columns(sign) + 1);
-        let name = cut(&self.safe(&heading.name), room / 2);
+        let safe = |text: &str| self.one_row(text, room);
+        let room = room.saturating_sub(indent + columns(sign) + 1);
+        let name = cut(&safe(&heading.name), room / 2);
         let mut line = self.style.paint(Ink::Tool, format!("{sign} {name}").trim_end());
         let room = room.saturating_sub(columns(&name) + 2);
-        let detail = self.safe(&heading.detail);
+        let detail = safe(&heading.detail);
         // White space at its beginning is what parts it from the rest.
         let space = if heading.tail.starts_with(' ') { " " } else { "" };
-        let tail = format!("{space}{}", self.safe(&heading.tail));
+        let tail = format!("{space}{}", safe(&heading.tail));
         // Nothing is cut while the others leave room for it.
         let tail = cut(&tail, (room * 2 / 3).max(room.saturating_sub(columns(&detail))));
         let room = room - columns(&tail);
-        let about = self.safe(&heading.about);
+        let about = safe(&heading.about);
         let most = (room / 2).max(room.saturating_sub(columns(&detail)));
         let about = match most.checked_sub(columns(" ()")) {
             Some(most) if !about.is_empty() && most > columns(self.style.ellipsis()) => {
@@ -158,6 +173,15 @@ impl<'a> Page<'a> {
 
     pub(super) fn finish(self) -> String {
         self.text
+    }
+
+    /// A text in one row: as it is where nothing has to fit, for white space may be what matters.
+    fn one_row(&self, text: &str, room: usize) -> String {
+        let safe = display_safe(text);
+        if room == BOUNDLESS && !safe.contains('\n') {
+            return safe.trim().to_owned();
+        }
+        self.style.one_line(text, room.max(LONGEST))
     }
 
     fn safe(&self, text: &str) -> String {

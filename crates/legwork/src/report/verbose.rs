@@ -98,30 +98,64 @@ impl Reporter for Verbose {
 
 /// What only those want to know who want to know everything.
 fn more(page: &mut Page<'_>, event: &Event) {
-    if let Event::AgentReady { ready, .. } = event {
-        page.aside(&format!("{}, version {}", ready.model, ready.version));
-    }
-    if let Event::AttemptFinished { attempt, cost, figure, duration, report } = event {
-        let about = match figure {
-            Figure::Reported => "",
-            Figure::Estimated => "about ",
-        };
-        let outcome = report.outcome.sentence();
-        let turns = count(report.turns, "turn");
-        let took = human(*duration);
-        page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {about}{cost}, {took}"));
-    }
-    if let Event::GateStarted { claim, .. } = event {
-        let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
-        page.aside(&format!("claimed by {}", claim.join(", ")));
-    }
-    if let Event::FeedbackAdded { source, text } = event
-        && *source != FeedbackSource::Human
-    {
-        page.aside(&format!("for the next iteration: {text}"));
-    }
-    if let Event::CheckpointMade { reference, .. } = event {
-        page.aside(&format!("checkpoint `{reference}`"));
+    match event {
+        Event::AgentReady { ready, .. } => {
+            page.aside(&format!("{}, version {}", ready.model, ready.version));
+        }
+        Event::AttemptFinished { attempt, cost, figure, duration, report } => {
+            let about = match figure {
+                Figure::Reported => "",
+                Figure::Estimated => "about ",
+            };
+            let outcome = report.outcome.sentence();
+            let turns = count(report.turns, "turn");
+            let took = human(*duration);
+            page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {about}{cost}, {took}"));
+        }
+        Event::GateStarted { claim, .. } => {
+            let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();
+            page.aside(&format!("claimed by {}", claim.join(", ")));
+        }
+        Event::FeedbackAdded { source, text } => {
+            if *source != FeedbackSource::Human {
+                page.aside(&format!("for the next iteration: {text}"));
+            }
+        }
+        Event::CheckpointMade { reference, .. } => page.aside(&format!("checkpoint `{reference}`")),
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptCut { .. }
+        | Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChecksFinished { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCut { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::LimitChanged { .. }
+        | Event::IterationFinished(_)
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. }
+        | Event::RunFinished { .. } => {}
     }
 }
 

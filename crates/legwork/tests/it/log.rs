@@ -1,5 +1,6 @@
 //! The run log, and the command that prints it.
 
+mod ends;
 mod kept;
 
 use std::fs;
@@ -317,7 +318,7 @@ fn a_line_of_ours_between_a_call_and_its_result_is_no_riddle_in_the_log() {
     log.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
     log.close().unwrap();
     let text = paper.text();
-    assert!(text.contains("odd\n\n  ← Bash: make\n    exit 0, 1 line\n"), "{text}");
+    assert!(text.contains("odd\n\n  ← Bash: make\n    ok, 1 line\n"), "{text}");
 }
 
 #[test]

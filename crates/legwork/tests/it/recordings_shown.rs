@@ -27,7 +27,7 @@ const RECORDINGS: [&str; 7] = [
 ];
 
 /// A run of one iteration with one attempt.
-fn one_attempt() -> Vec<Record> {
+pub(crate) fn one_attempt() -> Vec<Record> {
     let wanted = |record: &Record| {
         matches!(
             record.event,
@@ -50,14 +50,18 @@ fn shown(output: &[u8], level: Level, style: Style) -> String {
     fs::create_dir(folder.path().join("output")).unwrap();
     fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
     journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
+    let recorded = fs::read_to_string(&journal).unwrap();
     let followed = Followed { journal, output: folder.path().join("output"), after: 0 };
     let paper = Paper::default();
     let display = Display::start(followed, reporter(level, style, Box::new(paper.clone())));
     assert_eq!(display.finish(LONG), Finished::InTime);
+    if level == Level::Json {
+        assert_eq!(paper.text(), recorded, "the events are those of the journal, byte by byte");
+    }
     paper.text()
 }
 
-fn recording(name: &str) -> Vec<u8> {
+pub(crate) fn recording(name: &str) -> Vec<u8> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../legwork-core/tests/fixtures");
     fs::read(fixtures.join("claude").join(name).join("stdout.ndjson")).unwrap()
 }

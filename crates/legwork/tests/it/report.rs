@@ -215,8 +215,14 @@ fn what_the_agent_wrote_is_not_spelled_in_letters() {
         *decision = format!("→ {}", "y".repeat(200));
     }
     reporter.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
+    let mut record = of_kind(|event| matches!(event, Event::StatusChanged { .. }));
+    if let Event::StatusChanged { summary, .. } = &mut record.event {
+        *summary = "z".repeat(300);
+    }
+    reporter.event(&Line { seq: 2, run: run(), record }, b"").unwrap();
     reporter.flush().unwrap();
     let text = paper.text();
+    assert!(text.contains("zzz...") && !text.contains("z…"), "{text}");
     assert!(text.starts_with("  -> Grep: a → b … · ● │ ← xxx"), "{text}");
     assert!(text.lines().next().unwrap().ends_with("x..."), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with("y..."), "{text}");
@@ -250,9 +256,9 @@ fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call()
       → Bash: make
     ⚠️ odd
       ← Bash: make
-        exit 0, no output
+        ok, no output
       → Bash: make
-        exit 0, no output
+        ok, no output
     ");
 }
 

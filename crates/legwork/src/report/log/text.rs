@@ -201,25 +201,57 @@ fn changed(finished: &IterationFinished) -> String {
 
 /// What only those want to know who read a log.
 pub(super) fn more(page: &mut Page<'_>, event: &Event) {
-    if let Event::AgentReady { ready, .. } = event {
-        page.line(&format!("{}, version {}", ready.model, ready.version));
-    }
-    if let Event::ChecksFinished { results, .. } = event {
-        for result in results.iter().filter(|result| !result.verdict.is_pass()) {
-            page.detail(&check(result));
+    match event {
+        Event::AgentReady { ready, .. } => {
+            page.line(&format!("{}, version {}", ready.model, ready.version));
         }
-    }
-    if let Event::FeedbackAdded { source, text } = event
-        && *source != FeedbackSource::Human
-    {
-        page.line("for the next iteration:");
-        page.verbatim(Front { indent: 4, sign: "" }, None, text.trim_end());
-    }
-    if let Event::AttemptCut { why, .. } = event {
-        page.line(&format!("ended by us: {}", cut(*why)));
-    }
-    if let Event::CheckpointMade { reference, .. } = event {
-        page.line(&format!("checkpoint `{reference}`"));
+        Event::ChecksFinished { results, .. } => {
+            for result in results.iter().filter(|result| !result.verdict.is_pass()) {
+                page.detail(&check(result));
+            }
+        }
+        Event::FeedbackAdded { source, text } => {
+            if *source != FeedbackSource::Human {
+                page.line("for the next iteration:");
+                page.verbatim(Front { indent: 4, sign: "" }, None, text.trim_end());
+            }
+        }
+        Event::AttemptCut { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
+        Event::CheckpointMade { reference, .. } => page.line(&format!("checkpoint `{reference}`")),
+        Event::RunStarted(_)
+        | Event::RunContinued { .. }
+        | Event::IterationStarted { .. }
+        | Event::IterationSkipped { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptFinished { .. }
+        | Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. }
+        | Event::QuotaReported { .. }
+        | Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. }
+        | Event::GateStarted { .. }
+        | Event::ChecksStarted { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CallStarted { .. }
+        | Event::CallCut { .. }
+        | Event::CallFinished { .. }
+        | Event::VerdictGiven { .. }
+        | Event::GateFinished { .. }
+        | Event::CouncilDecided { .. }
+        | Event::PrinciplesAdopted { .. }
+        | Event::LimitChanged { .. }
+        | Event::IterationFinished(_)
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed
+        | Event::HookFailed { .. }
+        | Event::Warning { .. }
+        | Event::RunFinished { .. } => {}
     }
 }
 

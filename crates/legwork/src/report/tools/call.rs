@@ -6,7 +6,7 @@ use legwork_core::outcome::count;
 use legwork_core::units::human;
 
 use super::diff;
-use super::input::{Arguments, Extent, cut_here};
+use super::input::{Arguments, Extent, Text, cut_here};
 use super::result::{Asked, Background, Finds};
 use crate::report::page::{Front, Heading, Page};
 
@@ -25,6 +25,9 @@ const TELLING: [&str; 12] = [
     "name",
     "id",
 ];
+
+/// So many lines of a command are shown on a terminal below its first.
+const COMMAND_LINES: usize = 20;
 
 /// The tools that are shown in a way of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,7 @@ impl<'a> Call<'a> {
         Asked {
             tool: self.tool,
             first_line: arguments.number("offset").unwrap_or(1).max(1),
+            most_lines: arguments.number("limit"),
             background: if background { Background::Wanted } else { Background::NotWanted },
             finds: if content { Finds::Lines } else { Finds::Files },
         }
@@ -94,7 +98,7 @@ impl<'a> Call<'a> {
                 (arguments.text("file_path"), format!(", {}", number(edits, "edit")))
             }
             Tool::Write => (arguments.text("file_path"), self.size()),
-            Tool::Bash => (arguments.text("command"), self.how()),
+            Tool::Bash => (self.command().map(|(first, _)| first), self.how()),
             Tool::Grep | Tool::Glob => (arguments.text("pattern"), self.searched()),
             Tool::Agent => (arguments.text("description"), self.kind()),
             Tool::Other => (self.todos(), String::new()),
@@ -122,7 +126,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What it changes, if that is what it is for.
+    /// The first line of a command, and the lines after it.
+    fn command(&self) -> Option<(String, Text)> {
+        let Text { text, extent } = self.arguments.long_text("command")?;
+        let text = text.replace("\r\n", "\n");
+        let text = text.trim_end().trim_start_matches(['\n', '\r']);
+        let (first, more) = text.split_once('\n').unwrap_or((text, ""));
+        let (first, more) = (first.trim().to_owned(), more.to_owned());
+        (!first.is_empty()).then_some((first, Text { text: more, extent }))
+    }
+
+    /// What its row has no place for: the further lines of a command, or what an edit changes.
     pub(super) fn body(&self, page: &mut Page<'_>, indent: usize) {
         match self.tool {
             Tool::Edit => change(page, indent, &self.arguments),
@@ -135,13 +149,12 @@ impl<'a> Call<'a> {
                     change(page, indent, edit);
                 }
             }
-            Tool::Read
-            | Tool::Write
-            | Tool::Bash
-            | Tool::Grep
-            | Tool::Glob
-            | Tool::Agent
-            | Tool::Other => {}
+            Tool::Bash => {
+                if let Some((_, more)) = self.command() {
+                    further_lines(page, indent + 2, &more);
+                }
+            }
+            Tool::Read | Tool::Write | Tool::Grep | Tool::Glob | Tool::Agent | Tool::Other => {}
         }
     }
 
@@ -214,6 +227,28 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The lines of a command after its first: all of them where they are kept, and no more than
+/// anybody reads on a terminal, with the number of the rest.
+fn further_lines(page: &mut Page<'_>, indent: usize, more: &Text) {
+    let front = Front { indent, sign: "" };
+    let most = if page.style().width().is_some() { COMMAND_LINES } else { usize::MAX };
+    let mut lines = more.text.lines();
+    for line in lines.by_ref().take(most) {
+        if page.style().width().is_some() {
+            page.excerpt(front, line);
+        } else {
+            page.verbatim(front, None, line);
+        }
+    }
+    let (rest, at_least) = (lines.count(), more.extent.at_least());
+    if rest > 0 {
+        page.verbatim(Front { indent, sign: "…" }, None, &format!("{at_least}{rest} more"));
+    }
+    if more.extent == Extent::Beginning {
+        page.verbatim(Front { indent, sign: "…" }, None, &cut_here());
+    }
+}
+
 fn change(page: &mut Page<'_>, indent: usize, edit: &Arguments<'_>) {
     let (old, new) = (edit.long_text("old_string"), edit.long_text("new_string"));
     if old.is_none() && new.is_none() {
@@ -268,7 +303,7 @@ mod tests {
             ),
             (
                 "Bash",
-                r#"{"command":"make\n  test","description":"run the tests","timeout":120000}"#,
+                r#"{"command":"make test","description":"run the tests","timeout":120000}"#,
                 "→ Bash: make test (run the tests), timeout 2m 00s",
             ),
             (
@@ -338,20 +373,57 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_is_cut_and_what_follows_it_is_not() {
+    fn nothing_of_a_command_is_cut_where_there_is_no_terminal() {
+        let command = "x".repeat(3_000);
+        let input = format!(r#"{{"command":"{command} && rm","description":"many"}}"#);
+        assert_eq!(shown("Bash", &input), format!("→ Bash: {command} && rm (many)\n"));
+        let more: Vec<_> = (2..=100).map(|line| format!("echo {line}")).collect();
+        let input = serde_json::json!({ "command": format!("echo 1\n{}\n", more.join("\n")) });
+        let text = format!("→ Bash: echo 1\n    {}\n", more.join("\n    "));
+        assert_eq!(shown("Bash", &input.to_string()), text);
+        let path = "long/".repeat(100);
+        assert_eq!(
+            shown("Grep", &format!(r#"{{"pattern":"x","path":"{path}"}}"#)),
+            format!("→ Grep: x in {path}\n")
+        );
+    }
+
+    #[test]
+    fn a_long_command_is_cut_on_a_terminal_and_what_follows_it_is_not() {
         let command = "x".repeat(300);
         let input = format!(r#"{{"command":"{command}","description":"many","timeout":1000}}"#);
-        let text = shown("Bash", &input);
-        assert!(text.ends_with("x… (many), timeout 1s\n"), "{text}");
-        assert_eq!(text.trim_end().chars().count(), 160);
+        let text = at(160, "Bash", &input);
+        assert!(text.ends_with("x… (many), timeout 1s"), "{text}");
+        assert_eq!(text.chars().count(), 160);
+    }
+
+    #[test]
+    fn the_lines_of_a_command_stand_below_it_and_those_left_out_are_counted() {
+        let script = r#"{"command":"if true; then\n  rm -rf build\n\nfi\n","timeout":1000}"#;
+        let text = "  → Bash: if true; then, timeout 1s\n        rm -rf build\n\n      fi";
+        assert_eq!(at(80, "Bash", script), text);
+        assert_eq!(shown("Bash", r#"{"command":"\n  ls\r\n pwd"}"#), "→ Bash: ls\n     pwd\n");
+        let lines = "x\n".repeat(30);
+        let text = at(80, "Bash", &serde_json::json!({ "command": lines }).to_string());
+        assert!(text.ends_with("      x\n      … 9 more"), "{text}");
+        assert_eq!(text.lines().count(), 22);
+    }
+
+    #[test]
+    fn a_command_that_was_cut_on_its_way_says_so() {
+        let long = "x".repeat(SHOWN_TEXT_MAX);
+        let text = shown("Bash", &format!(r#"{{"command":"{long}…"}}"#));
+        let cut = "x\n    … cut here: more than 256 KB; all of it is in the raw output\n";
+        assert!(text.ends_with(cut), "{}", &text[text.len() - 100..]);
     }
 
     fn at(width: usize, name: &str, input: &str) -> String {
         let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
         let style = Style::new(ColorChoice::Never, &surroundings).with_width(Some(width));
         let mut page = Page::new(&style);
-        let heading = Call::new(Tool::named(name), input).heading(name);
-        page.heading(Front { indent: 2, sign: "→" }, &heading);
+        let call = Call::new(Tool::named(name), input);
+        page.heading(Front { indent: 2, sign: "→" }, &call.heading(name));
+        call.body(&mut page, 4);
         page.finish().trim_end().to_owned()
     }
 

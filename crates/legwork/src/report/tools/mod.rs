@@ -42,8 +42,9 @@ const REMEMBERED_TEXT: usize = 600;
 /// Agents that agents start are no further in than this.
 const DEEPEST: usize = 4;
 
-/// More of a call than this is not shown where there is one line for it, in characters.
-const LONGEST_TITLE: usize = 300;
+/// More of a call than this is not kept where there is one line for it, in characters: more than any
+/// line shows, so that whoever shows it cuts it in its own way.
+const LONGEST_TITLE: usize = 1_000;
 
 /// A call in a few words: the name of the tool, and what tells most about this call of it.
 pub(super) fn title(name: &str, input: &str) -> String {
@@ -212,7 +213,7 @@ impl Tools {
         match (self.shown, self.speaker) {
             (_, Some(Speaker::Call(_, purpose))) => page.detail(&format!("{}:", purpose.name())),
             (Some(Speaker::Call(..)), Some(Speaker::Attempt(_))) => page.detail("the agent:"),
-            (_, _) => {}
+            (None | Some(Speaker::Attempt(_)), Some(Speaker::Attempt(_))) | (_, None) => {}
         }
         self.shown = self.speaker;
     }
@@ -233,7 +234,10 @@ impl Tools {
         call.body(page, place(depth) + 2);
         let Heading { name, detail, about, tail } = &mut heading;
         for text in [name, detail, about, tail] {
-            text.truncate(text.floor_char_boundary(REMEMBERED_TEXT));
+            if text.len() > REMEMBERED_TEXT {
+                text.truncate(text.floor_char_boundary(REMEMBERED_TEXT));
+                text.push_str(page.style().ellipsis());
+            }
             text.shrink_to_fit();
         }
         let asked = call.asked();
@@ -258,7 +262,7 @@ impl Tools {
             next = agent.within.as_deref();
         }
         for agent in agents.into_iter().rev() {
-            page.heading(Front { indent: place(agent.depth), sign: "…" }, &agent.heading);
+            page.reminder(Front { indent: place(agent.depth), sign: "…" }, &agent.heading);
         }
         let agent = self.made(speaker, call).map(|at| &self.calls[at]);
         agent.map_or(1, |agent| (agent.depth + 1).min(DEEPEST))
@@ -278,7 +282,7 @@ impl Tools {
             if let Some(agent) = &made.within {
                 self.within(page, speaker, agent);
             }
-            page.heading(Front { indent: place(made.depth), sign: "←" }, &made.heading);
+            page.reminder(Front { indent: place(made.depth), sign: "←" }, &made.heading);
         }
         result::show(page, place(made.depth) + 2, made.asked, came.went, came.content);
         self.last = Some(Last { id: made.id.clone(), within: made.within.clone() });
@@ -301,7 +305,8 @@ impl Made {
     fn unknown(speaker: Speaker, id: &str) -> Self {
         let heading = Heading { name: "an earlier call".to_owned(), ..Heading::default() };
         let (background, finds) = (Background::NotWanted, Finds::Files);
-        let asked = Asked { tool: Tool::Other, first_line: 1, background, finds };
+        let (tool, first_line, most_lines) = (Tool::Other, 1, None);
+        let asked = Asked { tool, first_line, most_lines, background, finds };
         Self { speaker, id: id.to_owned(), heading, asked, depth: 0, within: None }
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Asked {
     pub(super) tool: Tool,
     /// The line that a file was read from.
     pub(super) first_line: u64,
+    /// So many lines of it were wanted, if not all.
+    pub(super) most_lines: Option<u64>,
     pub(super) background: Background,
     pub(super) finds: Finds,
 }
@@ -78,7 +80,7 @@ struct Result<'a, 'p> {
 impl Result<'_, '_> {
     fn went_well(&mut self, asked: Asked, text: &str) {
         match asked.tool {
-            Tool::Read => self.read(asked.first_line, text),
+            Tool::Read => self.read(asked, text),
             // What it says are instructions to the agent.
             Tool::Edit | Tool::MultiEdit | Tool::Write => self.status("ok"),
             Tool::Bash => self.output(asked.background, text),
@@ -114,7 +116,8 @@ impl Result<'_, '_> {
     }
 
     /// A file, of which the program numbers the lines.
-    fn read(&mut self, first_line: u64, text: &str) {
+    fn read(&mut self, asked: Asked, text: &str) {
+        let Asked { first_line, most_lines, .. } = asked;
         let numbered: Vec<_> = text.lines().map_while(numbered).collect();
         let lines = match numbered.as_slice() {
             // Something about the file instead of what is in it.
@@ -122,8 +125,11 @@ impl Result<'_, '_> {
                 return self.beginning("ok", text, READ_LINES);
             }
             [] => text.lines().zip(first_line..).map(|(line, number)| (number, line)).collect(),
-            // What follows the last newline is no line.
-            [lines @ .., (_, "")] => lines.to_vec(),
+            // What follows the last newline of a file is numbered, too, and no line; the last of as
+            // many as were wanted is one of the file.
+            [lines @ .., (_, "")] if most_lines != u64::try_from(numbered.len()).ok() => {
+                lines.to_vec()
+            }
             _ => numbered,
         };
         self.status(&format!("ok, {}", self.number(lines.len(), "line")));
@@ -136,7 +142,9 @@ impl Result<'_, '_> {
     }
 
     fn output(&mut self, background: Background, text: &str) {
-        let status = if is_running(background, text) { "still running" } else { "exit 0" };
+        // The program says which code a command ended with only where it takes that for a failure:
+        // a search that found nothing ends with 1, and comes as this does.
+        let status = if is_running(background, text) { "still running" } else { "ok" };
         let text = if text.trim() == NO_OUTPUT { "" } else { text };
         self.beginning(status, text, OUTPUT_LINES);
     }
@@ -266,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_line_at_the_end_of_what_was_wanted_is_one() {
+        let read = |input: &str, text: &str| shown_of("Read", input, Went::Well, text);
+        let three = "ok, 3 lines\n│ 1  a\n│ 2  b\n│ 3\n";
+        assert_eq!(read(r#"{"limit":3}"#, "1\ta\n2\tb\n3\t"), three);
+        assert_eq!(read("{}", "1\ta\n2\tb\n3\t\n4\t"), three);
+        assert_eq!(read(r#"{"limit":9}"#, "1\ta\n2\tb\n3\t"), "ok, 2 lines\n│ 1  a\n│ 2  b\n");
+    }
+
+    #[test]
     fn what_went_well_is_shown_from_its_beginning() {
         let cases = [
             ("Read", "1\talpha\n2\tbeta\n3\t", "ok, 2 lines\n│ 1  alpha\n│ 2  beta\n"),
@@ -275,13 +292,13 @@ mod tests {
             ("Read", "", "ok, 0 lines\n"),
             ("Edit", "The file has been updated. Details.", "ok\n"),
             ("Write", "File created successfully", "ok\n"),
-            ("Bash", "one\n  two\n", "exit 0, 2 lines\n│ one\n│   two\n"),
-            ("Bash", "", "exit 0, no output\n"),
-            ("Bash", "(Bash completed with no output)", "exit 0, no output\n"),
+            ("Bash", "one\n  two\n", "ok, 2 lines\n│ one\n│   two\n"),
+            ("Bash", "", "ok, no output\n"),
+            ("Bash", "(Bash completed with no output)", "ok, no output\n"),
             (
                 "Bash",
                 "Exit code 2 is what it printed",
-                "exit 0, 1 line\n│ Exit code 2 is what it printed\n",
+                "ok, 1 line\n│ Exit code 2 is what it printed\n",
             ),
             ("Grep", "Found 1 file\na.txt", "found 1 file\n│ a.txt\n"),
             ("Grep", "No matches found", "no matches found\n"),
@@ -318,7 +335,7 @@ mod tests {
         for (input, text, running) in cases {
             let text = shown_of("Bash", input, Went::Well, text);
             assert_eq!(text.starts_with("still running, "), running, "{input}: {text}");
-            assert_eq!(text.starts_with("exit 0, "), !running, "{input}: {text}");
+            assert_eq!(text.starts_with("ok, "), !running, "{input}: {text}");
         }
     }
 
@@ -351,7 +368,7 @@ mod tests {
         assert!(error.ends_with(cut), "{}", &error[error.len() - 200..]);
         assert_eq!(error.matches("cut here").count(), 1);
         let output = shown("Bash", Went::Well, &long);
-        assert!(output.starts_with("exit 0, more than 262 lines\n"));
+        assert!(output.starts_with("ok, more than 262 lines\n"));
         assert!(output.ends_with("│ … more than 242 more\n"), "{}", &output[output.len() - 200..]);
     }
 
@@ -378,7 +395,7 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_at_a_character() {
         let text = shown("Bash", Went::Well, &"ä".repeat(5_000));
-        assert_eq!(text, format!("exit 0, 1 line\n│ {}…\n", "ä".repeat(1_000)));
+        assert_eq!(text, format!("ok, 1 line\n│ {}…\n", "ä".repeat(1_000)));
     }
 
     #[test]
@@ -417,6 +434,6 @@ mod tests {
     #[test]
     fn words_about_errors_are_no_errors() {
         let text = shown("Bash", Went::Well, "error: failed\nException");
-        assert!(text.starts_with("exit 0, 2 lines\n"), "{text}");
+        assert!(text.starts_with("ok, 2 lines\n"), "{text}");
     }
 }

@@ -78,14 +78,14 @@ fn a_result_stands_below_its_call_or_names_it() {
     screen.main(well("9", r#""nobody asked""#));
     insta::assert_snapshot!(screen.end(), @r"
       → Bash: one
-        exit 0, 1 line
+        ok, 1 line
         │ first
       → Bash: two
       → Bash: three
         ❌ exit 2
         │ no
       ← Bash: two
-        exit 0, 1 line
+        ok, 1 line
         │ second
       ← an earlier call
         ok, 1 line
@@ -109,7 +109,7 @@ fn the_calls_of_an_agent_that_was_started_are_below_its_own() {
     insta::assert_snapshot!(screen.end(), @r"
       → Agent: count (explorer)
           → Bash: ls
-            exit 0, 1 line
+            ok, 1 line
             │ x
           → Agent: count (explorer)
               → Bash: deeper
@@ -139,7 +139,7 @@ fn words_are_shown_as_they_come_and_once() {
 
         at the tests.
       → Bash: make
-        exit 0, no output
+        ok, no output
       ● cut o
     ");
 }
@@ -196,7 +196,7 @@ fn a_result_names_its_call_when_something_else_was_shown_in_between() {
       → Bash: make
     something else
       ← Bash: make
-        exit 0, 1 line
+        ok, 1 line
         │ x
     ");
 }
@@ -228,12 +228,12 @@ fn results_of_agents_at_work_side_by_side_name_the_agent() {
           → Bash: two
       … Agent: a
           ← Bash: one
-            exit 0, 1 line
+            ok, 1 line
             │ first
       … Agent: b
           → Bash: three
           ← Bash: two
-            exit 0, 1 line
+            ok, 1 line
             │ second
           → Agent: deeper
               → Bash: four
@@ -243,7 +243,7 @@ fn results_of_agents_at_work_side_by_side_name_the_agent() {
       … Agent: b
           … Agent: deeper
               ← Bash: four
-                exit 0, 1 line
+                ok, 1 line
                 │ fourth
     ");
 }
