@@ -75,6 +75,8 @@ pub struct RunView {
     pub gate: Option<GateView>,
     /// How the run ended.
     pub ending: Option<Ending>,
+    /// Since when it does what it does.
+    pub since: Option<Timestamp>,
     doing: Activity,
     beginning: Option<Beginning>,
 }
@@ -253,9 +255,18 @@ impl RunView {
         (self.recent.len() == RECENT).then(|| self.recent.iter().sum::<Duration>() / count)
     }
 
-    /// Takes one event into account. One arm for each, however many those are: taken apart, every
-    /// part would need an arm for the events of all others.
+    /// Takes one event into account.
     pub fn record(&mut self, record: &Record) {
+        let before = self.activity();
+        self.fold(record);
+        if self.since.is_none() || self.activity() != before {
+            self.since = Some(record.at);
+        }
+    }
+
+    /// One arm for each event, however many those are: taken apart, every
+    /// part would need an arm for the events of all others.
+    fn fold(&mut self, record: &Record) {
         self.at = Some(record.at);
         self.totals.duration = record.active;
         if let Some(doing) = self.activity_after(&record.event) {

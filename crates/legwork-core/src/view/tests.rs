@@ -302,3 +302,20 @@ fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
     assert_eq!(RunView::of([&record]), view);
     assert_eq!(view.at, Some(at));
 }
+
+#[test]
+fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
+    let second = |second| Some(Timestamp::UNIX_EPOCH + Duration::from_secs(second));
+    let odd = || Event::Warning { text: "odd".to_owned() };
+    let story = Story::begun();
+    assert_eq!(story.view.since, second(1));
+    let story = story.iteration(1).attempt(1).then(odd()).then(Event::RunPaused).then(odd());
+    assert_eq!((story.view.since, story.view.at), (second(3), second(6)));
+    // The pause shows once the attempt is over and nothing new begins.
+    let story = story.attempt_ends(1, 5, AttemptOutcome::Overloaded);
+    let retry = Event::RetryScheduled { at_time: Timestamp::UNIX_EPOCH, why: "x".to_owned() };
+    let story = story.then(retry).then(odd());
+    assert_eq!((story.view.activity(), story.view.since), (Activity::Paused, second(8)));
+    let story = story.then(odd()).then(Event::RunResumed);
+    assert_eq!(story.view.since, second(11));
+}

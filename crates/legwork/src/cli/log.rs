@@ -28,6 +28,9 @@ const REST: Duration = Duration::from_secs(8);
 /// One read.
 const CHUNK: usize = 64 << 10;
 
+/// More than this of a line is not held back until it is whole.
+const LONGEST_LINE: usize = 1 << 20;
+
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
@@ -312,11 +315,8 @@ impl<'a> Printer<'a> {
         if !self.terminal {
             return io::stdout().write_all(bytes);
         }
-        self.rest.extend_from_slice(bytes);
-        match self.rest.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => self.safe(end + 1),
-            None => Ok(()),
-        }
+        let ready = ready(&mut self.rest, bytes);
+        self.safe(ready)
     }
 
     /// Shows so much of what is there as a terminal can bear.
@@ -328,5 +328,65 @@ impl<'a> Printer<'a> {
     fn finish(&mut self) -> io::Result<()> {
         self.safe(self.rest.len())?;
         io::stdout().flush()
+    }
+}
+
+/// Takes what came to what is held back, and says how much of that can be shown: whole lines, and of
+/// a line that is longer than anybody reads what is there.
+fn ready(rest: &mut Vec<u8>, came: &[u8]) -> usize {
+    let before = rest.len();
+    rest.extend_from_slice(came);
+    match came.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => before + end + 1,
+        None if rest.len() > LONGEST_LINE => whole_characters(rest),
+        None => 0,
+    }
+}
+
+/// How much of this is no part of a character that goes on after it.
+fn whole_characters(bytes: &[u8]) -> usize {
+    // A character has at most four bytes, and its first says how many.
+    let last = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
+    let Some(behind) = last else { return bytes.len() };
+    let needed = match bytes[bytes.len() - 1 - behind] {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xff => 4,
+        0x00..=0xbf => 1,
+    };
+    if behind + 1 < needed { bytes.len() - 1 - behind } else { bytes.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_held_back_until_it_is_whole_or_longer_than_anybody_reads() {
+        let mut rest = b"a".to_vec();
+        assert_eq!(ready(&mut rest, b"b"), 0);
+        assert_eq!(ready(&mut rest, b"c\nd"), 4);
+        let mut rest = Vec::new();
+        let chunk = "\u{20ac}".repeat(CHUNK / 3);
+        let (mut shown, mut held) = (0, 0);
+        for _ in 0..100 {
+            let end = ready(&mut rest, &chunk.as_bytes()[..chunk.len() - 1]);
+            shown += rest.drain(..end).count();
+            held = held.max(rest.len());
+            let end = ready(&mut rest, &chunk.as_bytes()[chunk.len() - 1..]);
+            shown += rest.drain(..end).count();
+        }
+        assert!(held <= LONGEST_LINE + CHUNK, "{held} bytes were held back");
+        assert_eq!((shown + rest.len(), rest.len() % 3), (100 * chunk.len(), 0));
+    }
+
+    #[test]
+    fn nothing_is_cut_within_a_character() {
+        let text = "a\u{e4}\u{20ac}\u{1f600}".as_bytes();
+        let whole: Vec<_> = (0..=text.len()).map(|end| whole_characters(&text[..end])).collect();
+        assert_eq!(whole, [0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10]);
+        // What is no text at all is cut anywhere.
+        assert_eq!(whole_characters(b"\x80\x80\x80\x80\x80"), 5);
+        assert_eq!(whole_characters(b"a\xff"), 1);
     }
 }

@@ -358,5 +358,5 @@ fn doing(view: &RunView) -> Doing {
         Activity::Between => (What::Between, None, None),
         Activity::Ended => (What::Ended, None, None),
     };
-    Doing { what, since: view.at, until, why }
+    Doing { what, since: view.since, until, why }
 }

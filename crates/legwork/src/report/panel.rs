@@ -197,13 +197,22 @@ fn what(
         }
         None => {}
     }
-    if matches!(activity, Activity::Working { .. } | Activity::Asking { .. }) {
-        if let Some(silent) = doing.silent {
-            parts.add(3, format!("silent for {}", human(whole(silent))));
+    match activity {
+        Activity::Working { .. } | Activity::Asking { .. } => {
+            if let Some(silent) = doing.silent {
+                parts.add(3, format!("silent for {}", human(whole(silent))));
+            }
+            if let Some(tool) = doing.tool {
+                parts.quote(2, tool);
+            }
         }
-        if let Some(tool) = doing.tool {
-            parts.quote(2, tool);
-        }
+        Activity::Starting
+        | Activity::Waiting { .. }
+        | Activity::Retrying { .. }
+        | Activity::Checking
+        | Activity::Paused
+        | Activity::Between
+        | Activity::Ended => {}
     }
     parts
 }
@@ -289,7 +298,8 @@ impl Parts {
 
     /// Words of somebody else, however many.
     fn quote(&mut self, weight: u8, text: &str) {
-        let text = one_line(text, LONGEST);
+        // With one character more than is shown, so that whoever cuts it knows that there is more.
+        let text = one_line(text, LONGEST + 1);
         if !text.is_empty() {
             self.0.push(Part { weight, ink: None, text, tight: Tight::Cut });
         }
@@ -297,6 +307,9 @@ impl Parts {
 
     /// The line, without what does not fit.
     fn fit(mut self, width: usize, style: &Style) -> String {
+        for part in self.0.iter_mut().filter(|part| part.tight == Tight::Cut) {
+            part.text = style.one_line(&part.text, LONGEST);
+        }
         while self.0.len() > 1 && self.columns() > width {
             if let Some((at, room)) = self.longest_words(width) {
                 self.0[at].text = style.cut(&self.0[at].text, room).into_owned();

@@ -275,7 +275,7 @@ impl Style {
     }
 
     /// A text in one line of at most so many characters, with a sign of ours where it was cut.
-    pub(super) fn one_line(&self, text: &str, most: usize) -> String {
+    pub(crate) fn one_line(&self, text: &str, most: usize) -> String {
         let line = one_line(text, most);
         // Only a line that is full may have been cut, and then it has another sign there.
         if self.symbols == Symbols::Utf8

@@ -57,7 +57,26 @@ fn work(summary: &Summary) -> String {
     let mut parts = Vec::new();
     let told = match summary.outcome {
         Some(Outcome::Completed { .. } | Outcome::Stopped | Outcome::MaxIterations { .. }) => true,
-        Some(_) | None => false,
+        Some(
+            Outcome::Stagnated { .. }
+            | Outcome::NoChanges { .. }
+            | Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Unverified { .. }
+            | Outcome::Failed { .. }
+            | Outcome::ConsecutiveErrors { .. }
+            | Outcome::Auth { .. }
+            | Outcome::BadAgent { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::JournalFailed { .. }
+            | Outcome::PullRequestFailed { .. }
+            | Outcome::Interrupted,
+        )
+        | None => false,
     };
     if !told {
         parts.push(count(*iterations, "iteration"));

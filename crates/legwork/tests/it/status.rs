@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Child;
 
+use legwork_core::event::Event;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -50,6 +51,10 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
     let page = object(&hermit);
     assert_eq!(page["state"], "running");
     assert_eq!(page["doing"]["what"], "working");
+    // What was asked for since then is nothing that it does.
+    let journal = hermit.journal();
+    let begun = journal.iter().find(|record| matches!(record.event, Event::AttemptStarted { .. }));
+    assert_eq!(page["doing"]["since"], begun.unwrap().at.to_string());
     assert_eq!((&page["stop"], &page["paused"]), (&"after_iteration".into(), &true.into()));
     assert_eq!((&page["max_iterations"], &page["max_cost_usd"]), (&5.into(), &10.0.into()));
     assert_eq!(page["iterations_left"], 1);
@@ -118,4 +123,20 @@ fn json_has_nothing_in_it_that_a_terminal_obeys() {
     serde_json::from_str::<Value>(&json).unwrap();
     assert!(json.contains("\\u202e"), "{json}");
     assert!(!json.contains(['\u{9b}', '\u{202e}', '\u{200b}']), "{json}");
+}
+
+#[test]
+fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
+    let hermit = Hermit::new();
+    let script = hermit.script("[[attempt]]\nending = { result = 'Nothing.' }\n");
+    let goal = "much to do ".repeat(40);
+    let run = ["run", "-p", &goal, "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
+    hermit.run(&run).exits(0);
+    let status = |locale: &str| {
+        let child = hermit.command(&["status"]).env("LANG", locale).spawn().unwrap();
+        let text = finish(child).exits(0).out;
+        text.lines().find(|line| line.starts_with("goal")).unwrap().to_owned()
+    };
+    assert!(status("C.UTF-8").ends_with('…'), "{}", status("C.UTF-8"));
+    assert!(status("C").is_ascii() && status("C").ends_with("..."), "{}", status("C"));
 }

@@ -95,12 +95,16 @@ fn interrupted(key: &str, presses: usize, script: &str) {
     let terminal = Terminal::run(&hermit, &line);
     hermit.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
+    terminal.shows("Ctrl-C stop now");
     for _ in 0..presses {
         terminal.types(&[key]);
         hermit.wait_for("stop_requested");
     }
     let screen = terminal.shows("exit=130");
     assert!(screen.contains("Interrupted"), "{screen}");
+    for panel in ["Ctrl-C stop now", "stop after this iteration", "░", "█"] {
+        assert!(!screen.contains(panel), "the panel is left behind:\n{screen}");
+    }
     assert_sane(&terminal.shows("opost"));
 }
 

@@ -1,10 +1,10 @@
 //! What is said of a run, for people.
 
+use std::env;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use legwork_core::display::one_line;
 use legwork_core::event::{StopWhen, WaitKind};
 use legwork_core::outcome::count;
 use legwork_core::units::{RunId, Usd, human};
@@ -12,6 +12,7 @@ use legwork_core::view::{Activity, RunView};
 
 use super::{Doing, Last, Page, State, What};
 use crate::report::summary::thousands;
+use crate::report::{ColorChoice, Style, Surroundings};
 
 /// The most of somebody else's words that a line shows, in characters.
 const MOST_WORDS: usize = 200;
@@ -43,14 +44,15 @@ pub(super) fn next(run: &RunId, state: State, view: &RunView) -> Vec<String> {
 
 /// The page as lines.
 pub(super) fn text(page: &Page, now: Timestamp) -> String {
-    let mut lines = Lines(Vec::new());
+    let style = Style::new(ColorChoice::Never, &Surroundings::new(env::var_os, false));
+    let mut lines = Lines { lines: Vec::new(), style };
     lines.row("run", &page.run);
-    lines.row("state", &state(page, now));
+    lines.row("state", &state(page, now, &lines.style));
     if let Some(task) = &page.task {
         lines.row("task", task);
     }
     if let Some(goal) = page.goal.as_ref().filter(|goal| !goal.is_empty()) {
-        lines.row("goal", &one_line(goal, MOST_WORDS));
+        lines.row("goal", &lines.style.one_line(goal, MOST_WORDS));
     }
     lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
     lines.row("iteration", &iteration(page));
@@ -74,33 +76,37 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
     if let Some(folder) = &page.places.state_folder {
         lines.row("state folder", &folder.display().to_string());
     }
-    lines.0.push(String::new());
+    lines.lines.push(String::new());
     lines.list("next", &page.next);
-    lines.0.join("\n")
+    lines.lines.join("\n")
 }
 
-/// Lines with a label each.
-struct Lines(Vec<String>);
+/// Lines with a label each, in the letters of whoever looks.
+struct Lines {
+    lines: Vec<String>,
+    style: Style,
+}
 
 impl Lines {
     fn row(&mut self, label: &str, text: &str) {
-        self.0.push(format!("{label:<14}{text}"));
+        self.lines.push(format!("{label:<14}{text}"));
     }
 
     fn list(&mut self, label: &str, texts: &[String]) {
         for (index, text) in texts.iter().enumerate() {
-            self.row(if index == 0 { label } else { "" }, &one_line(text, MOST_WORDS));
+            let text = self.style.one_line(text, MOST_WORDS);
+            self.row(if index == 0 { label } else { "" }, &text);
         }
     }
 }
 
 /// `running: the agent works, since 15:04:12 (pid 4711)`
-fn state(page: &Page, now: Timestamp) -> String {
+fn state(page: &Page, now: Timestamp, style: &Style) -> String {
     match (&page.ending, page.state) {
         (Some(end), _) => {
             let at = page.last_at.map(|at| format!(" ({})", when(at, now))).unwrap_or_default();
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-            format!("ended: {}{note}{at}", one_line(&end.sentence, MOST_WORDS))
+            format!("ended: {}{note}{at}", style.one_line(&end.sentence, MOST_WORDS))
         }
         (None, State::Gone) => {
             let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
@@ -108,15 +114,15 @@ fn state(page: &Page, now: Timestamp) -> String {
         }
         (None, State::Running | State::Ended) => {
             let pid = page.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            format!("running: {}{pid}", doing(&page.doing, now))
+            format!("running: {}{pid}", doing(&page.doing, now, style))
         }
     }
 }
 
-fn doing(doing: &Doing, now: Timestamp) -> String {
+fn doing(doing: &Doing, now: Timestamp, style: &Style) -> String {
     let since = doing.since.map(|at| format!(", since {}", when(at, now))).unwrap_or_default();
     let until = doing.until.map(|at| format!(" until {}", when(at, now))).unwrap_or_default();
-    let why = one_line(doing.why.as_deref().unwrap_or_default(), MOST_WORDS);
+    let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MOST_WORDS);
     match doing.what {
         What::Working => format!("the agent works{since}"),
         What::Waiting => format!("{why}: waiting{until}"),
@@ -187,18 +193,18 @@ fn pace(lines: &mut Lines, page: &Page, now: Timestamp) {
         lines.row("idle", &format!("{} in a row{limit}", count(page.idle, "iteration")));
     }
     if let Some(last) = &page.last_iteration {
-        lines.row("last", &last_iteration(last));
+        lines.row("last", &last_iteration(last, &lines.style));
     }
 }
 
 /// `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`
-fn last_iteration(last: &Last) -> String {
+fn last_iteration(last: &Last, style: &Style) -> String {
     let mut parts = vec![last.result.to_owned()];
     parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
     parts.extend((last.commits > 0).then(|| count(last.commits, "commit")));
     parts.push(last.cost_usd.to_string());
     parts.push(span(last.duration_ms));
-    let summary = match one_line(&last.summary, MOST_WORDS).as_str() {
+    let summary = match style.one_line(&last.summary, MOST_WORDS).as_str() {
         "" => String::new(),
         summary => format!(": {summary}"),
     };

@@ -12,6 +12,7 @@ use legwork_core::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
 use super::*;
 use crate::report::style::{ColorChoice, Surroundings};
+use crate::report::tools;
 
 /// A run as it is told event by event, ten seconds apart.
 struct Story {
@@ -282,6 +283,14 @@ fn without_utf8_there_are_only_letters_in_it() {
     working - silent for 12s - Bash: make
     s stop after this iteration - Ctrl-C stop now
     ");
+}
+
+#[test]
+fn what_is_too_long_for_any_line_is_cut_in_letters_of_the_locale() {
+    let tool = tools::title("Bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(2_000)));
+    let doing = Doing { tool: Some(&tool), ..busy() };
+    let panel = long().panel(doing, 500, &style(false, ColorChoice::Never));
+    assert!(panel.is_ascii() && panel.contains("xx..."), "{panel}");
 }
 
 #[test]
