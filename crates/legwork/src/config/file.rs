@@ -113,7 +113,18 @@ impl ConfigFile {
             return Err(Failure::trouble(format!("`{}` is read-only", self.path.display()))
                 .hint(format!("make it writable: chmod u+w '{}'", self.path.display())));
         }
-        files::replace(&target, text.as_bytes()).map_err(|error| Failure::because(&error))
+        // There may be a token in what is the user's own: a new one is nobody else's business.
+        let write = match &self.origin {
+            Origin::User(_) if !target.exists() => files::replace_private,
+            Origin::User(_)
+            | Origin::BuiltIn
+            | Origin::Mode(_)
+            | Origin::Project(_)
+            | Origin::Task(_)
+            | Origin::Environment(_)
+            | Origin::Flag(_) => files::replace,
+        };
+        write(&target, text.as_bytes()).map_err(|error| Failure::because(&error))
     }
 }
 

@@ -102,7 +102,16 @@ fn is_secret(table: &str, name: &str) -> bool {
         .map(|key| key.name);
     // `agent = { env = { ... } }`, but not the whole of `[agent]`.
     let has = |key| name != table && (inner.is_empty() || is_below(key, inner));
-    secret.any(|key| is_below(inner, key) || has(key))
+    secret.any(|key| is_below(inner, key) || has(key)) || is_misspelt(inner)
+}
+
+/// Whether it is in a table that has secrets, and by its name nothing that is known: it may be meant
+/// for one of them.
+fn is_misspelt(name: &str) -> bool {
+    let secret = KEYS.iter().filter(|key| matches!(key.kind, Kind::Url | Kind::Secret));
+    let mut tables = secret.filter_map(|key| Some(key.name.rsplit_once('.')?.0));
+    let is_in = |table: &str| name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+    tables.any(is_in) && !KEYS.iter().any(|key| key.name == name)
 }
 
 /// Whether a line can't be anything but the name of a table.
@@ -192,6 +201,20 @@ mod tests {
             ("defaults.agent.env.A = 1\n", "defaults.agent.env.A = *\n"),
             ("[defaults.agent.env]\nA = 1\n", "[defaults.agent.env]\nA = *\n"),
             ("[agent]\npath = 1\nenvironment = 2\n", "[agent]\npath = 1\nenvironment = 2\n"),
+        ] {
+            assert_eq!(shown(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_beside_secrets_may_be_meant_for_one() {
+        for (text, wanted) in [
+            (
+                "[notify]\ntokn = \"tk\"\nkind = \"ntfy\"\nevents = []\n",
+                "[notify]\ntokn = ****\nkind = \"ntfy\"\nevents = []\n",
+            ),
+            ("[[notify]]\nadress = 'x'\n", "[[notify]]\nadress = ***\n"),
+            ("notify.sekret = 'x'\ndelya = 1\n", "notify.sekret = ***\ndelya = 1\n"),
         ] {
             assert_eq!(shown(text), wanted);
         }

@@ -292,6 +292,19 @@ fn the_users_own_file_may_be_a_link_and_stays_one() {
 }
 
 #[test]
+fn a_new_file_of_the_users_own_is_nobody_else_s_business() {
+    let hermit = Hermit::new();
+    hermit.run(&["config", "set", "--user", "notify.token", "tk_1234"]).exits(0);
+    let file = hermit.path("home").join(".config/legwork/config.toml");
+    let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    // What somebody wants otherwise stays so.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    hermit.run(&["config", "set", "--user", "delay", "2"]).exits(0);
+    assert_eq!(mode(), 0o640);
+}
+
+#[test]
 fn a_read_only_file_is_left_alone() {
     let hermit = configured("delay = 1\n");
     let file = hermit.project().join(".legwork/config.toml");

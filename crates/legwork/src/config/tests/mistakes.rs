@@ -128,7 +128,7 @@ fn addresses_are_wrong_one_by_one_and_shown_to_nobody() {
     error: there is no key `notify.event`
      --> .legwork/config.toml:9:1
       |
-    9 | event = []
+    9 | event = **
       | ^^^^^ unknown
       |
       = hint: did you mean `notify.events`?
