@@ -164,8 +164,10 @@ impl Machine {
     /// [`Input::Resume`].
     pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
         let ledger = Ledger::replay(journal);
-        // A run that died before its first iteration has not had the hook's word yet.
-        let started = ledger.last.is_some() || ledger.current().is_some();
+        // The hook's word is not recorded, but what came after it is. A run that died before all
+        // of that may not have had it.
+        let skipped = ledger.rows.skips > 0;
+        let started = skipped || ledger.last.is_some() || ledger.current().is_some();
         let live = Live { active: ledger.active, started, ..Live::default() };
         Self {
             ledger,

@@ -286,7 +286,8 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     let why = "`cargo test` failed".to_owned();
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
-    assert!(rejected.last().1.contains("not believed: `cargo test` failed\n"));
+    // Not that the run goes on: it may have been the last iteration.
+    assert_eq!(rejected.last().1, "Claimed complete, and not believed: `cargo test` failed");
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [
@@ -357,4 +358,19 @@ fn errors_are_urgent_and_what_wants_somebody_is_high() {
         };
         assert_eq!(kind.priority().name(), wanted, "{kind:?}");
     }
+}
+
+#[test]
+fn the_ways_on_are_told_as_one_sentence_each() {
+    let story = Story::begun().then(ended(Outcome::MaxIterations { limit: 2 }));
+    let text = story.last().1;
+    let ways: Vec<_> = text.lines().skip_while(|line| !line.starts_with("Next: ")).collect();
+    assert_eq!(
+        ways,
+        [
+            "Next: `legwork resume 20261116-2200-abcd --max-iterations 4` goes on with more room",
+            "or begin a new run with `--max-iterations 4`",
+            "or: look at what was done: `legwork log 20261116-2200-abcd`",
+        ]
+    );
 }

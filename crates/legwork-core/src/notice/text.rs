@@ -90,8 +90,8 @@ impl Notices {
         };
         let mut lines = vec![format!("Claimed complete, and not believed: {why}")];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
+        // Whether the run goes on after that is told by what comes next: this may be its last word.
         lines.extend(missing.take(MOST_MISSING).map(|item| format!("- {}", quote(item))));
-        lines.push("The run goes on.".to_owned());
         lines.join("\n")
     }
 
@@ -102,7 +102,11 @@ impl Notices {
         lines.extend(summary.note.as_deref().map(quote));
         lines.push(totals(&self.view));
         for (index, step) in summary.next.iter().enumerate() {
-            let first = if index == 0 { "Next: " } else { "or: " };
+            let first = match index {
+                0 => "Next: ",
+                _ if step.starts_with("or ") => "",
+                _ => "or: ",
+            };
             lines.push(format!("{first}{}", quote(step)));
         }
         (what.to_owned(), lines.join("\n"))

@@ -208,6 +208,26 @@ fn after_a_crash_no_hook_is_told_again() {
 }
 
 #[test]
+fn a_run_that_has_skipped_an_iteration_has_had_the_word_of_started() {
+    story(
+        "
+        given hook started, hook next
+        > start
+          -> hook started
+        > hook goes on
+        > prepared A
+          -> hook next_iteration
+        > hook skips
+          iteration_skipped
+        > crash
+        > go on
+          not -> hook started
+          -> prepare Yes
+        ",
+    );
+}
+
+#[test]
 fn an_iteration_that_is_written_down_after_a_crash_is_told_once() {
     story(
         "
