@@ -165,11 +165,21 @@ pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
 
 /// Replaces a file that is nobody else's business in one stroke, folders above it included.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let fail = |source| FileError::Write { path: path.to_owned(), source };
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
-    }
+    private_folder_of(path)?;
     replace_with_mode(path, bytes, 0o600)
+}
+
+/// The same for a program that only we run.
+pub fn replace_program(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    private_folder_of(path)?;
+    replace_with_mode(path, bytes, 0o700)
+}
+
+/// Makes the folder of a file that is nobody else's business.
+fn private_folder_of(path: &Path) -> Result<(), FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let Some(folder) = path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)
 }
 
 /// Replaces a file in one stroke, folders above it included: whoever reads it sees the old text or

@@ -1,7 +1,7 @@
 //! The user's hooks: programs in `.legwork/hooks/` that are run at certain points of a run.
 //!
-//! What runs is a copy, made when the run begins of what was approved: nothing that happens to the
-//! project afterwards changes it or takes it away. What a hook is told it is told from the journal,
+//! What runs is what was approved when the run began, from a copy that is compared with it each time:
+//! nothing that happens to the project afterwards changes it or takes it away. What a hook is told it is told from the journal,
 //! as everybody else is. It has its time and no more, and whatever it does, the run goes on: only
 //! two of them can say otherwise, by their exit codes.
 
@@ -17,17 +17,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use legwork_core::display::one_line;
-use legwork_core::event::{Event, Record};
+use legwork_core::event::Record;
 use legwork_core::hook::Hook;
 use legwork_core::input::HookAnswer;
-use legwork_core::journal;
-use legwork_core::outcome::Outcome;
 use legwork_core::redact::Secrets;
+use legwork_core::settings::Settings;
 use legwork_core::units::human;
 use rustix::io::Errno;
 
 pub use self::kept::LOG;
-pub use self::pinned::{Chosen, choose, pin};
+pub use self::pinned::{Chosen, Pinned, choose, pin, recall};
 use self::told::{Follower, Told};
 use crate::journal::RunDir;
 use crate::process::{Containment, Ended, Exit, Launch, Leashed, MARK};
@@ -51,10 +50,14 @@ pub struct Setup {
     pub containment: Containment,
     /// What is masked in what they print.
     pub secrets: Secrets,
-    /// What each may take.
-    pub timeout: Duration,
+    /// What the run was told, the time that each of them has included.
+    pub settings: Settings,
+    /// What is run, as it was approved.
+    pub pinned: Pinned,
     /// Whether the agent is only a script.
     pub rehearsal: bool,
+    /// Where it is said that somebody has changed what is run.
+    pub complain: Complain,
 }
 
 impl fmt::Debug for Setup {
@@ -63,6 +66,9 @@ impl fmt::Debug for Setup {
         f.debug_struct("Setup").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
+
+/// Where something is said that people should know.
+pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The hooks of a run.
 #[derive(Clone, Debug)]
@@ -77,19 +83,20 @@ type Failed = String;
 impl Hooks {
     /// The hooks of a run whose journal is there.
     pub fn new(setup: Setup) -> Self {
-        let journal = Follower::new(setup.folder.journal());
+        let first = Told::before(&setup.settings, &setup.secrets);
+        let journal = Follower::new(setup.folder.journal(), first);
         Self { setup: Arc::new(setup), journal: Arc::new(Mutex::new(journal)) }
     }
 
     /// Runs one of them to its end.
     pub async fn run(&self, hook: Hook) -> HookAnswer {
-        let (mut leashed, input) = match self.begin(hook, None).await {
-            Ok(begun) => begun,
+        let mut leashed = match self.begin(hook, None).await {
+            Ok(leashed) => leashed,
             Err(why) => return HookAnswer::Failed { why },
         };
-        let (ended, output) = self.wait(&mut leashed, &input).await;
-        self.keep(hook, &ended, &output);
-        answer(hook, &ended, self.setup.timeout, &output)
+        let (ended, output) = self.wait(&mut leashed).await;
+        self.keep(hook, failure(&ended, self.timeout()), &output);
+        answer(hook, &ended, self.timeout(), &output)
     }
 
     /// Tells `finished` of the end and waits for it, but not when somebody wants to leave: then it
@@ -99,68 +106,87 @@ impl Hooks {
         ending: Unrecorded,
         leave: impl Future<Output = ()>,
     ) -> Result<(), Failed> {
-        let (mut leashed, input) = self.begin(Hook::Finished, Some(ending)).await?;
+        let mut leashed = self.begin(Hook::Finished, Some(ending)).await?;
         let done = tokio::select! {
             biased;
-            done = self.wait(&mut leashed, &input) => Some(done),
+            done = self.wait(&mut leashed) => Some(done),
             () = leave => None,
         };
         let Some((ended, output)) = done else {
             leashed.let_go();
+            self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
             return Ok(());
         };
-        self.keep(Hook::Finished, &ended, &output);
-        match answer(Hook::Finished, &ended, self.setup.timeout, &output) {
+        self.keep(Hook::Finished, failure(&ended, self.timeout()), &output);
+        match answer(Hook::Finished, &ended, self.timeout(), &output) {
             HookAnswer::Failed { why } => Err(why),
             HookAnswer::GoOn | HookAnswer::Skip | HookAnswer::Abort { .. } => Ok(()),
         }
     }
 
-    /// Starts a hook. Also gives what it is to read.
-    async fn begin(
+    /// Starts a hook.
+    async fn begin(&self, hook: Hook, ending: Option<Unrecorded>) -> Result<Leashed, Failed> {
+        let begun = self.try_to_begin(hook, ending).await;
+        if let Err(why) = &begun {
+            self.keep(hook, Some(why.clone()), "");
+        }
+        begun
+    }
+
+    async fn try_to_begin(
         &self,
         hook: Hook,
         ending: Option<Unrecorded>,
-    ) -> Result<(Leashed, Vec<u8>), Failed> {
-        let journal = Arc::clone(&self.journal);
+    ) -> Result<Leashed, Failed> {
+        let hooks = self.clone();
         // A long journal takes a moment to read, and that is not for the loop's thread.
-        let read = tokio::task::spawn_blocking(move || {
-            journal.lock().unwrap_or_else(PoisonError::into_inner).told()
-        });
-        let told = read.await.map_err(|error| error.to_string())?;
-        let told = told.map_err(|error| format!("the journal can't be read: {error}"))?;
-        let mut input = told.input(hook);
-        let mut outcome = told.outcome().cloned();
-        if let Some(Unrecorded { record }) = ending {
-            if input.is_empty() {
-                // A number that no line has: this one is not in the journal.
-                journal::encode(&mut input, 0, self.setup.folder.id(), &record);
-            }
-            if let Event::RunFinished { outcome: ended, .. } = record.event {
-                outcome = Some(ended);
-            }
+        let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, ending));
+        let (launch, input) = prepared.await.map_err(|error| error.to_string())??;
+        Leashed::start(&launch, &input).await.map_err(|error| not_started(&error))
+    }
+
+    /// What is started, and what it is to read.
+    fn prepare(&self, hook: Hook, ending: Option<Unrecorded>) -> Result<(Launch, Vec<u8>), Failed> {
+        let told = self.told(ending)?;
+        let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
+        if ready.put_back {
+            (self.setup.complain)(format!(
+                "the copy of the hook `{}` in the folder of the run was changed; what was approved \
+                 was put back, and is run",
+                hook.name()
+            ));
         }
         let launch = Launch {
-            program: pinned::place(self.setup.folder.path(), hook),
+            program: ready.path,
             arguments: Vec::new(),
-            environment: self.environment(hook, &told, outcome.as_ref()),
+            environment: self.environment(hook, &told),
             directory: self.setup.project.clone(),
             containment: self.setup.containment.clone(),
         };
-        let leashed = Leashed::start(&launch).await.map_err(|error| not_started(&error))?;
-        Ok((leashed, input))
+        Ok((launch, told.input(hook)))
     }
 
-    async fn wait(&self, leashed: &mut Leashed, input: &[u8]) -> (Ended, String) {
-        leashed.run(input, self.setup.timeout, KEPT, &self.setup.secrets).await
+    /// What the journal has told. Of the end a hook is told whatever became of the journal.
+    fn told(&self, ending: Option<Unrecorded>) -> Result<Told, Failed> {
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = journal.told();
+        let Some(Unrecorded { record }) = ending else {
+            return told.map_err(|error| format!("the journal can't be read: {error}"));
+        };
+        let mut told = told.unwrap_or_else(|_| journal.known());
+        told.close(record, self.setup.folder.id());
+        Ok(told)
     }
 
-    fn environment(
-        &self,
-        hook: Hook,
-        told: &Told,
-        outcome: Option<&Outcome>,
-    ) -> Vec<(OsString, OsString)> {
+    async fn wait(&self, leashed: &mut Leashed) -> (Ended, String) {
+        leashed.run(self.timeout(), KEPT, &self.setup.secrets).await
+    }
+
+    fn timeout(&self) -> Duration {
+        self.setup.settings.hooks.timeout
+    }
+
+    fn environment(&self, hook: Hook, told: &Told) -> Vec<(OsString, OsString)> {
         let mut all = self.setup.environment.clone();
         let mut set = |name: &str, value: &OsStr| {
             all.retain(|(there, _)| there != name);
@@ -174,17 +200,16 @@ impl Hooks {
         set("LEGWORK_LOG_FILE", log.as_os_str());
         set("LEGWORK_PLAN_FILE", plan.as_os_str());
         set("LEGWORK_DRY_RUN", if self.setup.rehearsal { "1" } else { "" }.as_ref());
-        for (name, value) in told.facts(hook, outcome) {
+        for (name, value) in told.facts(hook) {
             set(&["LEGWORK_", name].concat(), value.as_ref());
         }
         all.retain(|(name, _)| name != MARK);
         all
     }
 
-    /// Keeps what a hook printed.
-    fn keep(&self, hook: Hook, ended: &Ended, output: &str) {
-        let how = failure(ended, self.setup.timeout);
-        let how = how.unwrap_or_else(|| "exited with 0".to_owned());
+    /// Keeps what became of a hook, and what it printed.
+    fn keep(&self, hook: Hook, failed: Option<Failed>, output: &str) {
+        let how = failed.unwrap_or_else(|| "exited with 0".to_owned());
         // What a hook says is for whoever looks for a fault; without it the run is none the worse.
         let _ = kept::append(self.setup.folder.path(), hook.name(), &how, output);
     }

@@ -14,6 +14,7 @@ mod address;
 mod client;
 mod hmac;
 mod payload;
+mod secret;
 mod sender;
 
 use std::io;
@@ -29,8 +30,9 @@ use legwork_core::redact::Secrets;
 use legwork_core::units::RunId;
 use legwork_core::view::Ending;
 
+pub(crate) use address::is_key;
 pub use address::{Address, Service};
-pub(crate) use address::{is_key, secrets};
+pub(crate) use secret::secrets;
 pub use sender::Tried;
 
 use self::payload::Request;
@@ -102,7 +104,7 @@ impl Notifier {
         for sender in &senders {
             sender.close(until);
         }
-        Closing { senders, warned, until }
+        Closing { senders, warned }
     }
 }
 
@@ -112,16 +114,21 @@ pub struct Closing {
     senders: Vec<Sender>,
     /// The warnings of the journal.
     warned: Vec<String>,
-    until: Instant,
 }
 
 impl Closing {
     /// Waits for it as long as there is time; says what did not arrive, unless the journal does: a
     /// warning in the last moment of a run may not have got there.
-    pub fn wait(self) -> Vec<String> {
-        let Self { senders, warned, until } = self;
-        let complaints = senders.into_iter().filter_map(|sender| sender.finish(until));
-        complaints.filter(|complaint| !warned.contains(complaint)).collect()
+    pub fn wait(&self) -> Vec<String> {
+        let complaints = self.senders.iter().filter_map(Sender::finish);
+        complaints.filter(|complaint| !self.warned.contains(complaint)).collect()
+    }
+
+    /// There is less time than was thought.
+    pub fn hurry(&self, until: Instant) {
+        for sender in &self.senders {
+            sender.hurry(until);
+        }
     }
 }
 

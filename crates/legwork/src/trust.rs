@@ -29,7 +29,7 @@ pub const HOOKS: &str = ".legwork/hooks";
 /// How the names of examples end, which are never run.
 pub const SAMPLE: &str = ".sample";
 /// A hook larger than this is none.
-const MOST: u64 = 1 << 20;
+pub const HOOK_MOST: u64 = 1 << 20;
 /// So many lines of a hook are shown.
 const FIRST_LINES: usize = 3;
 /// So much of each of them.
@@ -80,8 +80,7 @@ impl fmt::Display for Standing {
 
 impl Item {
     fn new(place: String, shown: String, content: &[u8]) -> Self {
-        let hash: [u8; 32] = Sha256::digest(content).into();
-        Self { place, shown, hash: hex(&hash), form: Form::Sound }
+        Self { place, shown, hash: hash(content), form: Form::Sound }
     }
 
     /// Something that is not what it should be. Only its being so can be approved.
@@ -111,6 +110,12 @@ impl Item {
             None => Standing::New,
         }
     }
+}
+
+/// What says of a content whether it is the same.
+pub fn hash(content: &[u8]) -> String {
+    let hash: [u8; 32] = Sha256::digest(content).into();
+    hex(&hash)
 }
 
 /// Everything in these layers, and in the project's hooks, that needs an approval.
@@ -190,9 +195,9 @@ fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
 
 /// The content of a hook, if it is still the one that was approved.
 pub fn hook_content(project: &Path, item: &Item) -> Result<Vec<u8>, Failure> {
-    let read = files::read_inside(project, Path::new(&item.place), MOST);
+    let read = files::read_inside(project, Path::new(&item.place), HOOK_MOST);
     let bytes = read.map_err(|error| Failure::because(&error))?.unwrap_or_default();
-    if Item::new(String::new(), String::new(), &bytes).hash == item.hash {
+    if hash(&bytes) == item.hash {
         return Ok(bytes);
     }
     let place = one_line(&item.place, LONGEST_LINE);
@@ -208,7 +213,7 @@ fn file(
     shown: fn(&str, &[u8]) -> String,
 ) -> Option<Item> {
     let name = place.display().to_string();
-    match files::read_inside(project, place, MOST) {
+    match files::read_inside(project, place, HOOK_MOST) {
         Ok(bytes) => bytes.map(|bytes| Item::new(name, shown(what, &bytes), &bytes)),
         Err(error) => Some(Item::odd(name, what, &error)),
     }

@@ -114,6 +114,7 @@ impl Tale<'_> {
                 git_head: run.head.clone(),
                 containment: "guard".to_owned(),
                 sandbox: "off".to_owned(),
+                hooks: std::collections::BTreeMap::new(),
                 seed: 1,
             })),
         );

@@ -30,6 +30,9 @@ pub struct RunStarted {
     /// What the agent is kept from.
     #[serde(default)]
     pub sandbox: String,
+    /// The SHA-256 of each hook that was approved for this run, by the name of the hook.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<String, String>,
     /// The source of all chance in this run: a replay waits as long as the original.
     pub seed: u64,
 }

@@ -49,6 +49,7 @@ fn beginning() -> Vec<Event> {
             git_head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
             containment: "guard".to_owned(),
             sandbox: "off".to_owned(),
+            hooks: std::collections::BTreeMap::new(),
             seed: 11_400_714_819_323_198_485,
         })),
         Event::RunContinued { why: Continuation::AfterCrash },

@@ -99,6 +99,7 @@ mod tests {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            hooks: std::collections::BTreeMap::new(),
             seed: 1,
         }))
     }

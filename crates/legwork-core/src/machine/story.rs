@@ -114,6 +114,7 @@ impl Story {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            hooks: std::collections::BTreeMap::new(),
             seed: 42,
         };
         let wall = "2026-11-15T22:00:00Z".parse().expect("a date");

@@ -75,6 +75,7 @@ fn started(agent: &str) -> Event {
         git_head: None,
         containment: String::new(),
         sandbox: String::new(),
+        hooks: std::collections::BTreeMap::new(),
         seed: 1,
     }))
 }

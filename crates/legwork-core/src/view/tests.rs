@@ -34,6 +34,7 @@ impl Story {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            hooks: std::collections::BTreeMap::new(),
             seed: 1,
         })))
     }

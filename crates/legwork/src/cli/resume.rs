@@ -34,7 +34,7 @@ use crate::config::{self, Resolved};
 use crate::control::Wish;
 use crate::error::Failure;
 use crate::files::open_regular;
-use crate::hooks;
+use crate::hooks::Chosen;
 use crate::journal::{self, RunDir, attempt_label, call_label};
 use crate::logs::Logs;
 use crate::modes;
@@ -96,7 +96,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let place = Place::take_over(&project, folder)?;
     let (journal, writer) = journal::open_for_append(&place.folder.journal(), place.folder.id())
         .map_err(|error| damaged(&error))?;
-    let opening = opening(&journal.records, &place.folder)?;
+    let (opening, hooks) = opening(&journal.records, &place.folder)?;
     let mut records = journal.records;
     let recalled = tell_again(&mut records, &place.folder);
     let machine = Machine::resume(&records);
@@ -138,7 +138,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         settings: state.settings.clone(),
         task,
         // Their copies are in the folder of the run since it began.
-        hooks: hooks::Chosen::default(),
+        hooks: Chosen::default(),
         agent_files,
         since: None,
         program,
@@ -155,7 +155,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         keep_awake: resolved.keeps_awake(),
         leaving,
     };
-    session.go_on(Opened { place, agent: opening, machine, writer, salvage, note })
+    session.go_on(Opened { place, agent: opening, hooks, machine, writer, salvage, note })
 }
 
 /// The run that is meant; `None` if nothing is to be done, which was said.
@@ -247,10 +247,13 @@ fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first event, which says what the run was told.
-fn opening(records: &[Record], folder: &RunDir) -> Result<AgentFacts, Failure> {
+/// What the first event says of the agent and of hooks.
+fn opening(
+    records: &[Record],
+    folder: &RunDir,
+) -> Result<(AgentFacts, BTreeMap<String, String>), Failure> {
     if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
-        return Ok(started.agent.clone());
+        return Ok((started.agent.clone(), started.hooks.clone()));
     }
     let message = format!("run {} was never begun: its journal is empty", folder.id());
     Err(Failure::trouble(message).hint("begin a new one: legwork run -p \"...\" -m 10"))

@@ -42,7 +42,7 @@ use crate::decisions::{self, Decisions};
 use crate::error::Failure;
 use crate::evidence::{self, Left};
 use crate::hands::Hands;
-use crate::hooks::{self as user_hooks, Chosen};
+use crate::hooks::{self as user_hooks, Chosen, Pinned};
 use crate::journal::{self, DiskFile, Writer, prune};
 use crate::keys::Keys;
 use crate::logs::Logs;
@@ -99,6 +99,8 @@ pub(super) struct Session {
 pub(super) struct Opened {
     pub(super) place: Place,
     pub(super) agent: AgentFacts,
+    /// The hashes of its hooks, by their names.
+    pub(super) hooks: BTreeMap<String, String>,
     pub(super) machine: Machine,
     pub(super) writer: Writer<DiskFile>,
     pub(super) salvage: Salvage,
@@ -132,6 +134,8 @@ struct Score {
     machine: Machine,
     writer: Writer<DiskFile>,
     first: Input,
+    /// The hooks that it began with.
+    pinned: Pinned,
     note: Option<String>,
     in_use: Option<InUse>,
 }
@@ -158,15 +162,16 @@ impl Session {
                 () = signals.next() => return Ok(None),
             };
             let in_use = self.hold_task()?;
-            user_hooks::pin(&self.project, place.folder.path(), &self.hooks.items)?;
+            let pinned = user_hooks::pin(&self.project, place.folder.path(), &self.hooks.items)?;
             let (first, note) = (Input::Start, self.set_aside(&place)?);
             let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
                 .map_err(|error| Failure::because(&error))?;
             let containment = contain(&place);
-            let mut opening = self.opening(agent.clone(), &containment)?;
+            let mut opening = self.opening(agent.clone(), &containment, &pinned)?;
             self.keep_told(&mut opening, &place)?;
             let machine = Machine::new(opening);
-            let score = Score { place, agent, containment, machine, writer, first, note, in_use };
+            let score =
+                Score { place, agent, containment, machine, writer, first, pinned, note, in_use };
             Box::pin(self.conduct(score, signals)).await.map(Some)
         })
     }
@@ -183,7 +188,7 @@ impl Session {
 
     /// Goes on with a run and says how it ended.
     pub(super) fn go_on(self, opened: Opened) -> Result<ExitCode, Failure> {
-        let Opened { place, agent, machine, writer, salvage, note } = opened;
+        let Opened { place, agent, hooks, machine, writer, salvage, note } = opened;
         let over = block_on(async {
             let mut signals = catch_signals()?;
             // The program is looked for again: it may have been updated, or removed.
@@ -195,14 +200,17 @@ impl Session {
             let agent = AgentFacts { name: agent.name, ..now };
             let containment = contain(&place);
             let first = Input::Resume(salvage);
-            let score = Score { place, agent, containment, machine, writer, first, note, in_use };
+            let pinned = user_hooks::recall(place.folder.path(), self.settings.hooks, &hooks);
+            let score =
+                Score { place, agent, containment, machine, writer, first, pinned, note, in_use };
             Box::pin(self.conduct(score, signals)).await.map(Some)
         })?;
         Ok(over.map_or_else(interrupted, |over| self.close(&over)))
     }
 
     async fn conduct(&self, score: Score, signals: Signals) -> Result<Over, Failure> {
-        let Score { place, agent, containment, machine, writer, first, note, in_use } = score;
+        let Score { place, agent, containment, machine, writer, first, pinned, note, in_use } =
+            score;
         match self.settings.scope {
             Scope::Whole => self.program.introduce(&agent, &self.settings, self.first_level()),
             // What it says is about agents that work.
@@ -215,7 +223,7 @@ impl Session {
         let (level, variables) = (self.first_level(), &self.variables);
         let environment =
             self.program.environment(&self.settings, variables, &place.folder, level)?;
-        let hooks = self.hooks(&place, &environment, &containment);
+        let hooks = self.hooks(&place, &environment, &containment, (pinned, shows.complain()));
         let kept = containment.clone();
         // Pieces of a text are kept once their line is whole; that they come is known at once.
         let show = screen.clone().map(|screen| -> Show { Arc::new(move |_, _| screen.heard()) });
@@ -257,13 +265,14 @@ impl Session {
         let keys = screen.and_then(|screen| Keys::hear(screen, operator.clone()).ok());
         self.warn_first(&place, note.as_ref(), &supervisor.notes());
         drop(operator);
-        let mut impatience = Impatience::watch()?;
+        let mut impatience = Impatience::watch(self.heed(catch_signals()?));
         let ending = supervisor.run(first).await;
         impatience.run_is_over();
         for listener in listeners {
             listener.abort();
         }
-        let voice = shows.finish(&ending);
+        let settling = shows.finish(&ending, &impatience).await;
+        let voice = &settling.voice;
         drop(keys);
         let mut view = view.take();
         // An ending that could not be recorded is one all the same.
@@ -273,8 +282,8 @@ impl Session {
         if let Some(why) = &ending.unrecorded {
             voice.speak(&format!("error: the end of the run could not be recorded: {why}"));
         }
-        self.tell_finished(hooks, (&ending, &view), impatience, &voice).await;
-        Ok(Over { ending, view, place, style, voice, _in_use: in_use })
+        self.tell_the_end(&settling, hooks, (&ending, &view), &impatience).await;
+        Ok(Over { ending, view, place, style, voice: settling.voice, _in_use: in_use })
     }
 
     /// What people should know of before it begins.
@@ -421,7 +430,12 @@ impl Session {
             .map_err(|error| Failure::because(&error))
     }
 
-    fn opening(&self, agent: AgentFacts, containment: &Containment) -> Result<RunStarted, Failure> {
+    fn opening(
+        &self,
+        agent: AgentFacts,
+        containment: &Containment,
+        pinned: &Pinned,
+    ) -> Result<RunStarted, Failure> {
         Ok(RunStarted {
             settings: self.settings.clone(),
             agent,
@@ -429,6 +443,7 @@ impl Session {
             git_head: workspace::head_commit(&self.project),
             containment: containment.level().name().to_owned(),
             sandbox: "off".to_owned(),
+            hooks: pinned.hashes(),
             seed: seed()?,
         })
     }

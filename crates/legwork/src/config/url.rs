@@ -58,8 +58,14 @@ impl Url {
 
     /// What may be secret: the host and what follows it; `None` if nothing does.
     pub fn secret(&self) -> Option<&str> {
+        self.path().map(|_| &self.text[self.host.0..])
+    }
+
+    /// What follows the host, without it: whoever is there may repeat only that. `None` if nothing
+    /// does.
+    pub fn path(&self) -> Option<&str> {
         let path = &self.text[self.host.1..];
-        (path.len() > 1).then(|| &self.text[self.host.0..])
+        (path.len() > 1).then_some(path)
     }
 
     /// Whether it is on this machine.

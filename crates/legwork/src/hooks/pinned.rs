@@ -1,14 +1,17 @@
 //! Which hooks a run has, and the copies of them that it runs.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use legwork_core::display::one_line;
 use legwork_core::hook::{Hook, Hooks};
 
 use crate::error::Failure;
+use crate::files;
 use crate::nearest::nearest;
 use crate::trust::{self, Form, HOOKS, Item};
 
@@ -75,30 +78,115 @@ fn leading_nowhere(project: &Path) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
+/// The programs that a run has for its hooks: what was approved when it began.
+#[derive(Clone, Default)]
+pub struct Pinned {
+    programs: BTreeMap<Hook, Program>,
+}
+
+/// What there is of one.
+#[derive(Clone)]
+enum Program {
+    /// All of it.
+    Held(Vec<u8>),
+    /// Nothing that may be run.
+    Refused(String),
+}
+
+/// A copy that is what was approved.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) path: PathBuf,
+    /// It was not, and was put back.
+    pub(super) put_back: bool,
+}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not what they say: that may be long.
+        f.debug_set().entries(self.programs.keys()).finish()
+    }
+}
+
 /// Copies the hooks of a run that begins into its folder. What is not what was approved any more
 /// is refused.
-pub fn pin(project: &Path, run: &Path, items: &[Item]) -> Result<(), Failure> {
-    if items.is_empty() {
-        return Ok(());
-    }
-    let folder = run.join(COPIES);
-    let cant = |what: &Path, error: &dyn std::fmt::Display| {
-        Failure::trouble(format!("can't write `{}`: {error}", what.display()))
-    };
-    DirBuilder::new().mode(0o700).create(&folder).map_err(|error| cant(&folder, &error))?;
+pub fn pin(project: &Path, run: &Path, items: &[Item]) -> Result<Pinned, Failure> {
+    let mut pinned = Pinned::default();
     for hook in Hook::ALL {
         let Some(item) = items.iter().find(|item| item.place == in_project(hook)) else { continue };
         let bytes = trust::hook_content(project, item)?;
         let path = place(run, hook);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o700).open(&path);
-        file.and_then(|mut file| file.write_all(&bytes)).map_err(|error| cant(&path, &error))?;
+        files::replace_program(&path, &bytes).map_err(|error| Failure::because(&error))?;
+        pinned.programs.insert(hook, Program::Held(bytes));
     }
-    Ok(())
+    Ok(pinned)
+}
+
+/// The hooks of a run that an earlier process began, from its folder: each has to have the hash
+/// that was recorded for it.
+pub fn recall(run: &Path, wanted: Hooks, hashes: &BTreeMap<String, String>) -> Pinned {
+    let wanted = Hook::ALL.into_iter().filter(|hook| wanted.has(*hook));
+    let programs = wanted.map(|hook| {
+        let hash = hashes.get(hook.name());
+        let program = match (read(&place(run, hook)), hash) {
+            (Ok(bytes), Some(hash)) if trust::hash(&bytes) == *hash => Program::Held(bytes),
+            (Ok(_), _) => Program::Refused(
+                "is not run: its copy in the folder of the run is not what was approved when the \
+                 run began"
+                    .to_owned(),
+            ),
+            (Err(error), _) => Program::Refused(format!(
+                "is not run: its copy in the folder of the run can't be read: {error}"
+            )),
+        };
+        (hook, program)
+    });
+    Pinned { programs: programs.collect() }
+}
+
+impl Pinned {
+    /// The hash of each, by its name, for the journal.
+    pub fn hashes(&self) -> BTreeMap<String, String> {
+        let held = self.programs.iter().filter_map(|(hook, program)| match program {
+            Program::Held(bytes) => Some((hook.name().to_owned(), trust::hash(bytes))),
+            Program::Refused(_) => None,
+        });
+        held.collect()
+    }
+
+    /// The copy of a hook, made anew if it is not what was approved: the agent can write in the
+    /// folder of the run.
+    pub(super) fn ready(&self, run: &Path, hook: Hook) -> Result<Ready, String> {
+        let bytes = match self.programs.get(&hook) {
+            Some(Program::Held(bytes)) => bytes,
+            Some(Program::Refused(why)) => return Err(why.clone()),
+            None => return Err("is not run: the run began without it".to_owned()),
+        };
+        let path = place(run, hook);
+        if is_executable(&path) && read(&path).is_ok_and(|there| there == *bytes) {
+            return Ok(Ready { path, put_back: false });
+        }
+        if fs::symlink_metadata(run.join(COPIES)).is_ok_and(|folder| !folder.is_dir()) {
+            // If it can't be removed, the next line says what is wrong.
+            let _ = fs::remove_file(run.join(COPIES));
+        }
+        files::replace_program(&path, bytes).map_err(|error| {
+            let why = Failure::because(&error).message;
+            format!("is not run: its copy was changed, and could not be put back: {why}")
+        })?;
+        Ok(Ready { path, put_back: true })
+    }
+}
+
+/// A copy, itself and not what it may lead to.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    files::open_regular(path)?.take(trust::HOOK_MOST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The copy of a hook.
-pub(super) fn place(run: &Path, hook: Hook) -> PathBuf {
+fn place(run: &Path, hook: Hook) -> PathBuf {
     run.join(COPIES).join(hook.name())
 }
 

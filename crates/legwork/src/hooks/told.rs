@@ -5,12 +5,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use legwork_core::agent::outcome::{AttemptOutcome, Death};
-use legwork_core::event::{Event, IterationFinished, Totals};
+use legwork_core::event::{Event, IterationFinished, Record, Totals};
 use legwork_core::hook::{FinishClass, Hook};
-use legwork_core::journal::Line;
+use legwork_core::journal::{self, Line};
 use legwork_core::outcome::Outcome;
+use legwork_core::redact::Secrets;
+use legwork_core::settings::Settings;
+use legwork_core::units::RunId;
 
 use crate::journal::{JournalError, Tail};
+
+/// The number of a line that is in no journal.
+const UNNUMBERED: u64 = 0;
 
 /// What the journal has told so far, as far as hooks are concerned.
 #[derive(Clone, Debug, Default)]
@@ -55,30 +61,65 @@ struct Last {
 pub(super) struct Follower {
     journal: PathBuf,
     tail: Option<Tail>,
+    /// What is known before the first line.
+    first: Told,
     told: Told,
 }
 
 impl Follower {
-    pub(super) fn new(journal: PathBuf) -> Self {
-        Self { journal, tail: None, told: Told::default() }
+    /// Reads this journal from now on, even if it is taken away; until then this is known.
+    pub(super) fn new(journal: PathBuf, first: Told) -> Self {
+        let tail = Tail::open(&journal).ok();
+        Self { journal, tail, told: first.clone(), first }
     }
 
     /// What the journal has told up to now.
     pub(super) fn told(&mut self) -> Result<Told, JournalError> {
-        let mut tail = if let Some(tail) = self.tail.take() {
-            tail
+        if let Some(mut tail) = self.tail.take() {
+            tail.poll_raw(|line, raw| self.told.take(line, raw))?;
+            self.tail = Some(tail);
         } else {
-            self.told = Told::default();
-            Tail::open(&self.journal)?
-        };
-        // After an error it is read from the start again.
-        tail.poll_raw(|line, raw| self.told.take(line, raw))?;
-        self.tail = Some(tail);
+            // After an error it is read from the start again.
+            let mut tail = Tail::open(&self.journal)?;
+            let mut told = self.first.clone();
+            tail.poll_raw(|line, raw| told.take(line, raw))?;
+            (self.tail, self.told) = (Some(tail), told);
+        }
         Ok(self.told.clone())
+    }
+
+    /// What it has told, as far as it could be read.
+    pub(super) fn known(&self) -> Told {
+        self.told.clone()
     }
 }
 
 impl Told {
+    /// What is known before the first line.
+    pub(super) fn before(settings: &Settings, secrets: &Secrets) -> Self {
+        let mask = |text: &str| secrets.mask(text).into_owned();
+        let facts = Facts {
+            task: settings.task.as_deref().map(mask).unwrap_or_default(),
+            mode: settings.mode.clone(),
+            plan: settings.files.list.clone(),
+            max_iterations: settings.limits.max_iterations,
+            ..Facts::default()
+        };
+        Self { facts, ..Self::default() }
+    }
+
+    /// The run is over like this, whether the journal has it or not.
+    pub(super) fn close(&mut self, record: Record, run: &RunId) {
+        if !self.finished.is_empty() {
+            return;
+        }
+        let mut line = Vec::new();
+        // A number that no line has: this one is not in the journal.
+        journal::encode(&mut line, UNNUMBERED, run, &record);
+        let raw = line.strip_suffix(b"\n").unwrap_or(&line);
+        self.take(Line { seq: UNNUMBERED, run: run.clone(), record }, raw);
+    }
+
     fn take(&mut self, line: Line, raw: &[u8]) {
         let facts = &mut self.facts;
         let whole = || [raw, b"\n"].concat();
@@ -157,22 +198,13 @@ impl Told {
         }
     }
 
-    /// How the run ended, if it has.
-    pub(super) fn outcome(&self) -> Option<&Outcome> {
-        self.facts.outcome.as_ref()
-    }
-
     /// The list with boxes that is worked on, from the project.
     pub(super) fn plan(&self) -> Option<&str> {
         self.facts.plan.as_deref()
     }
 
     /// The figures, by name. What is not known is empty.
-    pub(super) fn facts(
-        &self,
-        hook: Hook,
-        outcome: Option<&Outcome>,
-    ) -> Vec<(&'static str, String)> {
+    pub(super) fn facts(&self, hook: Hook) -> Vec<(&'static str, String)> {
         let facts = &self.facts;
         let last = facts.last.as_ref();
         let iteration = match hook {
@@ -183,7 +215,7 @@ impl Told {
             }
         };
         // Only what has ended has an ending; an earlier one is over.
-        let outcome = outcome.filter(|_| hook == Hook::Finished);
+        let outcome = facts.outcome.as_ref().filter(|_| hook == Hook::Finished);
         vec![
             ("TASK", facts.task.clone()),
             ("MODE", facts.mode.clone()),

@@ -6,6 +6,7 @@ use std::fmt;
 
 use legwork_core::notice::Kind;
 
+use super::client;
 use crate::config::{KEYS, Origin, Resolved, Url, Value};
 use crate::error::Failure;
 
@@ -83,6 +84,9 @@ impl Address {
                 all.push(address);
             }
         }
+        if !all.iter().all(|address| address.url.is_loopback()) {
+            client::check_proxy(get_env)?;
+        }
         Ok(all)
     }
 
@@ -144,7 +148,7 @@ pub(crate) fn drafts(resolved: &Resolved) -> Vec<Draft> {
         // A project that names an address of its own does not get what the user has for another.
         let foreign = CREDENTIALS.contains(&name)
             && origin.comes_with_project()
-            && matches!(resolved.origin(key.name), Origin::User(_));
+            && is_the_users(resolved.origin(key.name));
         if !foreign {
             values.extend(resolved.value(key.name).map(|value| (name, value.clone())));
         }
@@ -158,6 +162,14 @@ pub(crate) fn drafts(resolved: &Resolved) -> Vec<Draft> {
         }));
     }
     drafts
+}
+
+/// Whether something was said by whoever runs this, and not by what is run.
+fn is_the_users(origin: &Origin) -> bool {
+    match origin {
+        Origin::User(_) | Origin::Environment(_) | Origin::Flag(_) => true,
+        Origin::BuiltIn | Origin::Mode(_) | Origin::Project(_) | Origin::Task(_) => false,
+    }
 }
 
 impl Draft {
@@ -246,38 +258,6 @@ impl Draft {
 /// Whether a key of the configuration is about notifications.
 pub(crate) fn is_key(name: &str) -> bool {
     name.strip_prefix(TABLE).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// What the configuration says of addresses that nobody else may know, in any layer.
-pub(crate) fn secrets(
-    resolved: &Resolved,
-    get_env: impl Fn(&str) -> Option<OsString>,
-) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |name: &str, value: &Value| {
-        if let Value::Url(text) = value {
-            let url = Url::parse(text);
-            found.extend(url.as_ref().and_then(Url::secret).map(str::to_owned));
-        }
-        if let Value::Secret(text) = value {
-            found.push(text.clone());
-        }
-        if let Value::Text(variable) = value
-            && name.ends_with("_env")
-        {
-            found.extend(get_env(variable).and_then(|value| value.into_string().ok()));
-        }
-    };
-    for key in KEYS.iter().filter(|key| is_key(key.name)) {
-        for (_, value) in resolved.all(key.name) {
-            if let Value::Tables(tables) = value {
-                tables.iter().flatten().for_each(|(name, value)| add(name, value));
-            } else {
-                add(key.name, value);
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -377,6 +357,23 @@ mod tests {
     }
 
     #[test]
+    fn a_proxy_that_can_t_be_used_is_said_and_not_gone_around() {
+        let with = |name: &'static str, value: &'static str, url: &str| {
+            let resolved = Resolved::new([user(&format!("notify.url = '{url}'"))]);
+            let get = move |asked: &str| (asked == name).then(|| OsString::from(value));
+            Address::all(&resolved, get).map_err(|failure| failure.to_string())
+        };
+        for name in ["HTTPS_PROXY", "all_proxy"] {
+            let error = with(name, "http://me:hush hush@proxy", "https://ntfy.sh/x").unwrap_err();
+            assert!(error.contains(&format!("`{name}`")) && !error.contains("hush"), "{error}");
+            with(name, "http://proxy:3128", "https://ntfy.sh/x").unwrap();
+            with(name, "", "https://ntfy.sh/x").unwrap();
+            // Nobody goes through a proxy to this machine.
+            with(name, "http://me:hush hush@proxy", "http://127.0.0.1/x").unwrap();
+        }
+    }
+
+    #[test]
     fn what_would_have_no_effect_is_an_error() {
         let slack = "[notify]\nurl = 'https://hooks.slack.com/services/x'\n";
         for (text, wanted) in [
@@ -402,6 +399,11 @@ mod tests {
             (address.url().host(), address.token(), address.secret()),
             ("theirs.org", None, None)
         );
+        let mut said = Layer::empty(Origin::Environment("LEGWORK_NOTIFY_TOKEN"));
+        said.set("notify.token", Value::Secret("mine".to_owned()));
+        let theirs = project("notify.url = 'https://theirs.org/x'");
+        let got = Address::all(&Resolved::new([theirs, said]), |_| None).unwrap();
+        assert_eq!(got[0].token(), None, "a variable is the user's own word, too");
         let mut environment = Layer::empty(Origin::Environment(""));
         environment.set("notify.url", Value::Url("https://other.org/x".to_owned()));
         let mine = Address::all(&Resolved::new([mine, environment]), |_| None).unwrap();
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_secret_is_shown_and_all_of_it_is_known() {
+    fn nothing_that_is_secret_is_shown() {
         let text = "[[notify]]\nurl = 'https://ntfy.sh/my-topic'\ntoken_env = 'MY_TOKEN'\n\
                     [[notify]]\nurl = 'https://example.org/'\nsecret = 'hush-hush'";
         let addresses = all(&[user(text)]).unwrap();
@@ -417,8 +419,5 @@ mod tests {
         for secret in ["my-topic", "tk_1234", "hush-hush"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        let resolved = Resolved::new([user(text), project("notify.url = 'https://c.org/c?d'")]);
-        let known = secrets(&resolved, |_| Some("tk_1234".into()));
-        assert_eq!(known, ["c.org/c?d", "tk_1234", "ntfy.sh/my-topic", "hush-hush"]);
     }
 }

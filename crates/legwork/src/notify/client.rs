@@ -1,5 +1,6 @@
 //! One request over the network, and what came of it, without a word that is secret.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use ureq::{Agent, Body, Error, Proxy};
 use super::address::Address;
 use super::payload::Request;
 use crate::config::Url;
+use crate::error::Failure;
 
 /// So much of an answer is read, where it says what is wrong, in bytes.
 const ANSWER_MOST: u64 = 512;
@@ -21,6 +23,10 @@ const ANSWER_MOST: u64 = 512;
 const ANSWER_TOLD: usize = 120;
 /// Who asks to be left alone for longer is asked again after so long all the same.
 const PAUSE_MOST: Duration = Duration::from_mins(1);
+
+/// The variables that name a proxy. The first that is set counts.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
 
 /// Why something did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +102,7 @@ impl Client {
             return self.trouble(&why, number, Again::Never);
         }
         let again = match status {
-            StatusCode::TOO_MANY_REQUESTS => pause(headers),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => pause(headers),
             StatusCode::REQUEST_TIMEOUT => Again::Usual,
             status if status.is_server_error() => Again::Usual,
             _ => Again::Never,
@@ -104,7 +110,7 @@ impl Client {
         let mut said = Vec::new();
         // What can't be read of it is not told.
         let _ = body.into_reader().take(ANSWER_MOST).read_to_end(&mut said);
-        let said = one_line(&String::from_utf8_lossy(&said), ANSWER_TOLD);
+        let said = one_line(&self.secrets.mask(&whole_words(&said)), ANSWER_TOLD);
         if !said.is_empty() {
             why = format!("{why}: {said}");
         }
@@ -136,6 +142,30 @@ impl Client {
         let why = self.secrets.mask(why);
         Trouble { why: one_line(&why, 2 * ANSWER_TOLD), status, again }
     }
+}
+
+/// The words of an answer that were read to their end: of half a secret nobody knows that it is one.
+fn whole_words(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let cut = said.len() as u64 >= ANSWER_MOST;
+    let end = if cut { text.rfind(char::is_whitespace).unwrap_or(0) } else { text.len() };
+    text[..end].to_owned()
+}
+
+/// Says if the proxy that the environment names can't be used: going to the address without it
+/// would tell the network what was meant for the proxy.
+pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<(), Failure> {
+    let set = PROXIES.into_iter().find_map(|name| {
+        let value = get_env(name).filter(|value| !value.is_empty())?;
+        Some((name, value))
+    });
+    let Some((name, value)) = set else { return Ok(()) };
+    if value.to_str().is_some_and(|value| Proxy::new(value).is_ok()) {
+        return Ok(());
+    }
+    // Not its value: there may be a password in it.
+    let message = format!("`{name}` is no address of a proxy, and notifications go through it");
+    Err(Failure::usage(message).hint("write it as http://HOST:PORT, or unset it"))
 }
 
 /// How long somebody wants to be left alone.

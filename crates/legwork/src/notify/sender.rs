@@ -1,6 +1,7 @@
 //! The queue and the thread of one address.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ const ONE_TRY: Duration = Duration::from_secs(10);
 const TRIES: usize = 3;
 const DELAYS: [Duration; TRIES - 1] = [Duration::from_secs(1), Duration::from_secs(3)];
 
+/// How long one that is on its way when a run ends may keep how it ended waiting.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
 /// How a warning of ours begins.
 const OURS: &str = "notifications to ";
 
@@ -32,6 +36,7 @@ pub(super) fn is_ours(text: &str) -> bool {
 /// One address, and what it is still to be sent.
 pub(super) struct Sender {
     address: Address,
+    secrets: Secrets,
     queue: Arc<Queue>,
 }
 
@@ -43,17 +48,27 @@ impl Sender {
             changed: Condvar::new(),
             complain: Arc::clone(complain),
         });
-        let (of, theirs) = (address.clone(), Arc::clone(&queue));
-        let thread = thread::Builder::new().name("notify".to_owned());
-        let started = thread.spawn(move || {
-            theirs.serve(&of, &secrets);
-            theirs.change(|state| state.over = true);
+        let sender = Self { address, secrets, queue };
+        let started = sender.beside(|queue, address, secrets| {
+            queue.serve(address, secrets);
+            queue.change(|state| state.over = true);
         });
         if let Err(error) = started {
-            queue.change(|state| state.over = true);
-            queue.warn(&address, &format!("no thread for it: {error}"));
+            sender.queue.change(|state| state.over = true);
+            sender.queue.warn(&sender.address, &format!("no thread for it: {error}"));
         }
-        Self { address, queue }
+        sender
+    }
+
+    /// Does something in a thread of its own.
+    fn beside(
+        &self,
+        work: impl FnOnce(&Queue, &Address, &Secrets) + Send + 'static,
+    ) -> io::Result<()> {
+        let (address, secrets) = (self.address.clone(), self.secrets.clone());
+        let queue = Arc::clone(&self.queue);
+        let thread = thread::Builder::new().name("notify".to_owned());
+        thread.spawn(move || work(&queue, &address, &secrets)).map(drop)
     }
 
     pub(super) fn address(&self) -> &Address {
@@ -73,22 +88,42 @@ impl Sender {
         self.queue.change(|state| state.hushed = true);
     }
 
-    /// Nothing more will come, and nobody waits longer than until then.
+    /// Nothing more will come, and nobody waits longer than until then. How the run ended does not
+    /// wait for something that is stuck on its way: it gets a way of its own.
     pub(super) fn close(&self, until: Instant) {
-        self.queue.change(|state| state.closing = Some(until));
+        let behind = self.queue.change(|state| {
+            state.closing = Some(until);
+            state.apart = state.busy && state.ending().is_some();
+            state.apart
+        });
+        if behind && self.beside(Queue::serve_ending).is_err() {
+            // Without a thread it waits like all others.
+            self.queue.change(|state| state.apart = false);
+        }
     }
 
-    /// Waits until everything is done with; says what is not, or what was said of it already.
-    pub(super) fn finish(self, until: Instant) -> Option<String> {
+    /// Nobody waits longer than until then.
+    pub(super) fn hurry(&self, until: Instant) {
+        self.queue.change(|state| {
+            state.closing = Some(state.closing.map_or(until, |before| before.min(until)));
+        });
+    }
+
+    /// Waits until everything is done with, or there is no time left; says what is not, or what was
+    /// said of it already.
+    pub(super) fn finish(&self) -> Option<String> {
         let mut state = lock(&self.queue.state);
-        while !state.over {
-            let left = until.saturating_duration_since(Instant::now());
+        while !state.over || state.apart {
+            let left = state
+                .closing
+                .map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 break;
             }
             state = wait(&self.queue.changed, state, left);
         }
-        let left = state.waiting.len() + usize::from(state.busy);
+        let left =
+            state.waiting.len() + usize::from(state.busy) + usize::from(state.ending_on_its_way);
         let warned = state.warned.take();
         if warned.is_some() || left == 0 {
             return warned;
@@ -117,6 +152,10 @@ struct State {
     waiting: VecDeque<Request>,
     /// One is on its way.
     busy: bool,
+    /// Somebody sees to it that the ending gets away.
+    apart: bool,
+    /// It is on a way of its own.
+    ending_on_its_way: bool,
     /// Nothing more will come; until when there is time.
     closing: Option<Instant>,
     /// Nobody is told but by whoever waits for the end.
@@ -141,9 +180,13 @@ impl State {
 
     /// The next one: at the end how it ended, and what was before that if there is time.
     fn next(&mut self) -> Option<Request> {
-        let ending = self.waiting.iter().position(|request| request.kind.is_ending());
-        let first = if self.closing.is_some() { ending.unwrap_or(0) } else { 0 };
+        let first = if self.closing.is_some() { self.ending().unwrap_or(0) } else { 0 };
         self.waiting.remove(first)
+    }
+
+    /// Where among those that wait the one is that tells of the end.
+    fn ending(&self) -> Option<usize> {
+        self.waiting.iter().position(|request| request.kind.is_ending())
     }
 
     /// How long one try may take now; `None` if there is no time for one.
@@ -165,13 +208,38 @@ impl Queue {
     fn serve(&self, address: &Address, secrets: &Secrets) {
         let client = Client::new(address, secrets);
         while let Some(request) = self.next() {
-            let sent = match &client {
-                Ok(client) => deliver(client, &request, self),
-                Err(trouble) => Err(trouble.clone()),
-            };
-            if let Err(trouble) = sent {
-                self.warn(address, &trouble.why);
+            self.send(&client, address, &request);
+        }
+    }
+
+    /// Sends how the run ended if what is on its way before it does not get out of the way.
+    fn serve_ending(&self, address: &Address, secrets: &Secrets) {
+        let due = Instant::now() + A_MOMENT;
+        let mut state = lock(&self.state);
+        let request = loop {
+            let Some(ending) = state.ending() else { break None };
+            let left = due.saturating_duration_since(Instant::now());
+            // Nor for that moment when there is not so much time.
+            if left.is_zero() || state.closing.is_some_and(|until| until < due) {
+                break state.waiting.remove(ending);
             }
+            state = wait(&self.changed, state, left);
+        };
+        state.ending_on_its_way = request.is_some();
+        drop(state);
+        if let Some(request) = request {
+            self.send(&Client::new(address, secrets), address, &request);
+        }
+        self.change(|state| (state.ending_on_its_way, state.apart) = (false, false));
+    }
+
+    fn send(&self, client: &Result<Client, Trouble>, address: &Address, request: &Request) {
+        let sent = match client {
+            Ok(client) => deliver(client, request, self),
+            Err(trouble) => Err(trouble.clone()),
+        };
+        if let Err(trouble) = sent {
+            self.warn(address, &trouble.why);
         }
     }
 

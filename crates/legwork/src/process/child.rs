@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use legwork_core::agent::outcome::Death;
+use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
@@ -114,18 +115,20 @@ enum Stage {
 
 /// Starts a program below a guard of its own, with all three pipes ours.
 pub async fn spawn(launch: &Launch) -> io::Result<Child> {
-    start(launch, Reach::Everybody).await
+    Ok(start(launch, Reach::Everybody, &[]).await?.0)
 }
 
 /// The same for a program of the user's own, which may leave something running: whoever below it
-/// makes itself a session of its own is left alone, and nobody else.
-pub async fn spawn_leashed(launch: &Launch) -> io::Result<Child> {
-    start(launch, Reach::Session).await
+/// makes itself a session of its own is left alone, and nobody else. As much of `first` as the pipe
+/// takes is there to be read before the program is; also gives how much that is.
+pub async fn spawn_leashed(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
+    start(launch, Reach::Session, first).await
 }
 
-async fn start(launch: &Launch, reach: Reach) -> io::Result<Child> {
+async fn start(launch: &Launch, reach: Reach, first: &[u8]) -> io::Result<(Child, usize)> {
     let (ours, theirs) = StdStream::pair()?;
     let (input, stdin) = io::pipe()?;
+    let put = put_first(&stdin, first)?;
     let mut command = Command::new(launch.containment.guard());
     command
         .arg0(guard::NAME)
@@ -174,7 +177,23 @@ async fn start(launch: &Launch, reach: Reach) -> io::Result<Child> {
         Reach::Everybody => Request::Kill,
         Reach::Session => Request::Terminate,
     };
-    Ok(Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage, parting })
+    let child = Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage, parting };
+    Ok((child, put))
+}
+
+/// Puts as much into a pipe that nobody reads yet as it takes at once.
+fn put_first(pipe: &io::PipeWriter, first: &[u8]) -> io::Result<usize> {
+    rustix::io::ioctl_fionbio(pipe, true)?;
+    let mut put = 0;
+    while put < first.len() {
+        match rustix::io::write(pipe, &first[put..]) {
+            Ok(more) => put += more,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(put)
 }
 
 /// What the guard is told.

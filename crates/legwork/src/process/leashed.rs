@@ -16,31 +16,38 @@ use super::tail::Tail;
 #[derive(Debug)]
 pub struct Leashed {
     child: Child,
+    /// What it is to read and its pipe has not taken yet.
+    rest: Vec<u8>,
 }
 
 impl Leashed {
-    /// Starts it.
-    pub async fn start(launch: &Launch) -> io::Result<Self> {
-        Ok(Self { child: spawn_leashed(launch).await? })
+    /// Starts it. It has this to read, from its first moment on and whatever becomes of us, unless
+    /// that is more than a pipe takes.
+    pub async fn start(launch: &Launch, input: &[u8]) -> io::Result<Self> {
+        let (mut child, put) = spawn_leashed(launch, input).await?;
+        let rest = input[put..].to_vec();
+        if rest.is_empty() {
+            drop(child.take_stdin());
+        }
+        Ok(Self { child, rest })
     }
 
-    /// Lets it read `input` and waits for its end, or ends it when its time is up. Gives the last
-    /// `keep` bytes of what it printed, with secrets masked.
+    /// Waits for its end, or ends it when its time is up. Gives the last `keep` bytes of what it
+    /// printed, with secrets masked.
     pub async fn run(
         &mut self,
-        input: &[u8],
         limit: Duration,
         keep: usize,
         secrets: &Secrets,
     ) -> (Ended, String) {
         let stdin = self.child.take_stdin();
         let (stdout, stderr) = (self.child.take_stdout(), self.child.take_stderr());
-        let child = &self.child;
+        let (child, rest) = (&self.child, &self.rest);
         let (over, is_over) = oneshot::channel();
         let feed = async {
             if let Some(mut stdin) = stdin {
                 // Whoever does not want to read all of it need not.
-                let _ = stdin.write_all(input).await;
+                let _ = stdin.write_all(rest).await;
             }
             std::future::pending().await
         };

@@ -362,6 +362,61 @@ ending = { result = "Some of it." }
     assert_eq!(seen(&hermit, "ran"), "started\nmine\nmax_iterations\n");
 }
 
+/// Lets the agent do this with the copies of hooks in the folder of its run.
+fn meddling(hermit: &Hermit, with: &str) -> String {
+    let state = hermit.path("state").display().to_string();
+    format!(
+        "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*/ && {with}\" }}, \
+         {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n"
+    )
+}
+
+#[test]
+fn what_the_agent_makes_of_the_copies_is_not_run() {
+    for harm in [
+        "printf 'echo evil >> SEEN/ran' >> hooks/iteration_finished",
+        "chmod 600 hooks/*",
+        "rm -r hooks",
+        "mkdir elsewhere; cp /bin/false elsewhere/iteration_finished; rm -r hooks; \
+         ln -s elsewhere hooks",
+    ] {
+        let hermit = project();
+        hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
+        hook(&hermit, "finished", "echo mine >> SEEN/ran");
+        let harm = harm.replace("SEEN", &hermit.path("seen").display().to_string());
+        run(&hermit, &meddling(&hermit, &harm), &["-m", "1"]).exits(0);
+        assert_eq!(failures(&hermit), [], "{harm}");
+        assert_eq!(seen(&hermit, "ran"), "mine\nmine\n", "{harm}");
+        let told = "the copy of the hook `iteration_finished` in the folder of the run was changed";
+        assert_eq!(warnings(&hermit).iter().filter(|w| w.contains(told)).count(), 1, "{harm}");
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_refuses_copies_that_are_not_what_was_approved() {
+    let hermit = project();
+    hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
+    hook(&hermit, "finished", "echo end >> SEEN/ran");
+    let script = r#"
+[[attempt]]
+steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
+ending = { result = "Some of it." }
+"#;
+    let mut child = command(&hermit, script, &["-m", "1"]).spawn().unwrap();
+    hermit.wait_for("agent_ready");
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    let evil = format!("#!/bin/sh\necho evil >> {}\n", hermit.path("seen/ran").display());
+    fs::write(hermit.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
+    hermit.file("go", "");
+    hermit.run(&["resume"]).exits(0);
+    let failures = failures(&hermit);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(failures[0].0, "iteration_finished");
+    assert!(failures[0].1.contains("is not what was approved"), "{failures:?}");
+    assert_eq!(seen(&hermit, "ran"), "end\n");
+}
+
 #[test]
 fn what_nobody_approved_is_not_run() {
     let hermit = project();

@@ -1,5 +1,6 @@
 //! Notifications, from the real program to a real server.
 
+mod end;
 pub(crate) mod server;
 
 use std::fs;
@@ -265,6 +266,40 @@ fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
     assert!(elsewhere.seen().is_empty(), "a redirect was followed");
     assert_eq!(kinds(&well.seen()), ["setup_complete", "execution_start", "completion"]);
     assert_eq!(kinds(&moved.seen()).len(), 3, "a redirect is not tried again");
+}
+
+#[test]
+fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
+    for (path, answer) in [
+        ("/topic-of-mine", "no such topic: topic-of-mine"),
+        ("/hooks/topic-of-mine", "Cannot POST /hooks/topic-of-mine: no topic-of-mine"),
+        ("?key=topic-of-mine-0123", "bad key topic-of-mine-0123"),
+        // Where the answer is cut the secret is, too.
+        (
+            "/topic-of-mine",
+            "There is no such place, and there never was one, as far as anybody here can remember, \
+             or would ever tell if so: topic-of-mine is unknown",
+        ),
+    ] {
+        let hermit = Hermit::new();
+        let server = Server::start(vec![Answer::With(404, "", answer)]);
+        configure(&hermit, &format!("notify.url = '{}'", server.url(path)));
+        let did = hermit.run(&["notify", "test"]).exits(1);
+        assert!(did.out.contains("it answered 404 Not Found: "), "{}", did.out);
+        assert!(!did.out.contains("topic-o"), "{}", did.out);
+    }
+}
+
+#[test]
+fn whoever_is_overloaded_says_for_how_long() {
+    let hermit = Hermit::new();
+    let busy = Answer::With(503, "retry-after: 2\r\n", "");
+    let server = Server::start(vec![busy, Answer::With(200, "", "")]);
+    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
+    let did = hermit.run(&["notify", "test", "--json"]).exits(0);
+    let tried: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+    // By itself it would be tried again after one.
+    assert!(tried[0]["seconds"].as_f64().unwrap() >= 2.0, "{tried}");
 }
 
 #[test]

@@ -150,6 +150,7 @@ fn machine(settings: Settings) -> Machine {
         git_head: None,
         containment: String::new(),
         sandbox: String::new(),
+        hooks: std::collections::BTreeMap::new(),
         seed: 1,
     })
 }

@@ -10,10 +10,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::{Place, Session, Voice, catch_signals};
-use crate::error::Failure;
-use crate::hooks::{Hooks, Setup, Unrecorded};
+use super::shows::Settling;
+use super::{Place, Session, Voice};
+use crate::hooks::{Complain, Hooks, Pinned, Setup, Unrecorded};
 use crate::process::Containment;
+use crate::signals::Signals;
 use crate::supervisor::Ending;
 
 /// A hook that takes longer than this is named, so that nobody wonders what is waited for.
@@ -26,6 +27,7 @@ impl Session {
         place: &Place,
         environment: &[(OsString, OsString)],
         containment: &Containment,
+        (pinned, complain): (Pinned, Complain),
     ) -> Option<Hooks> {
         let wanted = &self.settings.hooks;
         if !wanted.any() {
@@ -38,25 +40,48 @@ impl Session {
             environment: environment.to_vec(),
             containment: containment.clone(),
             secrets: self.secrets.clone(),
-            timeout: wanted.timeout,
+            settings: self.settings.clone(),
+            pinned,
             rehearsal,
+            complain,
         }))
     }
 
-    /// Runs the hook that is told of the end, whatever the end is. What goes wrong with it is said
-    /// and changes nothing: the journal is closed.
-    pub(super) async fn tell_finished(
+    /// Tells everybody of the end: the hook, whatever the end is, while what goes to others is still
+    /// on its way. What goes wrong with that is said and changes nothing: the journal is closed.
+    pub(super) async fn tell_the_end(
         &self,
+        settling: &Settling,
         hooks: Option<Hooks>,
-        (ending, view): (&Ending, &RunView),
-        mut impatience: Impatience,
-        voice: &Voice,
+        over: (&Ending, &RunView),
+        impatience: &Impatience,
     ) {
-        let Some(hooks) = hooks.filter(|_| self.settings.hooks.finished) else { return };
+        let hooks = hooks.filter(|_| self.settings.hooks.finished);
+        let finished = async {
+            match hooks {
+                Some(hooks) => self.tell_finished(&hooks, over, &settling.voice, impatience).await,
+                None => Ok(()),
+            }
+        };
+        let (late, told) = tokio::join!(settling.others(impatience), finished);
+        let failed = told.err().map(|why| format!("the hook `finished` failed: {why}"));
+        for text in late.into_iter().chain(failed) {
+            // At every level: nothing else would tell of it.
+            settling.voice.speak(&format!("warning: {}", self.secrets.mask(&text)));
+        }
+    }
+
+    async fn tell_finished(
+        &self,
+        hooks: &Hooks,
+        (ending, view): (&Ending, &RunView),
+        voice: &Voice,
+        impatience: &Impatience,
+    ) -> Result<(), String> {
         let ending = Unrecorded { record: self.last_record(ending, view) };
         let finished = hooks.finished(ending, impatience.out());
         tokio::pin!(finished);
-        let done = tokio::select! {
+        tokio::select! {
             done = &mut finished => done,
             () = sleep(UNNOTICED) => {
                 if self.level.speaks() {
@@ -68,14 +93,6 @@ impl Session {
                 }
                 finished.await
             }
-        };
-        if let Err(why) = done
-            && self.level.speaks()
-        {
-            voice.speak(&format!(
-                "warning: the hook `finished` failed: {}",
-                self.secrets.mask(&why)
-            ));
         }
     }
 
@@ -101,8 +118,8 @@ pub(super) struct Impatience {
 }
 
 impl Impatience {
-    pub(super) fn watch() -> Result<Self, Failure> {
-        let mut caught = catch_signals()?;
+    /// Counts these from now on.
+    pub(super) fn watch(mut caught: Signals) -> Self {
         let (count, signals) = watch::channel(0);
         let task = tokio::spawn(async move {
             loop {
@@ -110,7 +127,7 @@ impl Impatience {
                 count.send_modify(|count| *count += 1);
             }
         });
-        Ok(Self { signals, before: 0, task })
+        Self { signals, before: 0, task }
     }
 
     /// The run is over: whoever signals from now on does not want to wait.
@@ -119,14 +136,21 @@ impl Impatience {
     }
 
     /// Waits until somebody wants to leave at once: a second signal, or any after the end.
-    async fn out(&mut self) {
+    pub(super) async fn out(&self) {
         if self.before < 2 {
             let before = self.before;
+            let mut signals = self.signals.clone();
             // Without somebody who counts nobody is impatient.
-            if self.signals.wait_for(|count| *count > before).await.is_err() {
+            if signals.wait_for(|count| *count > before).await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// The same, and so much time after that.
+    pub(super) async fn out_after(&self, time: Duration) {
+        self.out().await;
+        sleep(time).await;
     }
 }
 

@@ -3,13 +3,15 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use legwork_core::redact::Secrets;
 use legwork_core::view;
+use tokio::task::spawn_blocking;
 
+use super::hooks::Impatience;
 use super::{Place, Session, Voice};
-use crate::notify::{self, Closing, Notifier};
+use crate::notify::{Closing, Complain, Notifier};
 use crate::publish::{Display, Finished, Followed};
 use crate::report::log::{Log, Out};
 use crate::report::{self, Level, Style};
@@ -20,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the log may take to write the rest.
 const LOG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is left to all of them when somebody wants to leave at once.
+const A_MOMENT: Duration = Duration::from_millis(300);
 
 /// What writing to a terminal says that has hung up.
 const GONE: i32 = rustix::io::Errno::IO.raw_os_error();
@@ -54,18 +59,14 @@ impl Complaints {
         if terminal || error.kind() == io::ErrorKind::BrokenPipe {
             return;
         }
-        let text = format!("what happens is no longer printed: {error}");
-        match self.notes.get() {
-            Some(notes) if !self.over.load(Ordering::Acquire) => notes.warn(text),
-            Some(_) | None => self.voice.speak(&format!("warning: {text}")),
-        }
+        self.complain(format!("what happens is no longer printed: {error}"));
     }
 
     fn complain(&self, text: String) {
         match self.notes.get() {
             Some(notes) if !self.over.load(Ordering::Acquire) => notes.warn(text),
-            Some(_) | None if self.level.speaks() => self.voice.speak(&format!("warning: {text}")),
-            Some(_) | None => {}
+            // Without a journal to say it, it is said at every level: nothing else would tell.
+            Some(_) | None => self.voice.speak(&format!("warning: {text}")),
         }
     }
 }
@@ -99,7 +100,7 @@ impl Shows {
         });
         let log = log(session, place, secrets, Arc::clone(&complaints));
         let told = Arc::clone(&complaints);
-        let complain: notify::Complain = Arc::new(move |text| told.complain(text));
+        let complain: Complain = Arc::new(move |text| told.complain(text));
         let notifier = Notifier::start(&session.notify, followed.clone(), secrets, &complain);
         Self { screen, log: Display::start(followed, Box::new(log)), notifier, complaints }
     }
@@ -141,22 +142,62 @@ impl Shows {
         Arc::clone(&self.complaints.voice)
     }
 
+    /// Where something is said that people should know, before the end and after it.
+    pub(super) fn complain(&self) -> Complain {
+        let complaints = Arc::clone(&self.complaints);
+        Arc::new(move |text| complaints.complain(text))
+    }
+
     /// Shows the rest, and gives how people are told what comes after it. What is still on its way
-    /// to others has the same time.
-    pub(super) fn finish(self, ending: &Ending) -> Arc<Voice> {
+    /// to others goes on meanwhile, and may take longer. Whoever wants to leave waits for neither.
+    pub(super) async fn finish(self, ending: &Ending, impatience: &Impatience) -> Settling {
         let Self { screen, log, notifier, complaints } = self;
         notifier.iter().for_each(Notifier::hush);
         complaints.over.store(true, Ordering::Release);
         let Ending { outcome, note, .. } = ending;
         let ending = view::Ending { outcome: outcome.clone(), note: note.clone() };
-        let on_its_way = notifier.map(|notifier| notifier.close(ending));
-        let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
+        let shown = spawn_blocking(move || {
+            let on_its_way = notifier.map(|notifier| Arc::new(notifier.close(ending)));
+            let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
+            log.finish(LOG_PATIENCE);
+            (shown, on_its_way)
+        });
+        let (shown, on_its_way) = tokio::select! {
+            biased;
+            // It never fails but by a panic, and then nobody can say what was shown.
+            done = shown => done.unwrap_or((Finished::Abandoned, None)),
+            () = impatience.out_after(A_MOMENT) => (Finished::Abandoned, None),
+        };
         complaints.voice.after(shown);
-        log.finish(LOG_PATIENCE);
-        for complaint in on_its_way.into_iter().flat_map(Closing::wait) {
-            complaints.complain(complaint);
-        }
-        Arc::clone(&complaints.voice)
+        Settling { voice: Arc::clone(&complaints.voice), on_its_way }
+    }
+}
+
+/// A run that was shown to its end, of which others may still be told.
+#[derive(Debug)]
+pub(super) struct Settling {
+    /// How people are told what comes after it.
+    pub(super) voice: Arc<Voice>,
+    on_its_way: Option<Arc<Closing>>,
+}
+
+impl Settling {
+    /// Waits for what is on its way to others, but not long when somebody wants to leave. Says what
+    /// did not arrive.
+    pub(super) async fn others(&self, impatience: &Impatience) -> Vec<String> {
+        let Some(on_its_way) = &self.on_its_way else { return Vec::new() };
+        let waiting = Arc::clone(on_its_way);
+        let mut waited = spawn_blocking(move || waiting.wait());
+        let late = tokio::select! {
+            biased;
+            late = &mut waited => late,
+            () = impatience.out() => {
+                on_its_way.hurry(Instant::now() + A_MOMENT);
+                waited.await
+            }
+        };
+        // It never fails but by a panic, which has said enough.
+        late.unwrap_or_default()
     }
 }
 

@@ -73,6 +73,7 @@ impl Trial {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            hooks: std::collections::BTreeMap::new(),
             seed: 1,
         });
         let (supervisor, _operator) =

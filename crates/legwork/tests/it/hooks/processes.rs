@@ -16,10 +16,10 @@ fn end_server(hermit: &Hermit) {
 #[test]
 fn what_a_hook_does_not_read_holds_nobody_up() {
     let hermit = project();
-    hook(&hermit, "started", "exit 0");
     hook(&hermit, "next_iteration", "wc -c > SEEN/size");
-    // One that never reads, and has somebody who holds its input open.
-    hook(&hermit, "finished", "setsid sleep 300 > /dev/null 2>&1 & echo $! > SEEN/server");
+    // One that never reads, and has somebody who holds its input open: that is more than a pipe
+    // takes.
+    hook(&hermit, "started", "setsid sleep 300 > /dev/null 2>&1 & echo $! > SEEN/server");
     hermit.run(&["new", "t"]).exits(0);
     hermit.file(".legwork/tasks/t/INSTRUCTIONS.md", &"Do it all. ".repeat(30_000));
     let script = hermit.script(GOES_ON);
@@ -80,7 +80,9 @@ fn our_own_death_ends_a_hook_but_not_what_it_put_aside() {
 fn stop_now_does_not_wait_for_a_hook_and_leaves_none() {
     let hermit = project();
     hook(&hermit, "started", "echo $$ > SEEN/itself; while :; do sleep 0.05; done");
-    let child = command(&hermit, WORKS, &["-m", "1"]).spawn().unwrap();
+    // Longer than anybody here waits: whoever waits for the hook is found out.
+    let mut command = command(&hermit, WORKS, &["-m", "1"]);
+    let child = command.env("LEGWORK_HOOKS_TIMEOUT", "10m").spawn().unwrap();
     wait_for(&hermit, "itself");
     send(&child, Signal::INT);
     finish(child).exits(130);

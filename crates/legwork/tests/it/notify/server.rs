@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub(crate) enum Answer {
     With(u16, &'static str, &'static str),
     /// Somebody else's address.
     Elsewhere(String),
+    /// 200, once this file is there.
+    When(PathBuf),
     /// Nothing, and the connection stays.
     Never,
     /// A little, and a little more, and never all of it.
@@ -123,6 +126,12 @@ fn write(mut stream: &TcpStream, answer: &Answer) -> Option<()> {
         Answer::Elsewhere(place) => {
             let head = format!("HTTP/1.1 301 Moved\r\nlocation: {place}\r\ncontent-length: 0");
             stream.write_all(format!("{head}\r\n\r\n").as_bytes()).ok()
+        }
+        Answer::When(file) => {
+            while !file.exists() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            write(stream, &Answer::With(200, "", "{}"))
         }
         Answer::Never => {
             // Until the other side has had enough.

@@ -178,6 +178,7 @@ impl Sim {
                 git_head: None,
                 containment: String::new(),
                 sandbox: String::new(),
+                hooks: std::collections::BTreeMap::new(),
                 seed: self.dice.next(),
             };
             return (Machine::new(opening), Input::Start);

@@ -2,24 +2,36 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use legwork::config::{Layer, Origin, Resolved};
 use legwork::notify::{Address, Complain, Notifier};
 use legwork::publish::Followed;
+use legwork::supervisor::Notes;
 use legwork_core::redact::Secrets;
 use legwork_core::view;
 
 use super::*;
-use crate::notify::server::{Answer, Server, nobody};
+use crate::notify::server::{Answer, Sent, Server, nobody};
 
-/// A run in virtual time with these addresses, and how often somebody complained.
-async fn run(addresses: &[String]) -> (Vec<Record>, usize) {
+/// What came of a run in virtual time.
+struct Told {
+    /// What was recorded, but for the warnings.
+    records: Vec<Record>,
+    /// What was warned of, in the journal or after the end.
+    complaints: BTreeSet<String>,
+    /// How long its loop took, by the clock on the wall.
+    took: Duration,
+}
+
+/// A run in virtual time with these addresses.
+async fn run(addresses: &[String]) -> Told {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
-    let complaints = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&complaints);
-    let complain: Complain = Arc::new(move |text| heard.lock().unwrap().push(text));
+    let notes: Arc<OnceLock<Notes>> = Arc::default();
+    let heard = Arc::clone(&notes);
+    let complain: Complain = Arc::new(move |text| heard.wait().warn(text));
     let followed =
         Followed { journal: path.clone(), output: folder.path().join("output"), after: 0 };
     let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
@@ -41,13 +53,23 @@ async fn run(addresses: &[String]) -> (Vec<Record>, usize) {
     });
     let (supervisor, _operator) =
         Supervisor::new(machine(settings()), writer, clock, play, watcher);
+    notes.get_or_init(|| supervisor.notes());
+    // The other clock stands still while somebody holds up the loop.
+    let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;
+    let took = begun.elapsed();
     let ending = view::Ending { outcome: ending.outcome, note: ending.note };
     let late = notifier.map(|notifier| notifier.close(ending).wait()).unwrap_or_default();
-    let records = journal::read(&path).unwrap().records;
-    // Nobody records them here, so those of before are said again at the end.
-    let all: BTreeSet<_> = complaints.lock().unwrap().drain(..).chain(late).collect();
-    (records, all.len())
+    let mut complaints: BTreeSet<_> = late.into_iter().collect();
+    let mut records = journal::read(&path).unwrap().records;
+    records.retain(|record| match &record.event {
+        Event::Warning { text } => {
+            assert!(complaints.insert(text.clone()), "said twice: {text}");
+            false
+        }
+        _ => true,
+    });
+    Told { records, complaints, took }
 }
 
 fn of(urls: &[String]) -> Vec<Address> {
@@ -59,9 +81,9 @@ fn of(urls: &[String]) -> Vec<Address> {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_takes_the_same_time_whoever_is_dead() {
-    let (alone, complaints) = run(&[]).await;
-    assert_eq!(complaints, 0);
-    assert_eq!(alone.last().map(|record| record.event.name()), Some("run_finished"));
+    let alone = run(&[]).await;
+    assert_eq!(alone.complaints.len(), 0);
+    assert_eq!(alone.records.last().map(|record| record.event.name()), Some("run_finished"));
     let answers = [
         Answer::Never,
         Answer::Drip,
@@ -72,19 +94,23 @@ async fn a_run_takes_the_same_time_whoever_is_dead() {
     let servers = answers.map(|answer| Server::start(vec![answer]));
     let mut urls: Vec<_> = servers.iter().map(|server| server.url("/x")).collect();
     urls.push(nobody());
-    let (told, complaints) = run(&urls).await;
-    assert_eq!(told, alone, "the very same events at the very same times");
-    assert_eq!(complaints, urls.len(), "one warning for each");
+    let told = run(&urls).await;
+    assert_eq!(told.records, alone.records, "the very same events at the very same times");
+    assert_eq!(told.complaints.len(), urls.len(), "one warning for each: {:?}", told.complaints);
     assert!(servers.iter().all(|server| !server.seen().is_empty()), "they were asked");
+    // Whoever waited for one that never answers would wait for ten seconds.
+    assert!(told.took < Duration::from_secs(8), "{:?}", told.took);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_takes_the_same_time_when_everything_arrives() {
     let server = Server::kind();
-    let (alone, _) = run(&[]).await;
-    let (told, complaints) = run(&[server.url("/x")]).await;
-    assert_eq!((told, complaints), (alone, 0));
-    let kinds: Vec<_> =
-        server.seen().iter().map(|sent| sent.json()["notice"]["kind"].clone()).collect();
-    assert_eq!(kinds, ["setup_complete", "execution_start", "limit_wait", "completion"]);
+    let alone = run(&[]).await;
+    let told = run(&[server.url("/x")]).await;
+    assert_eq!((told.records, told.complaints.len()), (alone.records, 0));
+    let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
+    let mut kinds: Vec<_> = server.seen().iter().map(kind).collect();
+    // A run in virtual time is over before much of it is told, and then its end goes first.
+    kinds.sort();
+    assert_eq!(kinds, ["completion", "execution_start", "limit_wait", "setup_complete"]);
 }

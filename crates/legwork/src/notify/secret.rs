@@ -1,0 +1,110 @@
+//! What of addresses is masked in everything that is kept or shown.
+
+use std::ffi::OsString;
+
+use super::address::is_key;
+use crate::config::{KEYS, Resolved, Url, Value};
+
+/// A longer word than this is none of everyday.
+const WORD_MOST: usize = 16;
+
+/// What the configuration says of addresses that nobody else may know, in any layer.
+pub(crate) fn secrets(
+    resolved: &Resolved,
+    get_env: impl Fn(&str) -> Option<OsString>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, value: &Value| {
+        if let Value::Url(text) = value {
+            let url = Url::parse(text);
+            let url = url.as_ref();
+            found.extend(url.and_then(Url::secret).map(str::to_owned));
+            found.extend(url.into_iter().flat_map(parts).map(str::to_owned));
+        }
+        if let Value::Secret(text) = value {
+            found.push(text.clone());
+        }
+        if let Value::Text(variable) = value
+            && name.ends_with("_env")
+        {
+            found.extend(get_env(variable).and_then(|value| value.into_string().ok()));
+        }
+    };
+    for key in KEYS.iter().filter(|key| is_key(key.name)) {
+        for (_, value) in resolved.all(key.name) {
+            if let Value::Tables(tables) = value {
+                tables.iter().flatten().for_each(|(name, value)| add(name, value));
+            } else {
+                add(key.name, value);
+            }
+        }
+    }
+    found
+}
+
+/// What of an address its server may repeat by itself: all behind the host, and each part of it
+/// that is no word of everyday. What is short is no secret by itself: whoever masks leaves it out.
+fn parts(url: &Url) -> Vec<&str> {
+    let path = url.path().unwrap_or_default();
+    let inner = path.trim_matches('/');
+    let pieces = path.split(['/', '?', '&', '=', ';']);
+    // A word is masked only where it is a place: without its slash it is everywhere.
+    let is_word =
+        |text: &&str| text.len() < WORD_MOST && text.chars().all(|c| c.is_ascii_lowercase());
+    let parts = [inner].into_iter().chain(pieces).filter(|part| !is_word(part));
+    let mut all: Vec<_> = Some(path).filter(|path| !path.is_empty()).into_iter().collect();
+    for part in parts {
+        if !all.contains(&part) {
+            all.push(part);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::{Layer, Origin};
+
+    #[test]
+    fn all_that_is_secret_in_any_layer_is_known() {
+        let mine = PathBuf::from("user.toml");
+        let text = "[[notify]]\nurl = 'https://ntfy.sh/my-topic'\ntoken_env = 'MY_TOKEN'\n\
+                    [[notify]]\nurl = 'https://example.org/'\nsecret = 'hush-hush'";
+        let mine = Layer::parse(Origin::User(mine.clone()), &mine, text).unwrap();
+        let theirs = PathBuf::from("project.toml");
+        let text = "notify.url = 'https://c.org/c?d'";
+        let theirs = Layer::parse(Origin::Project(theirs.clone()), &theirs, text).unwrap();
+        let known = secrets(&Resolved::new([mine, theirs]), |_| Some("tk_1234".into()));
+        let of_theirs = ["c.org/c?d", "/c?d", "c?d"];
+        let of_mine = ["tk_1234", "ntfy.sh/my-topic", "/my-topic", "my-topic", "hush-hush"];
+        assert_eq!(known, [&of_theirs[..], &of_mine].concat());
+    }
+
+    #[test]
+    fn what_a_server_may_repeat_of_its_address_is_known_by_itself() {
+        let parts = |text: &str| {
+            let url = Url::parse(text).unwrap();
+            parts(&url).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(parts("https://example.org/"), [""; 0]);
+        // A word that everybody uses is one only as a place.
+        assert_eq!(parts("https://example.org/notifications"), ["/notifications"]);
+        assert_eq!(
+            parts("https://hooks.slack.com/services/T0/B0/abcdefgh12345678"),
+            [
+                "/services/T0/B0/abcdefgh12345678",
+                "services/T0/B0/abcdefgh12345678",
+                "T0",
+                "B0",
+                "abcdefgh12345678",
+            ]
+        );
+        assert_eq!(
+            parts("https://example.org?key=abcdefgh12345678"),
+            ["?key=abcdefgh12345678", "abcdefgh12345678"]
+        );
+    }
+}
