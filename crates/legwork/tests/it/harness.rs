@@ -99,7 +99,8 @@ impl Hermit {
         for project in list(&self.path("state")) {
             runs.extend(list(&project.join("runs")));
         }
-        runs.sort();
+        // Of runs that began in the same second the names say nothing.
+        runs.sort_by_cached_key(|run| (second(run), began(run), run.clone()));
         runs
     }
 
@@ -161,6 +162,18 @@ pub(crate) fn finish(mut child: Child) -> Did {
         std::thread::sleep(Duration::from_millis(5));
     };
     Did { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// The second in which a run began, by its name.
+fn second(run: &Path) -> Option<String> {
+    run.file_name()?.to_str()?.get(..15).map(str::to_owned)
+}
+
+/// When it began, by its journal.
+fn began(run: &Path) -> Option<jiff::Timestamp> {
+    let journal = fs::read_to_string(run.join("journal.jsonl")).ok()?;
+    let first: serde_json::Value = serde_json::from_str(journal.lines().next()?).ok()?;
+    first["at"].as_str()?.parse().ok()
 }
 
 fn list(folder: &Path) -> Vec<PathBuf> {
