@@ -26,11 +26,12 @@ use crate::input::TaskProgress;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
-pub use fold::{Chronicler, Teller};
+pub use crate::view::Conduct as State;
+pub use fold::{Chronicler, Teller, Unread};
 pub use parts::{
-    Attempt, Call, Check, Claim, Commit, Commits, Judgement, Note, NoteKind, Span, SpanKind,
+    Attempt, Call, Check, Claim, Commit, Commits, Judgement, Note, NoteKind, Places, Span, SpanKind,
 };
-pub use sample::SampleRun;
+pub use sample::{SampleRun, all_in_these_words};
 
 /// A whole run, or as much of it as there is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +40,8 @@ pub struct Chronicle {
     pub run: RunId,
     /// Whether anybody conducts it.
     pub state: State,
+    /// Whether the agent was a script: nothing real was done, and nothing was spent.
+    pub is_rehearsal: bool,
     /// What it came to, in a word.
     pub verdict: Verdict,
     /// The name of the ending; `None` if it has none.
@@ -67,12 +70,18 @@ pub struct Chronicle {
     pub accepted: Accepted,
     /// What happened before the first iteration.
     pub before: Vec<Note>,
+    /// How many things happened before it beyond those.
+    pub more_before: u32,
     /// The iterations, in order.
     pub iterations: Vec<Chapter>,
     /// What took time, in order of its start.
     pub spans: Vec<Span>,
+    /// How many more things took time, each in an iteration that had too many.
+    pub more_spans: u32,
     /// What only a person can give.
     pub blockers: Vec<String>,
+    /// How many there were beyond those.
+    pub more_blockers: u32,
     /// What people should know.
     pub warnings: Vec<Note>,
     /// How many warnings there were beyond those.
@@ -83,18 +92,8 @@ pub struct Chronicle {
     pub next: Vec<String>,
     /// What of the journal could not be read.
     pub missing: Vec<String>,
-}
-
-/// Whether anybody conducts a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Somebody does.
-    Running,
-    /// Nobody does, and it has not ended.
-    Gone,
-    /// It is over.
-    Ended,
+    /// Where its files are, for whoever looks on the same machine.
+    pub places: Option<Places>,
 }
 
 /// What a run came to, in a word.
@@ -111,6 +110,10 @@ pub enum Verdict {
     GoingOn,
     /// Not over, and nobody conducts it.
     Gone,
+    /// Over, and only a rehearsal: whatever it came to, nothing is done.
+    Rehearsed,
+    /// Not known: the journal can't be read to its end.
+    Unknown,
 }
 
 /// What a run was told.
@@ -130,6 +133,8 @@ pub struct Told {
     pub agent_version: Option<String>,
     /// The models that worked, as they called themselves.
     pub models: Vec<String>,
+    /// How many there were beyond those.
+    pub more_models: u32,
     /// The project folder.
     pub project: String,
     /// The commit at which it began, with git.
@@ -140,6 +145,8 @@ pub struct Told {
     pub sandbox: String,
     /// The checks that a claim has to pass.
     pub checks: Vec<String>,
+    /// How many there are beyond those.
+    pub more_checks: u32,
 }
 
 /// One iteration.
@@ -180,6 +187,8 @@ pub struct Chapter {
     pub claim: Vec<EvidenceKind>,
     /// The processes of the agent.
     pub attempts: Vec<Attempt>,
+    /// How many there were.
+    pub attempt_count: u32,
     /// Other uses of the agent.
     pub calls: Vec<Call>,
     /// Claims and what became of them.
@@ -188,7 +197,7 @@ pub struct Chapter {
     pub blockers: Vec<String>,
     /// What else happened.
     pub notes: Vec<Note>,
-    /// How many attempts, calls, claims and notes there were beyond those.
+    /// How many attempts, calls, claims, blockers and notes there were beyond those.
     pub left_off: u32,
     /// What the agent said it did.
     pub summary: String,
@@ -204,6 +213,8 @@ pub enum Fate {
     Rejected,
     /// It moved the project forward.
     Work,
+    /// Nothing changed, and the agent's word that it worked was taken.
+    Excused,
     /// Nothing changed.
     Idle,
     /// It failed.
@@ -258,7 +269,25 @@ impl Chronicle {
     fn title(&self) -> String {
         let told = self.told.as_ref();
         let name = told.and_then(|told| told.task.clone().or_else(|| first_line(&told.goal)));
-        name.unwrap_or_else(|| format!("run {}", self.run))
+        let name = name.unwrap_or_else(|| format!("run {}", self.run));
+        if self.is_only_judgement() { format!("Judgement of {name}") } else { name }
+    }
+
+    /// Whether nothing was worked on: what was there was judged, by hand.
+    fn is_only_judgement(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.only_gate)
+    }
+
+    /// A time of the run, with its day where that is not the same for all of the run.
+    fn clock(&self, at: Timestamp) -> String {
+        let day = |at: Timestamp| at.strftime("%F").to_string();
+        let days = [self.started_at, self.last_at, Some(at)].into_iter().flatten().map(day);
+        let first = day(at);
+        if days.into_iter().all(|day| day == first) {
+            words::clock(at)
+        } else {
+            words::day_and_clock(at)
+        }
     }
 
     /// All claims, each with the number of its iteration.
@@ -272,8 +301,8 @@ impl Chronicle {
 
 impl Chapter {
     /// Attempts beyond the first.
-    pub fn retries(&self) -> usize {
-        self.attempts.len().saturating_sub(1)
+    pub fn retries(&self) -> u32 {
+        self.attempt_count.saturating_sub(1)
     }
 }
 

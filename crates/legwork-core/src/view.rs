@@ -4,6 +4,7 @@
 //! Nothing is decided here, and nothing here is asked by what decides. A view of half a journal is
 //! right about that half: totals come from the attempts and calls themselves, not from the ending.
 
+mod conduct;
 mod outlook;
 mod summary;
 #[cfg(test)]
@@ -24,12 +25,16 @@ use crate::outcome::Outcome;
 use crate::settings::{EvidenceKind, Limits, Scope};
 use crate::units::{AttemptId, Iteration, Usd};
 
+pub use conduct::{Break, Conduct};
 use outlook::Beginning;
 pub use outlook::Outlook;
 pub use summary::{PurposeSpend, Summary, Verification};
 
 /// The name in the totals of what the agent's attempts cost.
 pub const WORK: &str = "work";
+
+/// What the agent of a rehearsal is called in journals.
+pub const REHEARSAL: &str = "rehearsal";
 
 /// How many iterations the mean duration is taken of.
 const RECENT: usize = 5;
@@ -71,6 +76,8 @@ pub struct RunView {
     pub paused: bool,
     /// What only a person can give, as reported so far.
     pub blockers: Vec<Blocker>,
+    /// How many there were beyond those.
+    pub more_blockers: u32,
     /// The last claim and what became of it.
     pub gate: Option<GateView>,
     /// How the run ended.
@@ -237,6 +244,11 @@ impl RunView {
     /// Whether it is no work on a task but only the gate, by hand.
     pub fn is_only_the_gate(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.scope == Scope::Gate)
+    }
+
+    /// Whether the agent is a script: nothing real is done, and nothing is spent.
+    pub fn is_rehearsal(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
     }
 
     /// What the run is doing. A pause shows once what was going on has come to its end.
@@ -416,6 +428,8 @@ impl RunView {
     fn blocker_reported(&mut self, blocker: &Blocker) {
         if self.blockers.len() < MOST_BLOCKERS {
             self.blockers.push(blocker.clone());
+        } else {
+            self.more_blockers = self.more_blockers.saturating_add(1);
         }
     }
 

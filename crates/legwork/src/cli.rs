@@ -14,6 +14,7 @@ mod life;
 mod list;
 mod log;
 mod man;
+mod masks;
 mod new;
 mod notify;
 mod principles;

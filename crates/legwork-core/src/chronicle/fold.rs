@@ -18,7 +18,7 @@ use crate::input::Mark;
 use crate::outcome::{Outcome, Proof};
 use crate::settings::Scope;
 use crate::units::RunId;
-use crate::view::RunView;
+use crate::view::{Break, RunView};
 
 /// The most characters of what is to be done.
 const LONGEST_GOAL: usize = 4000;
@@ -40,6 +40,15 @@ pub struct Teller {
     pub now: Timestamp,
 }
 
+/// What of a journal could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// In a sentence each, for people.
+    pub missing: Vec<String>,
+    /// Where it can't be read any further, if anything but a half-written end is missing.
+    pub from: Option<Break>,
+}
+
 /// Folds the events of a run into a chronicle.
 #[derive(Clone, Debug)]
 pub struct Chronicler {
@@ -47,6 +56,7 @@ pub struct Chronicler {
     view: RunView,
     told: Option<Told>,
     before: Vec<Note>,
+    more_before: u32,
     chapters: Vec<Chapter>,
     spans: Spans,
     warnings: Vec<Note>,
@@ -62,6 +72,7 @@ impl Chronicler {
             view: RunView::default(),
             told: None,
             before: Vec::new(),
+            more_before: 0,
             chapters: Vec::new(),
             spans: Spans::default(),
             warnings: Vec::new(),
@@ -151,29 +162,38 @@ impl Chronicler {
         }
     }
 
-    /// The chronicle of what was recorded. `missing` is what could not be read of the journal.
-    pub fn finish(self, teller: Teller, missing: Vec<String>) -> Chronicle {
-        let Self { run, view, told, before, mut chapters, spans, warnings, more_warnings, .. } =
-            self;
-        let state = match (&view.ending, teller.is_live) {
-            (Some(_), _) => State::Ended,
-            (None, true) => State::Running,
-            (None, false) => State::Gone,
-        };
-        if state != State::Running {
+    /// The chronicle of what was recorded, and of what could not be read.
+    pub fn finish(self, teller: Teller, unread: Unread) -> Chronicle {
+        let Self { run, mut view, told, mut chapters, spans, .. } = self;
+        let Unread { missing, from } = unread;
+        let state = State::of(&view, teller.is_live, from);
+        if state == State::Running {
+            view.totals.duration = view.at_work(teller.now);
+        } else {
             for chapter in chapters.iter_mut().filter(|chapter| chapter.fate == Fate::GoingOn) {
                 chapter.fate = Fate::Interrupted;
             }
         }
         let last_at = if state == State::Running { Some(teller.now) } else { view.at };
         let summary = view.summary(&run);
+        let outcome = match state {
+            State::Ended => summary.outcome.as_ref(),
+            State::Running | State::Gone | State::Unknown => None,
+        };
+        let sentence = match from {
+            Some(unread) if state == State::Unknown => unread.sentence(),
+            Some(_) | None => cut(&summary.reason, LONGEST_WORDS),
+        };
         let verification = summary.verification.sentence();
+        let (spans, more_spans) = spans.finish(last_at);
+        let text = |text: &String| cut(text, LONGEST_WORDS);
         Chronicle {
-            verdict: verdict(state, summary.outcome.as_ref()),
-            ending: summary.outcome.as_ref().map(Outcome::name),
-            sentence: cut(&summary.reason, LONGEST_WORDS),
-            note: summary.note.as_deref().map(|note| cut(note, LONGEST_WORDS)),
-            verification: verification.map(|text| cut(&text, LONGEST_WORDS)),
+            is_rehearsal: view.is_rehearsal(),
+            verdict: verdict(state, outcome, view.is_rehearsal()),
+            ending: outcome.map(Outcome::name),
+            sentence,
+            note: summary.note.as_ref().filter(|_| outcome.is_some()).map(text),
+            verification: verification.as_ref().map(text),
             told,
             limits: view.limits.clone(),
             started_at: view.started_at,
@@ -181,19 +201,19 @@ impl Chronicler {
             accepted: accepted(&view.totals, &chapters),
             files_changed: view.files_changed,
             progress: view.progress,
-            before,
+            before: self.before,
+            more_before: self.more_before,
             iterations: chapters,
-            spans: spans.finish(last_at),
-            blockers: view
-                .blockers
-                .iter()
-                .map(|blocker| cut(&blocker.text, LONGEST_WORDS))
-                .collect(),
-            warnings,
-            more_warnings,
+            spans,
+            more_spans,
+            blockers: view.blockers.iter().map(|blocker| text(&blocker.text)).collect(),
+            more_blockers: view.more_blockers,
+            warnings: self.warnings,
+            more_warnings: self.more_warnings,
             commits: self.commits,
-            next: summary.next.iter().map(|step| cut(step, LONGEST_LINE)).collect(),
+            next: steps(&view, &run, state, from),
             missing,
+            places: None,
             totals: view.totals,
             run,
             state,
@@ -212,17 +232,13 @@ impl Chronicler {
             agent: line(&agent.name),
             agent_version: agent.version.as_deref().map(line),
             models: Vec::new(),
+            more_models: 0,
             project: line(project),
             git_head: git_head.as_deref().map(line),
             containment: line(containment),
             sandbox: line(sandbox),
-            checks: settings
-                .verify
-                .commands
-                .iter()
-                .take(MOST_IN_ITERATION)
-                .map(|command| line(command))
-                .collect(),
+            checks: first(&settings.verify.commands, |command| line(command)),
+            more_checks: beyond(&settings.verify.commands),
         });
     }
 
@@ -250,9 +266,8 @@ impl Chronicler {
     fn agent_ready(&mut self, model: &str) {
         let model = cut(model, LONGEST_LINE);
         let Some(told) = &mut self.told else { return };
-        let is_new = !model.is_empty() && !told.models.contains(&model);
-        if is_new && told.models.len() < MOST_IN_ITERATION {
-            told.models.push(model);
+        if !model.is_empty() && !told.models.contains(&model) {
+            keep(&mut told.models, model, &mut told.more_models);
         }
     }
 
@@ -270,8 +285,7 @@ impl Chronicler {
         }
         match chapter {
             Some(chapter) => keep(&mut chapter.notes, note, &mut chapter.left_off),
-            None if self.before.len() < MOST_IN_ITERATION => self.before.push(note),
-            None => {}
+            None => keep(&mut self.before, note, &mut self.more_before),
         }
     }
 }
@@ -285,20 +299,41 @@ fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
     }
 }
 
-fn verdict(state: State, outcome: Option<&Outcome>) -> Verdict {
+/// The beginning of a list, as long as a list may be.
+fn first<T, U>(list: &[T], shown: impl Fn(&T) -> U) -> Vec<U> {
+    list.iter().take(MOST_IN_ITERATION).map(shown).collect()
+}
+
+/// How much of a list is beyond that.
+fn beyond<T>(list: &[T]) -> u32 {
+    u32::try_from(list.len().saturating_sub(MOST_IN_ITERATION)).unwrap_or(u32::MAX)
+}
+
+fn steps(view: &RunView, run: &RunId, state: State, unread: Option<Break>) -> Vec<String> {
+    view.steps(run, state, unread).iter().map(|step| cut(step, LONGEST_LINE)).collect()
+}
+
+fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> Verdict {
     match (outcome, state) {
+        (Some(_), _) if is_rehearsal => Verdict::Rehearsed,
         (Some(Outcome::Completed { proof: Proof::Verified }), _) => Verdict::Verified,
         (Some(Outcome::Completed { proof: Proof::NotVerified }), _) => Verdict::NotVerified,
         (Some(_), _) => Verdict::NotDone,
         (None, State::Running) => Verdict::GoingOn,
         (None, State::Gone | State::Ended) => Verdict::Gone,
+        (None, State::Unknown) => Verdict::Unknown,
     }
 }
 
 fn accepted(totals: &Totals, chapters: &[Chapter]) -> Accepted {
     let counted = |chapter: &&Chapter| match chapter.fate {
         Fate::Work | Fate::Believed => true,
-        Fate::Rejected | Fate::Idle | Fate::Failed | Fate::Interrupted | Fate::GoingOn => false,
+        Fate::Rejected
+        | Fate::Excused
+        | Fate::Idle
+        | Fate::Failed
+        | Fate::Interrupted
+        | Fate::GoingOn => false,
     };
     let (unit, count) = match totals.commits {
         0 => (AcceptedUnit::Iterations, chapters.iter().filter(counted).count()),

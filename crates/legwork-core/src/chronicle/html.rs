@@ -4,6 +4,7 @@
 //! into nothing but text and titles: never into an address, a style or the name of anything. The
 //! policy in the head would stop a script all the same, and any request.
 
+mod claims;
 mod iterations;
 mod sections;
 
@@ -82,16 +83,17 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{}: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
         Escaped(&title),
-        words::headline(chronicle.verdict)
+        words::headline(chronicle)
     );
     sections::top(&mut out, chronicle, &title);
     sections::verdict(&mut out, chronicle);
     sections::figures(&mut out, chronicle);
     sections::timeline(&mut out, chronicle);
     sections::charts(&mut out, chronicle);
-    sections::proof(&mut out, chronicle);
+    claims::proof(&mut out, chronicle);
     sections::needs(&mut out, chronicle);
     sections::commits(&mut out, chronicle);
+    sections::before(&mut out, chronicle);
     iterations(&mut out, chronicle);
     sections::spending(&mut out, chronicle);
     sections::told(&mut out, chronicle);
@@ -112,6 +114,7 @@ pub(super) fn fate_class(fate: Fate) -> &'static str {
         Fate::Believed => "believed",
         Fate::Rejected => "rejected",
         Fate::Work => "work",
+        Fate::Excused => "excused",
         Fate::Idle => "idle",
         Fate::Failed => "failed",
         Fate::Interrupted => "interrupted",
@@ -131,6 +134,15 @@ fn tone(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::NotDone => ("bad", CROSS),
         Verdict::GoingOn => ("live", DOTS),
         Verdict::Gone => ("bad", CROSS),
+        Verdict::Rehearsed | Verdict::Unknown => ("mixed", DASH),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
     }
 }
 

@@ -6,7 +6,7 @@
 //! but for those that are so plain that nobody can make anything of them.
 
 use super::html::put;
-use super::parts::{Check, Claim, Commits};
+use super::parts::{Check, Claim, Commits, Places};
 use super::{Chapter, Chronicle, words};
 use crate::display::one_line;
 use crate::outcome::count;
@@ -26,9 +26,10 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
     verdict(&mut out, chronicle);
     figures(&mut out, chronicle);
     claims(&mut out, chronicle);
-    bullets(&mut out, "Needed from a person", &chronicle.blockers, 0);
+    bullets(&mut out, "Needed from a person", &chronicle.blockers, chronicle.more_blockers);
     warnings(&mut out, chronicle);
     commits(&mut out, chronicle);
+    before(&mut out, chronicle);
     iterations(&mut out, chronicle);
     if !chronicle.next.is_empty() {
         bullets(&mut out, "Next", &chronicle.next, 0);
@@ -39,12 +40,12 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
 }
 
 fn verdict(out: &mut String, chronicle: &Chronicle) {
-    put!(out, "**{}.** {}", words::headline(chronicle.verdict), inline(&chronicle.sentence));
+    put!(out, "**{}.** {}", words::headline(chronicle), inline(&chronicle.sentence));
     for text in chronicle.verification.iter().chain(&chronicle.note) {
         put!(out, "; {}", inline(text));
     }
     put!(out, "\n\n");
-    if let Some(text) = words::preliminary(chronicle) {
+    for text in words::banners(chronicle) {
         put!(out, "*{text}*\n\n");
     }
     bullets(out, "This is not all of it", &chronicle.missing, 0);
@@ -58,14 +59,7 @@ fn figures(out: &mut String, chronicle: &Chronicle) {
         [input, output, cache_read, cache_write].map(words::compact);
     put!(out, "| | |\n| --- | --- |\n");
     for (name, value) in [
-        (
-            "cost",
-            format!(
-                "{}{}",
-                words::cost(totals.cost, totals.estimated),
-                of(limits.max_cost.map(|most| most.to_string()))
-            ),
-        ),
+        ("cost", cost(chronicle)),
         (
             "cost per accepted change",
             format!("{} ({})", words::accepted(chronicle), words::accepted_by(chronicle)),
@@ -103,6 +97,13 @@ fn figures(out: &mut String, chronicle: &Chronicle) {
     put!(out, "\n");
 }
 
+fn cost(chronicle: &Chronicle) -> String {
+    match (words::total(chronicle), chronicle.is_rehearsal) {
+        ((cost, script), true) => format!("{cost} ({script})"),
+        ((cost, limit), false) => format!("{cost} {limit}").trim_end().to_owned(),
+    }
+}
+
 fn claims(out: &mut String, chronicle: &Chronicle) {
     put!(out, "## Claims and proof\n\n");
     let claims: Vec<_> = chronicle.claims().collect();
@@ -120,7 +121,8 @@ fn claims(out: &mut String, chronicle: &Chronicle) {
 fn claim(out: &mut String, number: u32, claim: &Claim) {
     put!(
         out,
-        "**Iteration {number}: {}.** Claimed by {}",
+        "**{}: {}.** Claimed by {}",
+        words::place(number),
         words::judgement(claim.judgement),
         words::evidence(&claim.by)
     );
@@ -134,6 +136,7 @@ fn claim(out: &mut String, number: u32, claim: &Claim) {
         let shown = inline(&words::check(verdict));
         put!(out, "- check {}: {shown}, {}\n", code(command), human(*duration));
     }
+    more(out, claim.more_checks, "check");
     if let Some(verdict) = claim.verdict {
         put!(out, "- {}", words::verdict(verdict));
         if !claim.reason.is_empty() {
@@ -144,12 +147,21 @@ fn claim(out: &mut String, number: u32, claim: &Claim) {
     for missing in &claim.missing {
         put!(out, "- missing: {}\n", inline(missing));
     }
+    more(out, claim.more_missing, "missing thing");
     for finding in &claim.findings {
         put!(out, "- sign of tampering in {}: {}\n", code(&finding.path), inline(&finding.what));
     }
+    more(out, claim.more_findings, "sign");
     put!(out, "\n");
     for check in claim.checks.iter().filter(|check| !check.output.is_empty()) {
         put!(out, "{}\n", block(&check.output));
+    }
+}
+
+/// How much of a list is left off, if any of it is.
+fn more(out: &mut String, number: u32, what: &str) {
+    if number > 0 {
+        put!(out, "- and {number} more {what}{}\n", if number == 1 { "" } else { "s" });
     }
 }
 
@@ -179,8 +191,27 @@ fn commits(out: &mut String, chronicle: &Chronicle) {
     for commit in listed.iter().take(MOST_COMMITS) {
         put!(out, "- {} {}\n", code(words::short(&commit.hash)), inline(&commit.subject));
     }
-    if listed.len() > MOST_COMMITS {
-        put!(out, "- and {} more\n", listed.len() - MOST_COMMITS);
+    // Not even git was asked for all of them.
+    let shown = listed.len().min(MOST_COMMITS);
+    let all = listed.len().max(made as usize);
+    if shown > 0 && all > shown {
+        put!(out, "- and {} more\n", all - shown);
+    }
+    put!(out, "\n");
+}
+
+fn before(out: &mut String, chronicle: &Chronicle) {
+    let Chronicle { before, more_before, .. } = chronicle;
+    if before.is_empty() {
+        return;
+    }
+    put!(out, "## Before the first iteration\n\n");
+    for note in before {
+        let (at, kind) = (chronicle.clock(note.at), words::note(note.kind));
+        put!(out, "- {at} {kind}: {}\n", inline(&note.text));
+    }
+    if *more_before > 0 {
+        put!(out, "- and {more_before} more\n");
     }
     put!(out, "\n");
 }
@@ -233,14 +264,24 @@ fn told(out: &mut String, chronicle: &Chronicle) {
             inline(version)
         );
         if !told.models.is_empty() {
-            put!(out, "- model {}\n", code(&told.models.join(", ")));
+            let more = words::and_more(told.more_models);
+            put!(out, "- model {}{more}\n", code(&told.models.join(", ")));
         }
         put!(out, "- project {}\n", code(&told.project));
         if let Some(head) = &told.git_head {
             put!(out, "- began at commit {}\n", code(words::short(head)));
         }
     }
-    put!(out, "- limits: {}\n\n", words::limits(&chronicle.limits));
+    put!(out, "- limits: {}\n", words::limits(&chronicle.limits));
+    if let Some(Places { run_folder, journal, log }) = &chronicle.places {
+        let places = [("run folder", Some(run_folder)), ("journal", Some(journal))];
+        for (name, path) in places.into_iter().chain([("log", log.as_ref())]) {
+            if let Some(path) = path {
+                put!(out, "- {name} {}\n", code(&path.display().to_string()));
+            }
+        }
+    }
+    put!(out, "\n");
     if let Some(told) = chronicle.told.as_ref().filter(|told| !told.goal.is_empty()) {
         put!(out, "{}\n", block(&told.goal));
     }

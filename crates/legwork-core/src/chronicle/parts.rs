@@ -1,5 +1,6 @@
 //! What the iterations of a chronicle are made of.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ pub struct Attempt {
     pub number: u32,
     /// When it began.
     pub started_at: Timestamp,
-    /// How long it took; `None` while it is not over.
+    /// How long it took; `None` while it is not over, and if nobody saw its end.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<Duration>,
     /// The name of what came of it.
@@ -45,7 +46,7 @@ pub struct Call {
     pub number: u32,
     /// What for.
     pub purpose: Purpose,
-    /// How long it took; `None` while it is not over.
+    /// How long it took; `None` while it is not over, and if nobody saw its end.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<Duration>,
     /// What came of it, in a sentence.
@@ -67,8 +68,12 @@ pub struct Claim {
     pub by: Vec<EvidenceKind>,
     /// The checks, once they were done.
     pub checks: Vec<Check>,
+    /// How many there were beyond those.
+    pub more_checks: u32,
     /// What looks like tampering.
     pub findings: Vec<Finding>,
+    /// How much there was beyond that.
+    pub more_findings: u32,
     /// What changed since the run began.
     pub changes: Changes,
     /// What a model said, if one was asked.
@@ -77,6 +82,8 @@ pub struct Claim {
     pub reason: String,
     /// What is missing, in its words.
     pub missing: Vec<String>,
+    /// How much there was beyond that.
+    pub more_missing: u32,
     /// What it came to.
     pub judgement: Judgement,
     /// Why.
@@ -187,6 +194,20 @@ pub enum SpanKind {
     Pause,
     /// No process was there to conduct the run.
     Away,
+    /// The process died while something was going on, nobody knows when: until then that went on,
+    /// and from then on no process was there.
+    Unknown,
+}
+
+/// Where the files of a run are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Places {
+    /// Its folder.
+    pub run_folder: PathBuf,
+    /// Its journal.
+    pub journal: PathBuf,
+    /// Its newest log, if there is one.
+    pub log: Option<PathBuf>,
 }
 
 /// The commits of a run.

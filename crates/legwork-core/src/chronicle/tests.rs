@@ -1,7 +1,12 @@
 //! Journals in, what a reader of the report would notice out.
 
+mod counts;
+mod hostile;
+mod standing;
+mod times;
+
 use super::*;
-use crate::event::{Continuation, Event, IterationResult, Record, samples};
+use crate::event::{Event, IterationResult, Record, samples};
 use crate::outcome::Outcome;
 use std::time::Duration;
 
@@ -17,11 +22,11 @@ fn told(records: &[Record], is_live: bool) -> Chronicle {
         chronicler.record(record);
     }
     let now = records.last().map_or(Timestamp::UNIX_EPOCH, |record| record.at);
-    chronicler.finish(Teller { is_live, now: now + Duration::from_mins(1) }, Vec::new())
+    chronicler.finish(Teller { is_live, now: now + Duration::from_mins(1) }, Unread::default())
 }
 
 /// How often something stands in a page.
-fn times(page: &str, what: &str) -> usize {
+fn count_of(page: &str, what: &str) -> usize {
     page.matches(what).count()
 }
 
@@ -113,21 +118,6 @@ fn a_run_that_goes_on_and_one_that_was_broken_off_are_told_apart() {
 }
 
 #[test]
-fn the_time_without_a_process_is_on_the_timeline() {
-    let mut records = sample(6).records();
-    records.truncate(4);
-    let before = records.last().unwrap().clone();
-    let at = before.at + Duration::from_hours(3);
-    let event = Event::RunContinued { why: Continuation::AfterCrash };
-    records.push(Record { at, event, ..before.clone() });
-    let chronicle = told(&records, true);
-    let away = chronicle.spans.iter().find(|span| span.kind == SpanKind::Away).unwrap();
-    assert_eq!((away.start, away.end), (before.at, at));
-    let attempt = chronicle.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
-    assert_eq!(attempt.end, before.at, "the attempt ended with its process");
-}
-
-#[test]
 fn waits_are_spans_of_their_own_length() {
     let chronicle = told(&sample(6).records(), false);
     let wait = chronicle.spans.iter().find(|span| span.kind == SpanKind::Wait).unwrap();
@@ -153,73 +143,13 @@ fn every_beginning_of_every_journal_has_its_pages() {
 }
 
 #[test]
-fn words_of_the_agent_are_text_in_both_pages() {
-    let evil = "<script>alert(1)</script> <img src=x onerror=alert(1)> </style></title> ]]> \
-                [a](javascript:alert(1)) @everyone #1 https://example.org\n# big\n```\n\u{1b}[2J";
-    let chronicle = told(&SampleRun { words: Some(evil.to_owned()), ..sample(3) }.records(), false);
-    let html = chronicle.html();
-    for markup in ["<script", "<img", "<a ", "javascript:alert(1)\"", "\u{1b}"] {
-        assert_eq!(times(&html, markup), 0, "{markup}");
-    }
-    assert_eq!(times(&html, "</style>"), 1);
-    assert_eq!(times(&html, "</title>"), times(&html, "<title>"));
-    let markdown = chronicle.markdown();
-    assert_eq!(outside_code(&markdown, "@everyone"), 0, "{markdown}");
-    assert_eq!(outside_code(&markdown, "<script"), 0, "{markdown}");
-    assert_eq!(outside_code(&markdown, "https:"), 0, "{markdown}");
-    assert_eq!(outside_code(&markdown, "\n# big"), 0, "{markdown}");
-}
-
-/// How often something stands in Markdown that is neither a code span nor a code block.
-fn outside_code(markdown: &str, what: &str) -> usize {
-    let mut outside = String::new();
-    let mut fence: Option<String> = None;
-    for line in markdown.lines() {
-        let ticks: String = line.chars().take_while(|c| *c == '`').collect();
-        match &fence {
-            Some(open) if ticks == *open && line == ticks => fence = None,
-            Some(_) => {}
-            None if ticks.len() >= 3 => fence = Some(ticks),
-            None => {
-                outside.push('\n');
-                outside.push_str(&without_spans(line));
-            }
-        }
-    }
-    times(&outside, what)
-}
-
-fn without_spans(line: &str) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some(start) = rest.find('`') {
-        let ticks = rest[start..].chars().take_while(|c| *c == '`').count();
-        let inside = &rest[start + ticks..];
-        let mut at = 0;
-        let end = loop {
-            let Some(found) = inside[at..].find('`') else { break None };
-            let run = inside[at + found..].chars().take_while(|c| *c == '`').count();
-            if run == ticks {
-                break Some(at + found);
-            }
-            at += found + run;
-        };
-        let Some(end) = end else { break };
-        out.push_str(&rest[..start]);
-        rest = &inside[end + ticks..];
-    }
-    out.push_str(rest);
-    out
-}
-
-#[test]
 fn a_page_of_a_thousand_iterations_stays_small_and_has_them_all() {
     let words = "What was done, told at some length. ".repeat(200);
     let run = SampleRun { words: Some(words), ..sample(1000) };
     let chronicle = told(&run.records(), false);
     let html = chronicle.html();
     assert!(html.contains("id=\"iteration-1000\""));
-    assert_eq!(times(&html, "<details class=\"iteration\""), 1000);
+    assert_eq!(count_of(&html, "<details class=\"iteration\""), 1000);
     assert!(html.len() < 5 << 20, "{} bytes", html.len());
     assert!(chronicle.markdown().len() < 200 << 10);
 }
@@ -271,6 +201,6 @@ fn the_page_forbids_everything_but_itself() {
     );
     for outside in ["http://", "https://", "url(", "@import", "<script", "<link", "<iframe", "href"]
     {
-        assert_eq!(times(&html, outside), 0, "{outside}");
+        assert_eq!(count_of(&html, outside), 0, "{outside}");
     }
 }

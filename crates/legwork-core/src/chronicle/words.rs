@@ -18,24 +18,34 @@ pub(super) const ACCEPTED: &str = "Cost per accepted change is the cost of the w
     included, divided by its commits; in a run without commits, by the iterations that moved the \
     project forward or whose claim of completion was believed.";
 
+/// What is said instead of a price where nothing was spent.
+const REHEARSED: &str = "rehearsed, nothing was spent";
+
 /// The verdict as a headline.
-pub(super) fn headline(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Verified => "Done and verified",
-        Verdict::NotVerified => "Said to be done, not verified",
-        Verdict::NotDone => "Not done",
-        Verdict::GoingOn => "Still running",
-        Verdict::Gone => "Broken off",
+pub(super) fn headline(chronicle: &Chronicle) -> &'static str {
+    match (chronicle.verdict, chronicle.is_only_judgement()) {
+        (Verdict::Verified, false) => "Done and verified",
+        (Verdict::Verified, true) => "Verified",
+        (Verdict::NotVerified, _) => "Said to be done, not verified",
+        (Verdict::NotDone, false) => "Not done",
+        (Verdict::NotDone, true) => "Not verified",
+        (Verdict::GoingOn, _) => "Still running",
+        (Verdict::Gone, _) => "Broken off",
+        (Verdict::Rehearsed, _) => "Only a rehearsal",
+        (Verdict::Unknown, _) => "Not known",
     }
 }
 
-/// What the page shows, if it is not the whole run.
-pub(super) fn preliminary(chronicle: &Chronicle) -> Option<&'static str> {
-    match chronicle.state {
+/// What nobody may overlook: that it is no real run, or not the whole of one.
+pub(super) fn banners(chronicle: &Chronicle) -> Vec<&'static str> {
+    let rehearsal = "This is a rehearsal: the agent is a script, and nothing is spent. It says \
+                     nothing about the work.";
+    let preliminary = match chronicle.state {
         State::Running => Some("The run is going on; this is how far it is."),
         State::Gone => Some("The process of the run is gone, and it has not ended."),
-        State::Ended => None,
-    }
+        State::Ended | State::Unknown => None,
+    };
+    chronicle.is_rehearsal.then_some(rehearsal).into_iter().chain(preliminary).collect()
 }
 
 pub(super) fn fate(fate: Fate) -> &'static str {
@@ -43,6 +53,7 @@ pub(super) fn fate(fate: Fate) -> &'static str {
         Fate::Believed => "claim believed",
         Fate::Rejected => "claim rejected",
         Fate::Work => "work",
+        Fate::Excused => "no change, excused",
         Fate::Idle => "no change",
         Fate::Failed => "failed",
         Fate::Interrupted => "broken off",
@@ -112,10 +123,23 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
     }
 }
 
-/// `iteration 3`, `iteration 9, the wrap-up`, `the proof`.
+/// `Iteration 3`; what has no number is the proof.
+pub(super) fn place(number: u32) -> String {
+    match number {
+        0 => "The proof".to_owned(),
+        number => format!("Iteration {number}"),
+    }
+}
+
+/// `, iteration 3` behind something.
+pub(super) fn behind(number: Option<u32>) -> String {
+    number.map(|number| format!(", {}", place(number).to_lowercase())).unwrap_or_default()
+}
+
+/// `Iteration 3`, `Iteration 9, the wrap-up`, `The proof`.
 pub(super) fn name(chapter: &Chapter) -> String {
     match chapter.kind {
-        IterationKind::Work => format!("Iteration {}", chapter.number),
+        IterationKind::Work => place(chapter.number),
         IterationKind::WrapUp => format!("Iteration {}, the wrap-up", chapter.number),
         IterationKind::Proof => "The proof".to_owned(),
     }
@@ -130,14 +154,19 @@ pub(super) fn figures(chapter: &Chapter) -> String {
     if chapter.commits > 0 {
         parts.push(count(chapter.commits, "commit"));
     }
-    match u32::try_from(chapter.retries()) {
-        Ok(1) => parts.push("1 retry".to_owned()),
-        Ok(retries @ 2..) => parts.push(format!("{retries} retries")),
-        Ok(0) | Err(_) => {}
+    match chapter.retries() {
+        0 => {}
+        1 => parts.push("1 retry".to_owned()),
+        retries => parts.push(format!("{retries} retries")),
     }
     parts.push(cost(chapter.cost_usd, chapter.estimated_usd));
     parts.extend(chapter.duration.map(human));
     parts.join(", ")
+}
+
+/// `, and 3 more` behind a list that was cut.
+pub(super) fn and_more(number: u32) -> String {
+    if number > 0 { format!(", and {number} more") } else { String::new() }
 }
 
 /// An amount, and that it is an estimate if any of it is.
@@ -153,14 +182,27 @@ pub(super) fn charged(cost: Usd, figure: Option<Figure>) -> String {
     }
 }
 
+/// What the run cost, and what it is measured against.
+pub(super) fn total(chronicle: &Chronicle) -> (String, String) {
+    let (totals, most) = (&chronicle.totals, chronicle.limits.max_cost);
+    let spent = cost(totals.cost, totals.estimated);
+    if chronicle.is_rehearsal {
+        return (REHEARSED.to_owned(), format!("{spent} by its script"));
+    }
+    (spent, most.map(|most| format!("of {most}")).unwrap_or_default())
+}
+
 /// What an accepted change cost.
 pub(super) fn accepted(chronicle: &Chronicle) -> String {
-    let cost = chronicle.accepted.cost_usd;
-    cost.map_or_else(|| NOTHING.to_owned(), |cost| cost.to_string())
+    let known = chronicle.accepted.cost_usd.filter(|_| !chronicle.is_rehearsal);
+    known.map_or_else(|| NOTHING.to_owned(), |each| cost(each, chronicle.totals.estimated))
 }
 
 /// What it was divided by.
 pub(super) fn accepted_by(chronicle: &Chronicle) -> String {
+    if chronicle.is_rehearsal {
+        return REHEARSED.to_owned();
+    }
     match (chronicle.accepted.unit, chronicle.accepted.count) {
         (_, 0) => "nothing was accepted".to_owned(),
         (AcceptedUnit::Commits, number) => count(number, "commit"),
@@ -193,6 +235,21 @@ pub(super) fn clock(at: Timestamp) -> String {
     at.strftime("%H:%M:%S").to_string()
 }
 
+/// `11-16 15:50:33`.
+pub(super) fn day_and_clock(at: Timestamp) -> String {
+    at.strftime("%m-%d %H:%M:%S").to_string()
+}
+
+/// An amount on an axis, with as many decimals as the steps of the axis have.
+pub(super) fn amount(micros: u64, step: u64) -> String {
+    let (mut decimals, mut unit) = (6, 1);
+    while decimals > 2 && step.is_multiple_of(unit * 10) {
+        decimals -= 1;
+        unit *= 10;
+    }
+    format!("${:.decimals$}", Usd::from_micros(micros).dollars())
+}
+
 /// `850`, `12.3k`, `4.5M`.
 pub(super) fn compact(number: u64) -> String {
     let (unit, name) = match number {
@@ -217,6 +274,15 @@ pub(super) fn short(hash: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_never_says_the_same_twice() {
+        let labels = |step: u64| [0, 1, 2, 3].map(|count| amount(count * step, step));
+        assert_eq!(labels(5_000), ["$0.000", "$0.005", "$0.010", "$0.015"]);
+        assert_eq!(labels(200), ["$0.0000", "$0.0002", "$0.0004", "$0.0006"]);
+        assert_eq!(labels(1), ["$0.000000", "$0.000001", "$0.000002", "$0.000003"]);
+        assert_eq!(labels(2_000_000), ["$0.00", "$2.00", "$4.00", "$6.00"]);
+    }
 
     #[test]
     fn large_numbers_are_short() {

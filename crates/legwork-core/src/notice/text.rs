@@ -24,9 +24,6 @@ const MOST_MISSING: usize = 5;
 /// No text is longer, in characters: what is meant for a telephone is short.
 pub(super) const LONGEST_TEXT: usize = 1_800;
 
-/// What the agent of a rehearsal is called.
-const REHEARSAL: &str = "rehearsal";
-
 impl Notices {
     /// Title and text.
     pub(super) fn words(&self, kind: Kind, run: &RunId, event: Option<&Event>) -> (String, String) {
@@ -121,7 +118,7 @@ fn subject(view: &RunView) -> String {
         name if name.is_empty() => "legwork".to_owned(),
         name => name,
     };
-    if facts.agent.name == REHEARSAL { format!("[rehearsal] {subject}") } else { subject }
+    if view.is_rehearsal() { format!("[rehearsal] {subject}") } else { subject }
 }
 
 fn ready(run: &RunId, started: &RunStarted) -> String {

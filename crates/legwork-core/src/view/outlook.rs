@@ -65,6 +65,23 @@ impl RunView {
         }
     }
 
+    /// Time at work. What is being done now counts up to now, though nothing of it is on record
+    /// yet.
+    pub fn at_work(&self, now: Timestamp) -> Duration {
+        let since = match self.activity() {
+            Activity::Working { .. } | Activity::Checking | Activity::Asking { .. } => {
+                self.at.map_or(Duration::ZERO, |at| between(at, now))
+            }
+            Activity::Starting
+            | Activity::Waiting { .. }
+            | Activity::Retrying { .. }
+            | Activity::Paused
+            | Activity::Between
+            | Activity::Ended => Duration::ZERO,
+        };
+        self.totals.duration.saturating_add(since)
+    }
+
     fn iterations_left(&self) -> Option<u32> {
         if self.ending.is_some() {
             return Some(0);

@@ -96,6 +96,9 @@ impl Verification {
                 Some(format!("verified by {}", and(&by)))
             }
             Self::NotVerified => Some("not verified: there was nothing to verify with".to_owned()),
+            Self::NotBelieved { iteration: Iteration(0), why } => {
+                Some(format!("not believed: {}", why.trim_end_matches('.')))
+            }
             Self::NotBelieved { iteration, why } => {
                 let why = why.trim_end_matches('.');
                 Some(format!("claimed complete in iteration {iteration}, and not believed: {why}"))
@@ -175,6 +178,9 @@ impl RunView {
 
     /// What to do next, by how the run ended.
     fn next_steps(&self, run: &RunId) -> Vec<String> {
+        if self.is_only_the_gate() {
+            return self.after_judgement();
+        }
         let Some(ending) = &self.ending else {
             return vec![format!("`legwork resume {run}` goes on with it if its process is gone")];
         };
@@ -232,6 +238,21 @@ impl RunView {
             Outcome::PullRequestFailed { .. } => {
                 vec!["the work is in its branch: make the pull request by hand".to_owned()]
             }
+        }
+    }
+
+    /// Who only judged has nothing to go on with.
+    fn after_judgement(&self) -> Vec<String> {
+        let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("NAME");
+        let again = format!("`legwork verify {task}`");
+        match self.ending.as_ref().map(|ending| &ending.outcome) {
+            Some(Outcome::Completed { .. }) => {
+                vec!["look at the work, and commit it if it is not".to_owned()]
+            }
+            Some(Outcome::Unverified { .. }) => {
+                vec![format!("mend what keeps it from passing, then {again}")]
+            }
+            Some(_) | None => vec![format!("{again} judges it once more")],
         }
     }
 

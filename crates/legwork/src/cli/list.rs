@@ -5,13 +5,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use legwork_core::display::one_line;
+use legwork_core::evidence::boxes;
+use legwork_core::input::{Boxes, TaskProgress};
 use serde::Serialize;
 
 use super::which::project;
 use super::{print, say};
 use crate::error::Failure;
 use crate::task::state::{Iterations, LastRun};
-use crate::task::{self, Listed, Runs, Standing};
+use crate::task::{self, Listed, Runs, Standing, TODO, Task};
 
 /// The most of an ending, a problem or a name that a line shows, in characters.
 const MOST_WORDS: usize = 100;
@@ -47,7 +49,18 @@ The states of a task:
   error        something went wrong
   broken       the task can't be read; the line says why
 
-`legwork show NAME` says more about one of them, and what to do next.";
+The cost is that of the last run. `legwork show NAME` says more about a task, and what to do next.
+
+The objects of --json:
+  name, mode    mode is null if the configuration can't be read
+  state         as above
+  iterations    {total, setup, execution}
+  progress      {completed, total}: the items of the task, by the account of its last run, else the
+                boxes of its list; or null
+  last_run      {id, ending, sentence, iterations, cost_usd, progress, started_at, last_at}, or
+                null; ending and sentence are null while it has none, and if its journal can't be
+                read to its end
+  problem       what is wrong with the task, or with its last run, or null";
 
 /// A task in the JSON array.
 #[derive(Debug, Serialize)]
@@ -56,6 +69,7 @@ struct Row {
     mode: Option<String>,
     state: &'static str,
     iterations: Iterations,
+    progress: Option<TaskProgress>,
     last_run: Option<LastRun>,
     /// What is wrong with it.
     problem: Option<String>,
@@ -86,12 +100,14 @@ fn none(project: &Path) -> String {
 
 fn row(listed: Listed, runs: &Runs) -> Row {
     let Listed { name, task } = listed;
-    match task.and_then(|task| Standing::of(&task, runs)) {
-        Ok(Standing { status, mode, state, warning, .. }) => Row {
+    let standing = task.and_then(|task| Ok((Standing::of(&task, runs)?, boxes(&task))));
+    match standing {
+        Ok((Standing { status, mode, state, warning, .. }, boxes)) => Row {
             name,
             mode,
             state: status.name(),
             iterations: state.iterations,
+            progress: state.last_run.as_ref().and_then(|last| last.progress).or(boxes),
             last_run: state.last_run,
             problem: warning,
         },
@@ -100,37 +116,55 @@ fn row(listed: Listed, runs: &Runs) -> Row {
             mode: None,
             state: BROKEN,
             iterations: Iterations::default(),
+            progress: None,
             last_run: None,
             problem: Some(failure.message),
         },
     }
 }
 
+/// How far the list of a task is, if it has one. One that is no text has no boxes to count.
+fn boxes(task: &Task) -> Option<TaskProgress> {
+    let text = task.text(TODO).ok().flatten()?;
+    let Boxes { open, done } = boxes::count(&text);
+    let total = done.saturating_add(open);
+    (total > 0).then_some(TaskProgress { completed: done, total })
+}
+
 /// Names and texts come from files: every cell is one safe line.
 fn table(rows: &[Row]) -> String {
-    let head = ["NAME", "MODE", "STATE", "ITERATIONS", "LAST RUN"].map(str::to_owned);
-    let mut lines = vec![head];
+    let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
+    let mut lines = vec![head.map(str::to_owned)];
     for row in rows {
         let last = row.last_run.as_ref();
-        let ending = last.and_then(|last| {
-            let at = last.last_at.map_or_else(String::new, |at| format!("{at:.0}  "));
-            last.sentence.as_ref().map(|sentence| format!("{at}{sentence}"))
-        });
-        let unfinished = last.map(|last| last.id.to_string());
-        let last_words = row.problem.clone().or(ending).or(unfinished).unwrap_or_default();
+        let last_words = row.problem.clone().or_else(|| last.map(words)).unwrap_or_default();
+        let progress = row.progress.map(|items| format!("{}/{}", items.completed, items.total));
+        let cost = last.map(|last| last.cost_usd.to_string());
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         lines.push([
             one_line(&row.name, MOST_WORDS),
             one_line(row.mode.as_deref().unwrap_or("-"), MOST_WORDS),
             row.state.to_owned(),
             row.iterations.total.to_string(),
+            or_none(progress),
+            or_none(cost),
             one_line(&last_words, MOST_WORDS),
         ]);
     }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<_> = (0..4).map(|column| width(column).unwrap_or(0)).collect();
-    let render = |line: &[String; 5]| {
+    let widths: Vec<_> = (0..head.len() - 1).map(|column| width(column).unwrap_or(0)).collect();
+    let render = |line: &[String; 7]| {
         let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  "));
-        format!("{}{}", cells.collect::<String>(), line[4]).trim_end().to_owned()
+        format!("{}{}", cells.collect::<String>(), line[widths.len()]).trim_end().to_owned()
     };
     lines.iter().map(render).collect::<Vec<_>>().join("\n")
+}
+
+/// When a run was heard of last, and what it came to; one without an ending is named.
+fn words(last: &LastRun) -> String {
+    let at = last.last_at.map_or_else(String::new, |at| format!("{at:.0}  "));
+    match &last.sentence {
+        Some(sentence) => format!("{at}{sentence}"),
+        None => format!("{at}{}", last.id),
+    }
 }

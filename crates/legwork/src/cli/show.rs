@@ -10,6 +10,7 @@ use legwork_core::input::Boxes;
 use legwork_core::outcome::count;
 use serde::Serialize;
 
+use super::masks;
 use super::which::project;
 use super::{print, say};
 use crate::error::Failure;
@@ -46,14 +47,16 @@ The object of --json:
   name, mode    mode is null if the configuration can't be read
   state         as `legwork list --help` explains
   iterations    {total, setup, execution}
-  last_run      {id, ending, sentence, iterations, cost_usd, started_at, last_at}, or null;
-                ending and sentence are null while it has none
+  last_run      {id, ending, sentence, iterations, cost_usd, progress, started_at, last_at}, or
+                null; ending and sentence are null while it has none, and if its journal can't be
+                read to its end; progress is {completed, total}: the task's items, or null
   run_folder    where the journal, the prompts and the output of that run are, or null
   live_run      the id of the run that is going on, or null
   folder        the task's folder
   files         those that are there: {name, path (from the project), bytes}
-  boxes         of TODO.md: {done, open, next (the first open one, or null)}, or null
-  warning       what is wrong with the state that was kept, or null
+  boxes         of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
+                it are masked
+  warning       what is wrong with the state that was kept, or with the last run, or null
   next          what to do next";
 
 /// Everything about a task.
@@ -93,14 +96,16 @@ struct List {
 pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
     let project = project(options.project.as_deref())?;
     let task = Task::open(&project, &options.name)?;
-    let page = page(&task, &Runs::of(&project)?)?;
+    let runs = Runs::of(&project)?;
+    let page = page(&task, &runs)?;
     if options.json {
         super::print_json(&page)?;
     } else {
         if let Some(warning) = &page.warning {
             say(&format!("warning: {warning}"));
         }
-        print(&display_safe(&text(&page)))?;
+        let is_damaged = page.last_run.as_ref().is_some_and(|last| runs.damage(&last.id).is_some());
+        print(&display_safe(&text(&page, is_damaged)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -115,6 +120,7 @@ fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
         files.extend(task.size(name)?.map(part));
     }
     let run_folder = state.last_run.as_ref().and_then(|last| runs.folder(&last.id));
+    let known = run_folder.as_ref().map(masks::known_to).unwrap_or_default();
     Ok(Page {
         name: task.name().to_string(),
         mode,
@@ -125,17 +131,22 @@ fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
         live_run: live.map(|run| run.to_string()),
         folder: task.folder(),
         files,
-        boxes: boxes(task),
+        boxes: boxes(task, &known),
         warning,
         next,
     })
 }
 
 /// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
-fn boxes(task: &Task) -> Option<List> {
+/// Whoever wrote it may have written a secret into it: where we can't look for those, nothing of it
+/// is shown. `known` is secret from elsewhere.
+fn boxes(task: &Task, known: &[String]) -> Option<List> {
     let text = task.text(TODO).ok().flatten()?;
     let Boxes { open, done } = boxes::count(&text);
-    let next = boxes::items(&text, 1).pop().map(|item| one_line(&item, MOST_ITEM));
+    let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
+    // Masked before it is cut: the half of a secret is a secret.
+    let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MOST_ITEM));
+    let next = boxes::items(&text, 1).pop().and_then(shown);
     (open > 0 || done > 0).then_some(List { done, open, next })
 }
 
@@ -150,7 +161,7 @@ fn progress(List { done, open, next }: &List) -> String {
     format!("{done} of {all} {noun} ticked{next}")
 }
 
-fn text(page: &Page) -> String {
+fn text(page: &Page, is_damaged: bool) -> String {
     let Iterations { total, setup, execution } = page.iterations;
     let mut lines = vec![
         format!("task          {}", page.name),
@@ -174,7 +185,7 @@ fn text(page: &Page) -> String {
         lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
     }
     if let Some(last) = &page.last_run {
-        lines.extend(last_run(last, page.live_run.as_deref()));
+        lines.extend(last_run(last, page.live_run.as_deref(), is_damaged));
     }
     if let Some(folder) = &page.run_folder {
         lines.push(format!("run folder    {}", folder.display()));
@@ -184,11 +195,12 @@ fn text(page: &Page) -> String {
     lines.join("\n")
 }
 
-fn last_run(last: &LastRun, live: Option<&str>) -> Vec<String> {
+fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String> {
     let id = &last.id;
     let ending = match (&last.sentence, live) {
         (_, Some(live)) if live == id.0 => "is going on".to_owned(),
         (Some(sentence), _) => one_line(sentence, MOST_WORDS),
+        (None, _) if is_damaged => "what it came to is not known".to_owned(),
         (None, _) => "has not ended, and its process is gone".to_owned(),
     };
     let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
@@ -223,7 +235,7 @@ fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
         Status::Blocked => {
             let last = standing.state.last_run.as_ref();
             let needs = last.and_then(|last| last.sentence.as_deref()).unwrap_or("Blocked");
-            let step = after_run(standing, runs).unwrap_or_else(|| anew(task, standing));
+            let step = after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs));
             format!("{step} ({})", one_line(needs, MOST_WORDS))
         }
         Status::Stopped
@@ -231,7 +243,7 @@ fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
         | Status::Limit
         | Status::Stagnated
         | Status::Unverified
-        | Status::Error => after_run(standing, runs).unwrap_or_else(|| anew(task, standing)),
+        | Status::Error => after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs)),
     }
 }
 
@@ -242,9 +254,13 @@ fn after_run(standing: &Standing, runs: &Runs) -> Option<String> {
 }
 
 /// Without its journal a run can't be gone on with.
-fn anew(task: &Task, standing: &Standing) -> String {
+fn anew(task: &Task, standing: &Standing, runs: &Runs) -> String {
     let name = task.name();
     match &standing.state.last_run {
+        Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(
+            "run {id} can't be gone on with: `legwork report {id}` tells what can be read of it, \
+             `legwork run {name}` begins another"
+        ),
         Some(LastRun { id, .. }) => {
             format!("the journal of run {id} is gone; `legwork run {name}` begins another")
         }

@@ -8,18 +8,17 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
+use legwork_core::chronicle::Unread;
 use legwork_core::display::display_safe;
-use legwork_core::event::{
-    AgentFacts, Event, IterationFinished, IterationResult, Record, StopWhen,
-};
+use legwork_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
 use legwork_core::units::{Tokens, Usd};
-use legwork_core::view::{Activity, Outlook, RunView};
+use legwork_core::view::{Activity, Conduct, Outlook, RunView};
 use serde::Serialize;
 
-use super::print;
-use super::which::{Found, Which, damaged};
+use super::which::{Found, Which};
+use super::{print, say};
 use crate::error::Failure;
-use crate::journal::{self, Owner, RunDir};
+use crate::journal::RunDir;
 
 /// The last few blockers and warnings are shown.
 const MOST: usize = 5;
@@ -39,7 +38,10 @@ pub(super) struct Options {
 const AFTER_HELP: &str = "\
 The object of --json; times are in UTC, and what is not known is null:
   run               the id of the run
-  state             running; gone: its process is gone, and it has not ended; ended
+  state             running; gone: its process is gone, and it has not ended; ended; unknown: nobody
+                    conducts it, and its journal can't be read to its end
+  is_rehearsal      whether the agent is a script (--dry-run): then nothing is spent, and every
+                    cost is what the script says
   pid               of the process that conducts it
   task, goal        the task's name, the first line of what is to be done
   mode, project     the mode, and the project folder
@@ -63,7 +65,8 @@ The object of --json; times are in UTC, and what is not known is null:
   idle, idle_limit  idle iterations in a row, and how many of them end the run (0 = none do)
   stop              after_iteration or now, if it was asked to stop
   paused            whether nothing new starts
-  blockers          what only a person can give, the last of them
+  blockers, more_blockers
+                    what only a person can give, the last of them, and how many there were before
   warnings          how many there were
   last_warnings     the last of them
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
@@ -73,13 +76,16 @@ The object of --json; times are in UTC, and what is not known is null:
                     when it began, and when something happened last
   run_folder, journal, log, state_folder
                     where everything is; log is the newest one
+  missing           what of the journal could not be read, a list: with anything in it, all of
+                    this is only what came before
   next              what to do next, a list";
 
 /// A run, as it is now.
 #[derive(Debug, Serialize)]
 struct Page {
     run: String,
-    state: State,
+    state: Conduct,
+    is_rehearsal: bool,
     pid: Option<u32>,
     task: Option<String>,
     goal: Option<String>,
@@ -101,6 +107,7 @@ struct Page {
     stop: Option<StopWhen>,
     paused: bool,
     blockers: Vec<String>,
+    more_blockers: u32,
     warnings: u32,
     last_warnings: Vec<String>,
     last_iteration: Option<Last>,
@@ -109,6 +116,7 @@ struct Page {
     last_at: Option<Timestamp>,
     #[serde(flatten)]
     places: Places,
+    missing: Vec<String>,
     next: Vec<String>,
 }
 
@@ -133,15 +141,6 @@ struct Places {
     journal: PathBuf,
     log: Option<PathBuf>,
     state_folder: Option<PathBuf>,
-}
-
-/// Whether anybody conducts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Running,
-    Gone,
-    Ended,
 }
 
 #[derive(Debug, Serialize)]
@@ -208,11 +207,29 @@ struct End {
     note: Option<String>,
 }
 
+/// What is shown of the events themselves.
+#[derive(Debug, Default)]
+struct Told {
+    view: RunView,
+    /// The last few.
+    warnings: Vec<String>,
+}
+
 pub(super) fn status(options: &Options) -> Result<ExitCode, Failure> {
-    let Found { folder, owner, .. } = options.which.find()?;
-    let journal = journal::read(&folder.journal()).map_err(|error| damaged(&error))?;
+    let found = options.which.find()?;
+    let mut told = Told::default();
+    let unread = found.walk(|record| {
+        told.warnings.extend(warning(&record.event));
+        if told.warnings.len() > MOST {
+            told.warnings.remove(0);
+        }
+        told.view.record(&record);
+    })?;
+    for text in &unread.missing {
+        say(&format!("warning: {text}"));
+    }
     let now = Timestamp::now();
-    let page = page(&folder, owner.as_ref(), &journal.records, now);
+    let page = page(&found, told, unread, now);
     if options.json {
         super::print_json(&page)?;
     } else {
@@ -221,23 +238,23 @@ pub(super) fn status(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(folder: &RunDir, owner: Option<&Owner>, records: &[Record], now: Timestamp) -> Page {
-    let view = RunView::of(records);
-    let state = match (&view.ending, owner) {
-        (Some(_), _) => State::Ended,
-        (None, Some(_)) => State::Running,
-        (None, None) => State::Gone,
-    };
+fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
+    let Found { folder, owner, .. } = found;
+    let Told { view, warnings } = told;
+    let Unread { missing, from } = unread;
+    let state = Conduct::of(&view, owner.is_some(), from);
     // Time stands still for a run that nobody conducts.
-    let now = if state == State::Running { now } else { view.at.unwrap_or(now) };
+    let now = if state == Conduct::Running { now } else { view.at.unwrap_or(now) };
     let Outlook { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
         view.outlook(now);
     let facts = view.facts.as_ref();
-    let blockers = view.blockers.iter().map(|blocker| blocker.text.clone());
+    let blockers = last(view.blockers.iter().map(|blocker| blocker.text.clone()).collect());
+    let hidden = view.blockers.len().saturating_sub(blockers.len());
     Page {
         run: folder.id().to_string(),
         state,
-        pid: owner.map(|owner| owner.pid),
+        is_rehearsal: view.is_rehearsal(),
+        pid: owner.as_ref().map(|owner| owner.pid),
         task: facts.and_then(|facts| facts.task.clone()),
         goal: facts.map(|facts| facts.goal.clone()),
         mode: facts.map(|facts| facts.mode.clone()),
@@ -255,32 +272,35 @@ fn page(folder: &RunDir, owner: Option<&Owner>, records: &[Record], now: Timesta
         progress: view
             .progress
             .map(|items| Progress { completed: items.completed, total: items.total }),
-        spent: spent(&view, elapsed),
+        spent: spent(&view, elapsed, now),
         mean_ms: mean.as_ref().map(Duration::as_millis),
-        estimated_end: estimated_end.filter(|_| state == State::Running),
+        estimated_end: estimated_end.filter(|_| state == Conduct::Running),
         idle: view.idle,
         idle_limit,
         stop: view.stop,
         paused: view.paused,
-        blockers: last(blockers.collect()),
+        more_blockers: u32::try_from(hidden).unwrap_or(u32::MAX).saturating_add(view.more_blockers),
+        blockers,
         warnings: view.warnings,
-        last_warnings: last(warnings(records)),
+        last_warnings: warnings,
         last_iteration: view.last.as_ref().map(last_iteration),
-        ending: ending(&view),
+        // An ending before what can't be read need not be the last.
+        ending: ending(&view).filter(|_| state == Conduct::Ended),
         started_at: view.started_at,
         last_at: view.at,
         places: places(folder),
-        next: words::next(folder.id(), state, &view),
+        missing,
+        next: view.steps(folder.id(), state, from),
     }
 }
 
-fn spent(view: &RunView, elapsed: Duration) -> Spent {
+fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> Spent {
     let RunView { limits, totals, .. } = view;
     Spent {
         cost_usd: totals.cost,
         estimated_usd: totals.estimated,
         max_cost_usd: limits.max_cost,
-        active_ms: totals.duration.as_millis(),
+        active_ms: view.at_work(now).as_millis(),
         waited_ms: totals.waited.as_millis(),
         elapsed_ms: elapsed.as_millis(),
         max_duration_ms: limits.max_duration.as_ref().map(Duration::as_millis),
@@ -315,14 +335,11 @@ fn last(mut texts: Vec<String>) -> Vec<String> {
     texts.split_off(texts.len().saturating_sub(MOST))
 }
 
-fn warnings(records: &[Record]) -> Vec<String> {
-    let text = |record: &Record| {
-        if let Event::HookFailed { hook, why } = &record.event {
-            return Some(format!("the hook `{hook}` failed: {why}"));
-        }
-        if let Event::Warning { text } = &record.event { Some(text.clone()) } else { None }
-    };
-    records.iter().filter_map(text).collect()
+fn warning(event: &Event) -> Option<String> {
+    if let Event::HookFailed { hook, why } = event {
+        return Some(format!("the hook `{hook}` failed: {why}"));
+    }
+    if let Event::Warning { text } = event { Some(text.clone()) } else { None }
 }
 
 fn last_iteration(finished: &IterationFinished) -> Last {

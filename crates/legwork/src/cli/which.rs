@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use legwork_core::chronicle::Unread;
+use legwork_core::event::Record;
 use legwork_core::units::RunId;
-use legwork_core::view::RunView;
+use legwork_core::view::{Break, RunView};
 
 use super::session::home;
 use crate::error::Failure;
@@ -67,6 +69,40 @@ impl Found {
     pub(super) fn view(&self) -> Result<RunView, Failure> {
         let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
         Ok(RunView::of(&journal.records))
+    }
+
+    /// Goes through the journal as far as it can be read, and gives what can't be.
+    pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<Unread, Failure> {
+        let (missing, from) = match journal::walk(&self.folder.journal(), each) {
+            // Somebody who is just writing has not finished.
+            Ok(Some(torn)) if self.owner.is_none() => {
+                let length = torn.length;
+                (format!("the last {length} bytes of the journal were not written whole"), None)
+            }
+            Ok(_) => return Ok(Unread::default()),
+            Err(error) => {
+                let from = broken(&error).ok_or_else(|| damaged(&error))?;
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let why = error.reason();
+                (format!("{why}: that line and all after it are missing here{hint}"), Some(from))
+            }
+        };
+        Ok(Unread { missing: vec![missing], from })
+    }
+}
+
+/// Where a journal can't be read any further, if there may be anything before it to tell.
+fn broken(error: &JournalError) -> Option<Break> {
+    match error {
+        JournalError::Damaged { line, .. } => Some(Break::Damaged { line: *line }),
+        JournalError::Newer { line, .. } | JournalError::UnknownEvent { line, .. } => {
+            Some(Break::Newer { line: *line })
+        }
+        JournalError::File(_)
+        | JournalError::OtherRun { .. }
+        | JournalError::CutBack { .. }
+        | JournalError::Failed(_)
+        | JournalError::Stopped(_) => None,
     }
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use legwork_core::redact::agrees;
+use legwork_core::redact::{agrees, masked_in};
 use legwork_core::settings::Settings;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,31 @@ pub fn told(run_folder: &Path, masked: &Settings) -> Kept {
 pub fn said(run_folder: &Path) -> Vec<String> {
     // What is missing is told by what the journal has masks for.
     read(run_folder).unwrap_or_default().said
+}
+
+/// Whether a run was told a secret.
+pub fn has_told(run_folder: &Path) -> bool {
+    run_folder.join(FILE).exists()
+}
+
+/// What the masks stand for in what the journal of a run says that it was told, when it began and
+/// by people on the way, as far as it was kept.
+pub fn behind_masks(
+    run_folder: &Path,
+    settings: Option<&Settings>,
+    texts: &[String],
+) -> Vec<String> {
+    // What is missing can't be looked for.
+    let kept = read(run_folder).unwrap_or_default();
+    let mut found = match (settings, &kept.settings) {
+        (Some(masked), Some(told)) if agrees(masked, told) => masked_in(masked, told),
+        (Some(_) | None, _) => Vec::new(),
+    };
+    for text in texts {
+        let same = kept.said.iter().filter(|said| agrees(text, said));
+        found.extend(same.flat_map(|said| masked_in(text, said)));
+    }
+    found
 }
 
 fn read(run_folder: &Path) -> io::Result<Told> {

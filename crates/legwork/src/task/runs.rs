@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::env;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use legwork_core::units::RunId;
@@ -11,7 +12,7 @@ use legwork_core::view::RunView;
 use super::name::Name;
 use crate::error::Failure;
 use crate::journal::lock::{self, Owner};
-use crate::journal::{self, RunDir, run_dir};
+use crate::journal::{self, JournalError, RunDir, run_dir};
 
 /// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
 /// a run is for is in its first line, and no more is read for that.
@@ -30,7 +31,15 @@ struct Known {
     owner: Option<Owner>,
     /// What it was told; `None` if that can't be read, or is not on record yet.
     told: OnceCell<Option<RunView>>,
-    view: OnceCell<Result<RunView, String>>,
+    view: OnceCell<Result<Seen, String>>,
+}
+
+/// What a run came to, as far as its journal can be read.
+#[derive(Debug)]
+struct Seen {
+    view: RunView,
+    /// Why it can't be read to its end.
+    damage: Option<String>,
 }
 
 impl Runs {
@@ -77,9 +86,22 @@ impl Runs {
         }
     }
 
-    /// What a run came to so far; `None` if there is no such run, or its journal can't be read.
+    /// What a run came to so far; `None` if there is no such run, or its journal can't be read to
+    /// its end.
     pub fn view(&self, id: &RunId) -> Option<&RunView> {
-        self.find(id)?.view(&self.home).as_ref().ok()
+        let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
+        seen.damage.is_none().then_some(&seen.view)
+    }
+
+    /// What a run came to as far as its journal can be read, and why it can't be read any further.
+    pub fn glimpse(&self, id: &RunId) -> Option<(&RunView, Option<&str>)> {
+        let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
+        Some((&seen.view, seen.damage.as_deref()))
+    }
+
+    /// Why the journal of a run can't be read to its end, if it can't.
+    pub fn damage(&self, id: &RunId) -> Option<&str> {
+        self.glimpse(id)?.1
     }
 
     /// Whether a run was for this task.
@@ -108,8 +130,8 @@ impl Runs {
     pub fn must_rest(&self, name: &Name) -> Result<(), Failure> {
         for known in &self.known {
             let Some(owner) = &known.owner else { continue };
-            let what = match known.view(&self.home) {
-                Ok(view) if view.facts.is_some() => match task_of(view) {
+            let what = match known.seen(&self.home) {
+                Ok(Seen { view, .. }) if view.facts.is_some() => match task_of(view) {
                     Some(task) if task == name.as_str() => "works on it",
                     Some(_) | None => continue,
                 },
@@ -128,8 +150,8 @@ impl Runs {
 impl Known {
     /// What it was told.
     fn told(&self, home: &Path) -> Option<&RunView> {
-        if let Some(Ok(view)) = self.view.get() {
-            return Some(view);
+        if let Some(Ok(seen)) = self.view.get() {
+            return Some(&seen.view);
         }
         let told = || {
             let folder = RunDir::open(home, &self.id).ok()?;
@@ -139,11 +161,19 @@ impl Known {
         self.told.get_or_init(told).as_ref()
     }
 
-    fn view(&self, home: &Path) -> &Result<RunView, String> {
+    fn seen(&self, home: &Path) -> &Result<Seen, String> {
         self.view.get_or_init(|| {
             let folder = RunDir::open(home, &self.id).map_err(|error| error.to_string())?;
-            let journal = journal::read(&folder.journal()).map_err(|error| error.to_string())?;
-            Ok(RunView::of(&journal.records))
+            let mut view = RunView::default();
+            let walked = journal::walk(&folder.journal(), |record| view.record(&record));
+            let damage = match walked {
+                Ok(_) => None,
+                Err(JournalError::File(error)) if error.source.kind() == ErrorKind::NotFound => {
+                    return Err(error.to_string());
+                }
+                Err(error) => Some(error.reason()),
+            };
+            Ok(Seen { view, damage })
         })
     }
 }

@@ -37,7 +37,9 @@ impl Standing {
             Some(_) => task.size(INSTRUCTIONS)?,
             None => None,
         };
-        let Read { state, warning, .. } = State::read(task, runs)?;
+        let Read { state, warning, damage, .. } = State::read(task, runs)?;
+        let warnings: Vec<_> = warning.into_iter().chain(damage).collect();
+        let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
         let live = runs.live(task.name()).map(|owner| owner.run.clone());
         let status = match (state.state, &live) {
             (_, Some(_)) => Status::Running,

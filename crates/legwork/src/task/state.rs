@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use jiff::Timestamp;
+use legwork_core::input::TaskProgress;
 use legwork_core::outcome::Outcome;
 use legwork_core::units::{RunId, Usd};
 use legwork_core::view::RunView;
@@ -28,9 +29,6 @@ pub const BROKEN: &str = ".state.json.broken";
 
 /// How many runs are remembered one by one. Resuming one that is older counts its iterations anew.
 const MOST_RUNS: usize = 100;
-
-/// What the agent of a rehearsal is called in journals.
-const REHEARSAL: &str = "rehearsal";
 
 /// What we remember of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -116,6 +114,9 @@ pub struct LastRun {
     /// What it cost.
     #[serde(default)]
     pub cost_usd: Usd,
+    /// How far the task was, by its own account.
+    #[serde(default)]
+    pub progress: Option<TaskProgress>,
     /// When it began.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
@@ -131,6 +132,8 @@ pub struct Read {
     pub state: State,
     /// What people should know.
     pub warning: Option<String>,
+    /// Why nobody knows what the last run came to.
+    pub damage: Option<String>,
     broken: bool,
 }
 
@@ -145,7 +148,7 @@ impl State {
     /// nothing.
     pub fn read(task: &Task, runs: &Runs) -> Result<Read, Failure> {
         let mut read = Self::noted(task)?;
-        read.state.catch_up(task.name(), runs);
+        read.damage = read.state.catch_up(task.name(), runs);
         Ok(read)
     }
 
@@ -165,7 +168,7 @@ impl State {
                 }
             },
         };
-        Ok(Read { state, warning, broken })
+        Ok(Read { state, warning, damage: None, broken })
     }
 
     /// Notes what a run came to so far; a run that is resumed is noted again. Gives what people
@@ -226,7 +229,7 @@ impl State {
 
     /// Writes it; gives what people should know.
     fn keep(task: &Task, read: Read) -> Result<Option<String>, Failure> {
-        let Read { mut state, warning, broken } = read;
+        let Read { mut state, warning, broken, .. } = read;
         state.updated_at = Some(Timestamp::now());
         if broken {
             // Somebody may want to know what was in it.
@@ -241,8 +244,9 @@ impl State {
 
     /// Takes runs into account that nobody noted, and the rest of one whose process was killed. How
     /// the task stands is what its latest run says, which is not always the newest: an older one
-    /// may have been resumed. Rehearsals don't count, nor does who only judged the work.
-    fn catch_up(&mut self, name: &Name, runs: &Runs) {
+    /// may have been resumed. Rehearsals don't count, nor does who only judged the work. Gives what
+    /// people should know: a run that can't be read to its end counts as far as it can be.
+    fn catch_up(&mut self, name: &Name, runs: &Runs) -> Option<String> {
         let unfinished = match &self.last_run {
             Some(LastRun { id, ending: None, .. }) => Some(id.clone()),
             Some(LastRun { ending: Some(_), .. }) | None => None,
@@ -254,14 +258,31 @@ impl State {
         let later: Vec<_> = runs.after(known).cloned().collect();
         for run in unfinished.iter().chain(&later) {
             // What a run is for is known without reading all of it.
-            let view = if runs.is_of(run, name) { runs.view(run) } else { None };
-            let counts = |view: &&RunView| !is_rehearsal(view) && !view.is_only_the_gate();
-            let Some(view) = view.filter(counts) else { continue };
-            if self.is_older_than(run, view) {
-                self.note(run, view);
-            } else {
-                self.count(run, view);
+            let seen = if runs.is_of(run, name) { runs.glimpse(run) } else { None };
+            let Some((view, damage)) = seen else { continue };
+            if view.is_rehearsal() || view.is_only_the_gate() {
+                continue;
             }
+            if !self.is_older_than(run, view) {
+                self.count(run, view);
+                continue;
+            }
+            self.note(run, view);
+            if damage.is_some() {
+                self.end_is_not_known();
+            }
+        }
+        let last = &self.last_run.as_ref().filter(|last| last.ending.is_none())?.id;
+        let why = runs.damage(last)?;
+        Some(format!("what run {last} came to is not known: {why}"))
+    }
+
+    /// Whatever was noted of the last run: its journal goes on where nobody can read it.
+    fn end_is_not_known(&mut self) {
+        self.state = Status::Error;
+        if let Some(last) = &mut self.last_run {
+            last.ending = None;
+            last.sentence = None;
         }
     }
 
@@ -281,6 +302,7 @@ impl State {
             sentence: outcome.map(|outcome| outcome.sentence(iterations)),
             iterations,
             cost_usd: view.totals.cost,
+            progress: view.progress,
             started_at: view.started_at,
             last_at: view.at,
         });
@@ -348,14 +370,10 @@ impl Status {
     }
 }
 
-/// Whether nothing real was done: such a run says nothing about the task.
-fn is_rehearsal(view: &RunView) -> bool {
-    view.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
-}
-
 /// The state of a task by the journals alone.
 pub fn rebuild(runs: &Runs, name: &Name) -> State {
     let mut state = State::default();
-    state.catch_up(name, runs);
+    // Why a journal can't be read to its end is of no interest here: what it says before counts.
+    let _ = state.catch_up(name, runs);
     state
 }

@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use legwork::journal::{RunDir, run_dir};
+use legwork::secrets;
 use legwork_core::chronicle::SampleRun;
+use legwork_core::event::{Event, Record};
 use legwork_core::journal::encode;
 use serde_json::Value;
 
@@ -45,12 +47,47 @@ fn report(hermit: &Hermit, more: &[&str]) -> String {
 pub(crate) fn made_up(hermit: &Hermit, run: &SampleRun) -> RunDir {
     let home = run_dir::project_folder(&hermit.path("state"), &hermit.project()).unwrap();
     let folder = RunDir::create(&home, run.start).unwrap();
+    write(&folder, &run.records());
+    folder
+}
+
+/// Puts events into the journal of a run, in the place of what is there.
+pub(crate) fn write(folder: &RunDir, records: &[Record]) {
     let mut lines = Vec::new();
-    for (seq, record) in (1..).zip(run.records()) {
-        encode(&mut lines, seq, folder.id(), &record);
+    for (seq, record) in (1..).zip(records) {
+        encode(&mut lines, seq, folder.id(), record);
     }
     fs::write(folder.journal(), lines).unwrap();
-    folder
+}
+
+/// Damages a line of a journal, counted from 1.
+fn damage(folder: &RunDir, line: usize) {
+    let text = fs::read_to_string(folder.journal()).unwrap();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines[line - 1] = lines[line - 1].replace("\"event\"", "\"Event\"");
+    fs::write(folder.journal(), lines.join("\n") + "\n").unwrap();
+}
+
+/// Makes a commit; gives its hash.
+pub(crate) fn commit(project: &Path, message: &str) -> String {
+    let who = ["-c", "user.name=a", "-c", "user.email=a"];
+    git(project, &[&who[..], &["commit", "--quiet", "--allow-empty", "-m", message]].concat());
+    git(project, &["rev-parse", "HEAD"])
+}
+
+/// Lets a run begin at one commit and end at another.
+pub(crate) fn between(records: &mut [Record], from: &str, to: &str) {
+    for record in records {
+        if let Event::RunStarted(started) = &mut record.event {
+            started.git_head = Some(from.to_owned());
+        } else if let Event::IterationStarted { start, .. } = &mut record.event {
+            start.head = Some(from.to_owned());
+        } else if let Event::IterationFinished(finished) = &mut record.event
+            && let Some(mark) = &mut finished.end
+        {
+            mark.head = Some(to.to_owned());
+        }
+    }
 }
 
 fn noon() -> Timestamp {
@@ -62,9 +99,9 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
     let hermit = over();
     let page = report(&hermit, &[]);
     for part in [
-        "# Do it all.\n\n**Done and verified.** Task completed successfully after 2 iterations; \
-         verified by `test -e done.txt`",
-        "| cost | $0.76 of $10.00 |\n",
+        "# Do it all.\n\n**Only a rehearsal.** Task completed successfully after 2 iterations; \
+         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
+        "| cost | rehearsed, nothing was spent ($0.76 by its script) |\n",
         "| cost per accepted change | ",
         "**Iteration 1: rejected.** Claimed by the promise marker; ",
         "- check `test -e done.txt`: failed (exit 1), ",
@@ -95,6 +132,18 @@ fn the_ending_of_the_file_chooses_the_format() {
 }
 
 #[test]
+fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
+    let hermit = over();
+    assert_eq!(report(&hermit, &["-o", "-"]), report(&hermit, &[]));
+    assert!(!hermit.project().join("-").exists());
+    hermit
+        .run(&["report", "-o", "nigth/a.html"])
+        .exits(2)
+        .says(&["the folder `nigth` is not there"]);
+    assert!(!hermit.project().join("nigth").exists());
+}
+
+#[test]
 fn nothing_but_a_plain_file_is_written_over() {
     let hermit = over();
     hermit.file("mine.txt", "mine");
@@ -108,20 +157,38 @@ fn nothing_but_a_plain_file_is_written_over() {
     assert_ne!(fs::read_to_string(hermit.project().join("mine.txt")).unwrap(), "mine");
 }
 
+/// Fails if a member of an object, or of an object in it, is not in the help of its command.
+fn is_documented(help: &str, object: &Value) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let between = |c: char| !(c.is_alphanumeric() || c == '_');
+        assert!(help.split(between).any(|word| word == name), "{name} is not in the help:\n{help}");
+        // These are the same as in an event, whose page tells of them.
+        if !["limits", "totals", "tokens", "verdict", "changes"].contains(&name.as_str()) {
+            value.as_array().into_iter().flatten().for_each(|item| is_documented(help, item));
+            is_documented(help, value);
+        }
+    }
+}
+
 #[test]
 fn the_object_has_what_the_help_says_and_no_more() {
     let hermit = over();
-    let help = hermit.run(&["report", "--help"]).exits(0).out;
     let page: Value = serde_json::from_str(&report(&hermit, &["--json"])).unwrap();
-    assert_eq!(page["verdict"], "verified");
+    assert_eq!((&page["verdict"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
     assert_eq!(page["iterations"][0]["fate"], "rejected");
     assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["verdict"]["how"]["code"], 1);
-    let iteration = &page["iterations"][0];
-    for object in [&page, iteration, &iteration["attempts"][0], &iteration["claims"][0]] {
-        for name in object.as_object().unwrap().keys() {
-            let said = |c: char| !(c.is_alphanumeric() || c == '_');
-            assert!(help.split(said).any(|word| word == name), "{name} is not in the help");
-        }
+    assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
+    // One of everything that can be looked at.
+    hermit.run(&["new", "a"]).exits(0);
+    hermit.file(".legwork/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
+    made_up(&hermit, &SampleRun::new("a", 2, noon()));
+    for words in [&["report"][..], &["status"], &["list"], &["show", "a"]] {
+        let help = hermit.run(&[words[0], "--help"]).exits(0).out;
+        let page = hermit.run(&[words, &["--json"]].concat()).exits(0).out;
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let page = if page.is_array() { page[0].clone() } else { page };
+        assert!(page.is_object(), "{page}");
+        is_documented(&help, &page);
     }
 }
 
@@ -151,16 +218,16 @@ fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
     let run = made_up(&hermit, &SampleRun::new("a", 6, noon()));
     let text = fs::read_to_string(run.journal()).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    let broken: Vec<_> =
-        lines
-            .iter()
-            .enumerate()
-            .map(|(place, line)| {
-                if place == 9 { line.replace("\"event\"", "\"Event\"") } else { (*line).to_owned() }
-            })
-            .collect();
-    fs::write(run.journal(), broken.join("\n") + "\n").unwrap();
+    damage(&run, 10);
     let did = hermit.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
+    assert!(
+        did.out.contains(
+            "**Not known.** What it came to is not known: the journal is damaged from line 10 on"
+        ),
+        "{}",
+        did.out
+    );
+    assert!(!did.out.contains("legwork resume"), "{}", did.out);
     assert!(did.out.contains("## This is not all of it"), "{}", did.out);
     assert!(did.out.contains("that line and all after it are missing here"), "{}", did.out);
     assert!(did.out.contains("**Iteration 1:**"), "{}", did.out);
@@ -173,44 +240,59 @@ fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
 }
 
 #[test]
+fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    made_up(&hermit, &SampleRun::new("a", 2, noon()));
+    let last = made_up(&hermit, &SampleRun::new("a", 6, noon() + SignedDuration::from_hours(3)));
+    damage(&last, 15);
+    let id = last.id().0.as_str();
+
+    let did = hermit.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
+    assert!(did.out.contains("state         not known: its journal can't be read"), "{}", did.out);
+    assert!(did.out.contains("not all of it line 15 of"), "{}", did.out);
+    assert!(
+        did.out.contains("iteration     3 of at most 20\n"),
+        "what is before it is told: {}",
+        did.out
+    );
+    assert!(!did.out.contains("legwork resume"), "{}", did.out);
+
+    let did = hermit.run(&["list"]).exits(0);
+    let line = did.out.lines().nth(1).unwrap();
+    assert!(line.contains("error") && line.contains("is not known: line 15 of"), "{line}");
+    let did = hermit.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
+    assert!(did.out.contains(&format!("last run      {id}: what it came to is not known")));
+    assert!(!did.out.contains("legwork resume"), "{}", did.out);
+    assert!(did.out.contains("`legwork run a` begins another"), "{}", did.out);
+
+    let object = |words: &[&str]| -> Value {
+        serde_json::from_str(&hermit.run(&[words, &["--json"]].concat()).exits(0).out).unwrap()
+    };
+    for words in [&["status"][..], &["status", "a"], &["report"], &["report", "a"]] {
+        let page = object(words);
+        assert_eq!((&page["run"], &page["state"]), (&id.into(), &"unknown".into()), "{words:?}");
+        assert!(page["missing"][0].as_str().unwrap().contains("line 15 of"), "{page}");
+    }
+    assert_eq!(object(&["show", "a"])["last_run"]["id"], id);
+    let row = &object(&["list"])[0];
+    assert_eq!((&row["last_run"]["id"], &row["last_run"]["ending"]), (&id.into(), &Value::Null));
+    assert!(row["problem"].as_str().unwrap().contains("line 15 of"), "{row}");
+}
+
+#[test]
 fn the_commits_of_a_run_are_told_by_their_subjects() {
     let hermit = Hermit::new();
     let project = hermit.project();
     git(&project, &["init", "--quiet"]);
-    let commit = |message: &str| {
-        git(
-            &project,
-            &[
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a",
-                "commit",
-                "--quiet",
-                "--allow-empty",
-                "-m",
-                message,
-            ],
-        );
-        git(&project, &["rev-parse", "HEAD"])
-    };
-    let from = commit("before the run");
-    let mut run = SampleRun::new("a", 2, noon());
-    run.head = Some(from);
+    let from = commit(&project, "before the run");
+    commit(&project, "orders: use the new router");
+    let to = commit(&project, "invoices: see https://example.org\n\nand more");
+    let run = SampleRun::new("a", 2, noon());
     let folder = made_up(&hermit, &run);
-    commit("orders: use the new router");
-    let to = commit("invoices: see https://example.org\n\nand more");
-    // The run began at the first commit and ended at the last.
-    let mut lines = Vec::new();
-    for (seq, mut record) in (1..).zip(run.records()) {
-        if let legwork_core::event::Event::IterationFinished(finished) = &mut record.event
-            && let Some(mark) = &mut finished.end
-        {
-            mark.head = Some(to.clone());
-        }
-        encode(&mut lines, seq, folder.id(), &record);
-    }
-    fs::write(folder.journal(), lines).unwrap();
+    let mut records = run.records();
+    between(&mut records, &from, &to);
+    write(&folder, &records);
     let page = report(&hermit, &[]);
     assert!(
         page.contains(&format!("- `{}` `invoices: see https://example.org`\n", &to[..10])),
@@ -221,6 +303,46 @@ fn the_commits_of_a_run_are_told_by_their_subjects() {
     fs::remove_dir_all(project.join(".git")).unwrap();
     let page = report(&hermit, &[]);
     assert!(page.contains("what they say is not known: the repository is not there"), "{page}");
+}
+
+#[test]
+fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
+    const VARIABLE: &str = "hunter2-of-the-environment";
+    const TOLD: &str = "hunter3-that-the-run-was-told";
+    let hermit = Hermit::new();
+    let project = hermit.project();
+    git(&project, &["init", "--quiet"]);
+    let from = commit(&project, "before the run");
+    // The second is where a long subject is cut.
+    let long = format!("{}{VARIABLE}", "x".repeat(190));
+    commit(&project, &long);
+    let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let to = commit(&project, &format!("log in with {VARIABLE}, {TOLD} and {token}"));
+    let run = SampleRun::new("a", 2, noon());
+    let folder = made_up(&hermit, &run);
+    let mut records = run.records();
+    between(&mut records, &from, &to);
+    if let Event::RunStarted(started) = &mut records[0].event {
+        started.settings.goal = format!("Use {TOLD}.");
+        started.settings.masked = true;
+        secrets::keep_told(folder.path(), &started.settings).unwrap();
+        started.settings.goal = format!("Use {}.", "*".repeat(TOLD.len()));
+    }
+    write(&folder, &records);
+    for format in ["--markdown", "--html", "--json"] {
+        let mut command = hermit.command(&["report", format]);
+        let page = finish(command.env("DB_PASSWORD", VARIABLE).spawn().unwrap()).exits(0).out;
+        assert!(page.contains("log in with ****"), "{page}");
+        for part in ["hunter2", "hunter3", "a1B2c3"] {
+            assert!(!page.contains(part), "{part} is in {page}");
+        }
+    }
+    // Where nobody can say what is secret, nothing is told.
+    fs::create_dir_all(project.join(".legwork")).unwrap();
+    hermit.file(".legwork/config.toml", "[redact]\npatterns = [\"(\"]\n");
+    let page = report(&hermit, &[]);
+    assert!(page.contains("what they say is not known: "), "{page}");
+    assert!(!page.contains("log in"), "{page}");
 }
 
 #[test]

@@ -40,7 +40,8 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
         format!(" (pid {})\n", child.id()),
         "goal          Do it all.\n".to_owned(),
         "iteration     1 of at most 5\n".to_owned(),
-        "cost          $0.00 of $10.00\n".to_owned(),
+        "cost          rehearsed, nothing was spent ($0.00 of $10.00 by its script)\n".to_owned(),
+        "rehearsal     the agent is a script".to_owned(),
         "next          `legwork log -f ".to_owned(),
     ] {
         assert!(text.contains(&part), "{part} is not in:\n{text}");
@@ -49,7 +50,7 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
     hermit.run(&["pause"]).exits(0);
     hermit.wait_for("run_paused");
     let page = object(&hermit);
-    assert_eq!(page["state"], "running");
+    assert_eq!((&page["state"], &page["is_rehearsal"]), (&"running".into(), &true.into()));
     assert_eq!(page["doing"]["what"], "working");
     // What was asked for since then is nothing that it does.
     let journal = hermit.journal();

@@ -12,8 +12,8 @@ const TIMES: [u64; 20] = [
 ];
 
 /// From nought to at least the most there is, in steps of 1, 2 or 5 times a power of ten.
+/// Where there is nothing, nought is all there is to mark.
 pub(super) fn ticks(most: u64) -> Vec<u64> {
-    let most = most.max(1);
     let wanted = most.div_ceil(MOST_STEPS);
     let mut power: u64 = 1;
     let step = 'found: loop {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_few_and_reach_the_top() {
-        assert_eq!(ticks(0), [0, 1]);
+        assert_eq!(ticks(0), [0]);
         assert_eq!(ticks(7), [0, 2, 4, 6, 8]);
         assert_eq!(ticks(420_000), [0, 100_000, 200_000, 300_000, 400_000, 500_000]);
         for most in [1, 3, 99, 1_000, 123_456_789, u64::MAX / 2] {

@@ -1,6 +1,7 @@
 //! A chart of bars, one for each iteration, or for several where there are too many.
 
 use super::super::html::{Escaped, put};
+use super::super::words;
 use super::axis::ticks;
 use super::{WIDTH, length};
 
@@ -42,11 +43,13 @@ pub(in super::super) struct Chart<'a> {
     pub(in super::super) caption: &'a str,
     /// How a value is written.
     pub(in super::super) shown: &'a dyn Fn(u64) -> String,
+    /// How a value is written on the axis, whose steps are so large.
+    pub(in super::super) tick: &'a dyn Fn(u64, u64) -> String,
 }
 
 /// Draws a chart. Where several iterations share a bar it is their sum.
 pub(in super::super) fn bars(out: &mut String, chart: Chart<'_>, bars: &[Bar]) {
-    let Chart { title, caption, shown } = chart;
+    let Chart { title, caption, shown, tick: on_axis } = chart;
     let size = group_size(bars.len());
     let mut groups: Vec<_> = bars.chunks(size).map(Group::of).collect();
     let order: Vec<_> = kinds(&groups).iter().map(|kind| kind.class).collect();
@@ -55,7 +58,8 @@ pub(in super::super) fn bars(out: &mut String, chart: Chart<'_>, bars: &[Bar]) {
     }
     let most = groups.iter().map(Group::sum).max().unwrap_or(0);
     let ticks = ticks(most);
-    let top = ticks.last().copied().unwrap_or(1);
+    let top = ticks.last().copied().unwrap_or(0).max(1);
+    let step = ticks.get(1).copied().unwrap_or(top);
     let together =
         if size > 1 { format!(" Each bar is {size} iterations together.") } else { String::new() };
     put!(
@@ -67,7 +71,7 @@ pub(in super::super) fn bars(out: &mut String, chart: Chart<'_>, bars: &[Bar]) {
     );
     for tick in &ticks {
         let place = percent(length(*tick), length(top));
-        put!(out, "<span style=\"bottom:{place}%\">{}</span>", Escaped(&shown(*tick)));
+        put!(out, "<span style=\"bottom:{place}%\">{}</span>", Escaped(&on_axis(*tick, step)));
     }
     put!(
         out,
@@ -119,9 +123,9 @@ impl Group {
 
     fn name(&self) -> String {
         if self.first == self.last {
-            format!("iteration {}", self.first)
+            words::place(self.first)
         } else {
-            format!("iterations {} to {}", self.first, self.last)
+            format!("Iterations {} to {}", self.first, self.last)
         }
     }
 }
@@ -183,7 +187,8 @@ fn labels(out: &mut String, groups: &[Group]) {
     for (place, group) in groups.iter().enumerate().step_by(every) {
         let center = percent(length(place as u64) + 0.5, length(groups.len() as u64));
         let minor = if place / every % 2 == 1 { " class=\"minor\"" } else { "" };
-        put!(out, "<span{minor} style=\"left:{center}%\">{}</span>", group.first);
+        let label = if group.first == 0 { "proof".to_owned() } else { group.first.to_string() };
+        put!(out, "<span{minor} style=\"left:{center}%\">{label}</span>");
     }
 }
 
@@ -227,7 +232,8 @@ mod tests {
         let all: Vec<_> = (1..=count).map(one).collect();
         let mut out = String::new();
         let shown = |value: u64| value.to_string();
-        bars(&mut out, Chart { title: "Cost", caption: "all", shown: &shown }, &all);
+        let tick = &|value: u64, _: u64| value.to_string();
+        bars(&mut out, Chart { title: "Cost", caption: "all", shown: &shown, tick }, &all);
         out
     }
 
@@ -245,7 +251,7 @@ mod tests {
         let out = drawn(1000);
         assert_eq!(out.matches("class=\"work\" x=").count(), 100);
         assert!(out.contains("Each bar is 10 iterations together."), "{out}");
-        assert!(out.contains("iterations 991 to 1000: 9955, work"), "{out}");
+        assert!(out.contains("Iterations 991 to 1000: 9955, work"), "{out}");
     }
 
     #[test]

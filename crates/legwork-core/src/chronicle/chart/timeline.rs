@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::html::{Escaped, fate_class, put};
 use super::super::parts::{Span, SpanKind};
-use super::super::{Chronicle, words};
+use super::super::{Chronicle, Fate, words};
 use super::WIDTH;
 use super::axis::times;
 use crate::units::human;
@@ -22,12 +22,31 @@ const MANY: usize = 150;
 /// A band has its number in it if it is at least so wide, in hundredths of the whole.
 const ROOM: f64 = 2.6;
 
+/// How much of the height of a lane is left to trouble inside of a mark, in hundredths.
+const TROUBLE: u32 = 45;
+
+/// What the colours mean: the class that has the colour, the others that share it, the words.
+const LEGEND: [(&str, &[&str], &str); 12] = [
+    ("work", &["agent"], "work"),
+    ("believed", &["passed"], "believed, passed"),
+    ("rejected", &[], "claim rejected"),
+    ("failed", &["trouble"], "went wrong"),
+    ("excused", &[], "no change, excused"),
+    ("idle", &[], "no change"),
+    ("interrupted", &[], "broken off"),
+    ("going", &[], "going on"),
+    ("asked", &[], "a model was asked"),
+    ("wait", &[], "waited"),
+    ("away", &[], "nobody was there"),
+    ("unknown", &[], "not known"),
+];
+
 /// The lanes below the iterations.
 const LANES: [(&str, &[SpanKind]); 4] = [
     ("Agent", &[SpanKind::Attempt]),
     ("Proof", &[SpanKind::Checks, SpanKind::Call]),
     ("Waiting", &[SpanKind::Wait, SpanKind::Retry]),
-    ("Nobody", &[SpanKind::Pause, SpanKind::Away]),
+    ("Nobody", &[SpanKind::Pause, SpanKind::Away, SpanKind::Unknown]),
 ];
 
 /// A mark in a lane.
@@ -41,10 +60,36 @@ struct Mark {
     count: usize,
     /// By how much more its class lasted than all others in it.
     lead: f64,
+    /// Whether it is something that nobody should overlook.
+    trouble: bool,
+    /// What of that there is in several marks that became one.
+    inside: Vec<Trouble>,
+}
+
+/// Trouble in a mark that has another colour, or is wider.
+#[derive(Clone, Debug)]
+struct Trouble {
+    start: f64,
+    end: f64,
+    class: &'static str,
 }
 
 impl Mark {
-    /// Of several marks that became one, the class is that which lasted longest.
+    /// Takes in a mark beside it. The class of what came of it is that which lasted longest;
+    /// trouble stays to be seen.
+    fn take_in(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.count += other.count;
+        self.outvote(other);
+        if other.trouble {
+            self.inside.push(other.as_trouble());
+        }
+    }
+
+    fn as_trouble(&self) -> Trouble {
+        Trouble { start: self.start, end: self.end, class: self.class }
+    }
+
     fn outvote(&mut self, other: &Self) {
         let lasted = other.end - other.start;
         self.lead += if self.class == other.class { lasted } else { -lasted };
@@ -77,14 +122,17 @@ pub(in super::super) fn timeline(out: &mut String, chronicle: &Chronicle) {
     let Some(end) = ends.chain(chronicle.last_at).max() else { return };
     let whole = Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO);
     let scale = Scale { start, whole };
-    put!(out, "<div class=\"timeline\">");
-    lane(out, "Iterations", "bands", &thinned(bands(chronicle, scale, end)));
+    let mut lanes = vec![("Iterations", "bands", thinned(bands(chronicle, scale, end)))];
     for (name, kinds) in LANES {
         let spans = chronicle.spans.iter().filter(|span| kinds.contains(&span.kind));
-        let marks: Vec<_> = spans.map(|span| mark(span, scale)).collect();
+        let marks: Vec<_> = spans.map(|span| mark(chronicle, span, scale)).collect();
         if !marks.is_empty() {
-            lane(out, name, "", &thinned(marks));
+            lanes.push((name, "", thinned(marks)));
         }
+    }
+    put!(out, "<div class=\"timeline\">");
+    for (name, class, marks) in &lanes {
+        lane(out, name, class, marks);
     }
     put!(out, "<div class=\"lane\"><span></span><div class=\"x\" aria-hidden=\"true\">");
     for (place, tick) in times(whole).iter().enumerate() {
@@ -94,6 +142,26 @@ pub(in super::super) fn timeline(out: &mut String, chronicle: &Chronicle) {
         put!(out, "<span{minor} style=\"left:{left:.2}%\">{}</span>", tidy(*tick));
     }
     put!(out, "</div></div></div>\n");
+    legend(out, lanes.iter().flat_map(|(_, _, marks)| marks));
+}
+
+/// What the colours mean that are there.
+fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a Mark>) {
+    let mut there: Vec<&str> = Vec::new();
+    for mark in marks {
+        for class in mark.inside.iter().map(|trouble| trouble.class).chain([mark.class]) {
+            if !there.contains(&class) {
+                there.push(class);
+            }
+        }
+    }
+    put!(out, "<ul class=\"legend\">");
+    for (class, others, words) in LEGEND {
+        if there.iter().any(|there| *there == class || others.contains(there)) {
+            put!(out, "<li><i class=\"{class}\"></i>{words}</li>");
+        }
+    }
+    put!(out, "</ul>\n");
 }
 
 /// `2h`, where `2h 00m` would be said elsewhere.
@@ -118,15 +186,24 @@ fn bands(chronicle: &Chronicle, scale: Scale, end: Timestamp) -> Vec<Mark> {
                 words::fate(chapter.fate),
                 words::figures(chapter)
             ),
-            label: Some(chapter.number),
+            label: Some(chapter.number).filter(|number| *number > 0),
             count: 1,
             lead: 0.0,
+            trouble: is_trouble(chapter.fate),
+            inside: Vec::new(),
         }
     };
     chapters.iter().zip(next).map(band).collect()
 }
 
-fn mark(span: &Span, scale: Scale) -> Mark {
+fn is_trouble(fate: Fate) -> bool {
+    match fate {
+        Fate::Failed | Fate::Rejected | Fate::Interrupted => true,
+        Fate::Believed | Fate::Work | Fate::Excused | Fate::Idle | Fate::GoingOn => false,
+    }
+}
+
+fn mark(chronicle: &Chronicle, span: &Span, scale: Scale) -> Mark {
     let lasted = Duration::try_from(span.end.duration_since(span.start)).unwrap_or(Duration::ZERO);
     let what = match span.kind {
         SpanKind::Attempt => "the agent at work",
@@ -136,18 +213,21 @@ fn mark(span: &Span, scale: Scale) -> Mark {
         SpanKind::Retry => "before another attempt",
         SpanKind::Pause => "paused",
         SpanKind::Away => "nobody conducted the run",
+        SpanKind::Unknown => "at work for some of it, then nobody conducted the run",
     };
     let said = if span.text.is_empty() { String::new() } else { format!(": {}", span.text) };
-    let iteration =
-        span.iteration.map(|number| format!("iteration {number}, ")).unwrap_or_default();
+    let place =
+        span.iteration.map(|number| format!("{}, ", words::place(number))).unwrap_or_default();
     Mark {
         start: scale.place(span.start),
         end: scale.place(span.end),
         class: class(span),
-        title: format!("{iteration}{}, {}: {what}{said}", words::clock(span.start), human(lasted)),
+        title: format!("{place}{}, {}: {what}{said}", chronicle.clock(span.start), human(lasted)),
         label: None,
         count: 1,
         lead: 0.0,
+        trouble: class(span) == "trouble",
+        inside: Vec::new(),
     }
 }
 
@@ -159,6 +239,7 @@ fn class(span: &Span) -> &'static str {
         (SpanKind::Call, _) => "asked",
         (SpanKind::Wait | SpanKind::Retry, _) => "wait",
         (SpanKind::Pause | SpanKind::Away, _) => "away",
+        (SpanKind::Unknown, _) => "unknown",
     }
 }
 
@@ -172,9 +253,10 @@ fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
         mark.lead = mark.end - mark.start;
         match kept.last_mut() {
             Some(last) if mark.start - last.end < NEAR && mark.end - last.start < WIDTH / 100.0 => {
-                last.end = last.end.max(mark.end);
-                last.count += 1;
-                last.outvote(&mark);
+                if last.trouble && last.inside.is_empty() {
+                    last.inside.push(last.as_trouble());
+                }
+                last.take_in(&mark);
             }
             Some(_) | None => kept.push(mark),
         }
@@ -182,6 +264,9 @@ fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
     for mark in kept.iter_mut().filter(|mark| mark.count > 1) {
         mark.label = None;
         mark.title = format!("{} and {} more", mark.title, mark.count - 1);
+        if !mark.inside.is_empty() {
+            put!(&mut mark.title, "; {} went wrong", mark.inside.len());
+        }
     }
     kept
 }
@@ -194,16 +279,33 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[Mark]) {
          aria-label=\"{name}: {} in the order of time\">",
         marks.len()
     );
-    for Mark { start, end, class, title, .. } in marks {
+    let width = |start: f64, end: f64| {
         // A hair less than it lasted, so that neighbours are told apart.
-        let width = (end - start - 1.0).max(NARROWEST);
-        let start = start.min(WIDTH - NARROWEST);
+        (end - start - 1.0).max(NARROWEST)
+    };
+    // Narrow ones last: a mark that is wider than it lasted must not lie below its neighbour.
+    let mut order: Vec<&Mark> = marks.iter().collect();
+    order.sort_by(|a, b| width(b.start, b.end).total_cmp(&width(a.start, a.end)));
+    for Mark { start, end, class, title, inside, .. } in order {
         put!(
             out,
-            "<rect class=\"{class}\" x=\"{start:.2}\" y=\"0\" width=\"{width:.2}\" \
-             height=\"{HEIGHT}\"><title>{}</title></rect>",
-            Escaped(title)
+            "<g><title>{}</title><rect class=\"{class}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" \
+             height=\"{HEIGHT}\"/>",
+            Escaped(title),
+            start.min(WIDTH - NARROWEST),
+            width(*start, *end)
         );
+        let height = HEIGHT * TROUBLE / 100;
+        for Trouble { start, end, class } in inside {
+            put!(
+                out,
+                "<rect class=\"{class}\" x=\"{:.2}\" y=\"{}\" width=\"{:.2}\" height=\"{height}\"/>",
+                start.min(WIDTH - NARROWEST),
+                HEIGHT - height,
+                width(*start, *end)
+            );
+        }
+        put!(out, "</g>");
     }
     put!(out, "</svg>");
     for Mark { start, end, label, .. } in marks {
@@ -221,35 +323,50 @@ mod tests {
     use super::super::length;
     use super::*;
 
-    #[test]
-    fn many_marks_become_few_and_cover_the_same_time() {
-        let one = |number: u64| Mark {
-            start: length(number) / 10.0,
-            end: length(number + 1) / 10.0,
-            class: "agent",
-            title: format!("mark {number}"),
+    fn mark(start: f64, end: f64, class: &'static str) -> Mark {
+        Mark {
+            start,
+            end,
+            class,
+            title: format!("{class} from {start}"),
             label: None,
             count: 1,
             lead: 0.0,
-        };
-        let kept = thinned((0..10_000).map(one).collect());
-        assert!(kept.len() <= 110, "{}", kept.len());
-        assert!((kept.last().unwrap().end - WIDTH).abs() < 0.01);
-        assert!(kept[0].title.starts_with("mark 0 and "), "{}", kept[0].title);
+            trouble: class == "trouble",
+            inside: Vec::new(),
+        }
     }
 
     #[test]
-    fn marks_that_became_one_have_the_colour_of_what_lasted_longest() {
-        let one = |number: u64| Mark {
-            start: length(number),
-            end: length(number + 1),
-            class: if number.is_multiple_of(10) { "trouble" } else { "agent" },
-            title: String::new(),
-            label: None,
-            count: 1,
-            lead: 0.0,
-        };
+    fn many_marks_become_few_and_cover_the_same_time() {
+        let one = |number: u64| mark(length(number) / 10.0, length(number + 1) / 10.0, "agent");
+        let kept = thinned((0..10_000).map(one).collect());
+        assert!(kept.len() <= 110, "{}", kept.len());
+        assert!((kept.last().unwrap().end - WIDTH).abs() < 0.01);
+        assert!(kept[0].title.starts_with("agent from 0 and "), "{}", kept[0].title);
+    }
+
+    #[test]
+    fn trouble_is_seen_in_marks_that_became_one_and_does_not_colour_the_rest() {
+        let class = |number: u64| if number % 10 == 3 { "trouble" } else { "agent" };
+        let one = |number: u64| mark(length(number), length(number + 1), class(number));
         let kept = thinned((0..1_000).map(one).collect());
-        assert!(kept.iter().all(|mark| mark.count == 1 || mark.class == "agent"), "{kept:?}");
+        assert!(kept.iter().all(|mark| mark.class == "agent"), "{kept:?}");
+        let inside: usize = kept.iter().map(|mark| mark.inside.len()).sum();
+        assert_eq!(inside, 100, "{kept:?}");
+        let mut out = String::new();
+        lane(&mut out, "Agent", "", &kept);
+        assert_eq!(out.matches("<rect class=\"trouble\"").count(), 100, "{out}");
+        assert!(kept[0].title.ends_with("; 1 went wrong"), "{}", kept[0].title);
+    }
+
+    #[test]
+    fn a_short_mark_lies_on_top_of_the_long_one_behind_it() {
+        let mut out = String::new();
+        lane(&mut out, "Agent", "", &[mark(10.0, 10.1, "trouble"), mark(10.1, 900.0, "agent")]);
+        let [short, long] = ["trouble", "agent"].map(|class| {
+            out.find(&format!("<rect class=\"{class}\"")).unwrap_or_else(|| panic!("{out}"))
+        });
+        assert!(long < short, "what comes later is drawn on top: {out}");
     }
 }

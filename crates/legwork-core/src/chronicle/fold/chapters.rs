@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::super::parts::{Attempt, Call, Check, Claim, Judgement};
 use super::super::text::{cut, tail};
 use super::super::{Chapter, Fate};
-use super::{LONGEST_LINE, LONGEST_WORDS, MOST_IN_ITERATION, keep};
+use super::{LONGEST_LINE, LONGEST_WORDS, MOST_IN_ITERATION, beyond, first, keep};
+use crate::agent::outcome::AttemptOutcome;
 use crate::agent::report::AttemptReport;
 use crate::event::{
     Figure, GateResult, IterationFinished, IterationKind, IterationResult, Movement, Purpose,
@@ -47,6 +48,7 @@ impl Chapter {
             phase: None,
             claim: Vec::new(),
             attempts: Vec::new(),
+            attempt_count: 0,
             calls: Vec::new(),
             claims: Vec::new(),
             blockers: Vec::new(),
@@ -70,6 +72,7 @@ impl Chapter {
             tool_calls: 0,
             tool_errors: 0,
         };
+        self.attempt_count = self.attempt_count.saturating_add(1);
         keep(&mut self.attempts, attempt, &mut self.left_off);
     }
 
@@ -78,7 +81,7 @@ impl Chapter {
         let Charge { cost, figure, duration, report } = charge;
         let mut attempts = self.attempts.iter_mut().rev();
         let Some(known) = attempts.find(|known| known.number == attempt.0) else { return };
-        known.duration = Some(duration);
+        known.duration = took(duration, report);
         known.outcome = Some(report.outcome.name());
         known.sentence = cut(&report.outcome.sentence(), LONGEST_LINE);
         known.cost_usd = cost;
@@ -107,7 +110,7 @@ impl Chapter {
         let Charge { cost, figure, duration, report } = charge;
         let mut calls = self.calls.iter_mut().rev();
         let Some(known) = calls.find(|known| known.number == call.0) else { return };
-        known.duration = Some(duration);
+        known.duration = took(duration, report);
         known.sentence = cut(&report.outcome.sentence(), LONGEST_LINE);
         known.cost_usd = cost;
         known.figure = Some(figure);
@@ -119,20 +122,30 @@ impl Chapter {
             at,
             by: by.to_vec(),
             checks: Vec::new(),
+            more_checks: 0,
             findings: Vec::new(),
+            more_findings: 0,
             changes: Changes::default(),
             verdict: None,
             reason: String::new(),
             missing: Vec::new(),
+            more_missing: 0,
             judgement: Judgement::Open,
             why: String::new(),
         };
-        keep(&mut self.claims, claim, &mut self.left_off);
+        // What follows is about this one: of too many, the last but one makes room for it.
+        if self.claims.len() >= MOST_IN_ITERATION {
+            self.claims.pop();
+            self.left_off = self.left_off.saturating_add(1);
+        }
+        self.claims.push(claim);
     }
 
     /// A claim that is judged after the end of its iteration says what became of that, too.
     pub(super) fn judged(&mut self) {
-        if let (Some(movement), Fate::Work | Fate::Idle) = (self.movement, self.fate) {
+        if let (Some(movement), Fate::Work | Fate::Excused | Fate::Idle) =
+            (self.movement, self.fate)
+        {
             self.fate = self.fate_when_done(movement);
         }
     }
@@ -164,7 +177,8 @@ impl Chapter {
             (Some(Judgement::Rejected | Judgement::Inconclusive | Judgement::Unaffordable), _) => {
                 Fate::Rejected
             }
-            (_, Movement::Work | Movement::Excused) => Fate::Work,
+            (_, Movement::Work) => Fate::Work,
+            (_, Movement::Excused) => Fate::Excused,
             (_, Movement::Uncounted) if self.files_changed > 0 || self.commits > 0 => Fate::Work,
             (_, Movement::Idle | Movement::Uncounted) => Fate::Idle,
         }
@@ -182,22 +196,21 @@ impl Chapter {
 
 impl Claim {
     pub(super) fn checked(&mut self, results: &[CheckResult]) {
-        self.checks = results.iter().take(MOST_IN_ITERATION).map(check).collect();
+        self.checks = first(results, check);
+        self.more_checks = beyond(results);
     }
 
     pub(super) fn inspected(&mut self, findings: &[Finding], changes: &Changes) {
-        self.findings = findings.iter().take(MOST_IN_ITERATION).map(finding).collect();
-        self.changes = Changes {
-            files: changes.files,
-            listed: changes.listed.iter().take(MOST_IN_ITERATION).map(changed).collect(),
-        };
+        self.findings = first(findings, finding);
+        self.more_findings = beyond(findings);
+        self.changes = Changes { files: changes.files, listed: first(&changes.listed, changed) };
     }
 
     pub(super) fn told(&mut self, verdict: VerdictKind, reason: &str, missing: &[String]) {
         self.verdict = Some(verdict);
         self.reason = cut(reason, LONGEST_WORDS);
-        let line = |text: &String| cut(text, LONGEST_LINE);
-        self.missing = missing.iter().take(MOST_IN_ITERATION).map(line).collect();
+        self.missing = first(missing, |text| cut(text, LONGEST_LINE));
+        self.more_missing = beyond(missing);
     }
 
     pub(super) fn judged(&mut self, result: &GateResult) {
@@ -213,6 +226,11 @@ impl Claim {
         self.judgement = judgement;
         self.why = why;
     }
+}
+
+/// How long it took, if anybody saw its end.
+fn took(duration: Duration, report: &AttemptReport) -> Option<Duration> {
+    (report.outcome != AttemptOutcome::Lost).then_some(duration)
 }
 
 /// The output of a check says something only where it was not passed.

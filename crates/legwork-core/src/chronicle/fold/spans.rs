@@ -20,6 +20,7 @@ pub(super) struct Spans {
     open: Vec<(Option<u32>, Span)>,
     iteration: Option<u32>,
     in_iteration: u32,
+    left_off: u32,
 }
 
 impl Spans {
@@ -97,18 +98,20 @@ impl Spans {
         }
     }
 
-    /// All of them, in order of their start; what is not over ends where we know no further.
-    pub(super) fn finish(mut self, last: Option<Timestamp>) -> Vec<Span> {
+    /// All of them, in order of their start, and how many were left off; what is not over ends
+    /// where we know no further.
+    pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<Span>, u32) {
         if let Some(last) = last {
             self.end_all(last);
         }
         self.over.sort_by_key(|span| span.start);
-        self.over
+        (self.over, self.left_off)
     }
 
     fn begin(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp, text: &str) {
         self.in_iteration += 1;
         if self.in_iteration > MOST_SPANS {
+            self.left_off = self.left_off.saturating_add(1);
             return;
         }
         let (iteration, text) = (self.iteration, cut(text, LONGEST_LINE));
@@ -144,12 +147,15 @@ impl Spans {
             .into_iter()
             .partition(|(_, span)| matches!(span.kind, SpanKind::Wait | SpanKind::Pause));
         self.open = waits;
+        // Whoever was at work may have worked on for as long as the process lived.
+        let (kind, text) = match rest.iter().find(|(_, span)| is_work(span.kind)) {
+            Some(_) => (SpanKind::Unknown, "the process died, and when is not known"),
+            None => (SpanKind::Away, "no process"),
+        };
         for (_, span) in rest {
             self.put(Span { end: before.max(span.start), trouble: true, ..span });
         }
-        let text = "no process".to_owned();
-        let (iteration, end) = (self.iteration, at.max(before));
-        let kind = SpanKind::Away;
+        let (iteration, end, text) = (self.iteration, at.max(before), text.to_owned());
         self.put(Span { kind, iteration, start: before, end, trouble: true, text });
     }
 
@@ -168,5 +174,14 @@ impl Spans {
 
     fn put(&mut self, span: Span) {
         self.over.push(span);
+    }
+}
+
+fn is_work(kind: SpanKind) -> bool {
+    match kind {
+        SpanKind::Attempt | SpanKind::Checks | SpanKind::Call => true,
+        SpanKind::Wait | SpanKind::Retry | SpanKind::Pause | SpanKind::Away | SpanKind::Unknown => {
+            false
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! The iterations, each folded up to a line.
 
+use std::time::Duration;
+
 use super::super::parts::{Attempt, Call};
-use super::super::{Chapter, Chronicle, words};
-use super::sections::{claim, list};
+use super::super::{Chapter, Chronicle, Fate, words};
+use super::claims::{claim, list};
+use super::sections::notes;
 use super::{Escaped, Prose, fate_class, put};
 use crate::display::one_line;
 use crate::outcome::count;
@@ -21,7 +24,7 @@ pub(super) fn iterations(out: &mut String, chronicle: &Chronicle) {
     put!(out, "<section class=\"card\"><h2>Iterations</h2>\n");
     let (first, last) = all.split_at(all.len().min(MOST / 2));
     for chapter in first {
-        iteration(out, chapter);
+        iteration(out, chronicle, chapter);
     }
     let hidden = last.len().saturating_sub(MOST / 2);
     if hidden > 0 {
@@ -33,26 +36,28 @@ pub(super) fn iterations(out: &mut String, chronicle: &Chronicle) {
         );
     }
     for chapter in &last[hidden..] {
-        iteration(out, chapter);
+        iteration(out, chronicle, chapter);
     }
     put!(out, "</section>\n");
 }
 
-fn iteration(out: &mut String, chapter: &Chapter) {
+fn iteration(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
     let class = fate_class(chapter.fate);
     let said = chapter.why.as_deref().unwrap_or(&chapter.summary);
     put!(
         out,
-        "<details class=\"iteration\" id=\"iteration-{0}\"><summary><b>{0}</b>\
-         <span class=\"badge {class}\">{1}</span><span class=\"gist\">{2}</span><span class=\"nums\">{3}</span>\
-         </summary><div class=\"inside\">\n<h3 class=\"hidden\">{4}</h3>",
+        "<details class=\"iteration\" id=\"iteration-{}\"><summary><b>{}</b>\
+         <span class=\"badge {class}\">{}</span><span class=\"gist\">{}</span><span class=\"nums\">{}</span>\
+         </summary><div class=\"inside\">\n<h3 class=\"hidden\">{}</h3>",
         chapter.number,
+        // The proof has no number.
+        if chapter.number == 0 { String::new() } else { chapter.number.to_string() },
         words::fate(chapter.fate),
         Escaped(&one_line(said, GIST)),
         Escaped(&words::figures(chapter)),
         words::name(chapter)
     );
-    facts(out, chapter);
+    facts(out, chronicle, chapter);
     if let Some(why) = &chapter.why {
         put!(out, "<h4>What went wrong</h4><p class=\"words\">{}</p>", Escaped(why));
     }
@@ -67,19 +72,22 @@ fn iteration(out: &mut String, chapter: &Chapter) {
         put!(out, "<h4>Claim</h4>");
         claim(out, claimed);
     }
-    list(out, "Needed from a person", &chapter.blockers);
-    processes(out, &chapter.attempts, &chapter.calls);
-    notes(out, chapter);
+    list(out, "Needed from a person", &chapter.blockers, 0);
+    processes(out, chapter);
+    if !chapter.notes.is_empty() {
+        put!(out, "<h4>On the way</h4>");
+        notes(out, chronicle, &chapter.notes, 0);
+    }
     if chapter.left_off > 0 {
         put!(out, "<p class=\"dim\">{} more things are left off.</p>", chapter.left_off);
     }
     put!(out, "</div></details>\n");
 }
 
-fn facts(out: &mut String, chapter: &Chapter) {
+fn facts(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
     put!(out, "<p class=\"dim\">Began {}", words::date(chapter.started_at));
     if let Some(at) = chapter.ended_at {
-        put!(out, ", ended {}", words::clock(at));
+        put!(out, ", ended {}", chronicle.clock(at));
     }
     if let Some(items) = chapter.progress {
         put!(out, " · {}/{} items", items.completed, items.total);
@@ -98,7 +106,8 @@ fn facts(out: &mut String, chapter: &Chapter) {
     );
 }
 
-fn processes(out: &mut String, attempts: &[Attempt], calls: &[Call]) {
+fn processes(out: &mut String, chapter: &Chapter) {
+    let Chapter { attempts, calls, .. } = chapter;
     if attempts.is_empty() && calls.is_empty() {
         return;
     }
@@ -108,16 +117,17 @@ fn processes(out: &mut String, attempts: &[Attempt], calls: &[Call]) {
          <th scope=\"col\" class=\"n\">Took</th><th scope=\"col\" class=\"n\">Cost</th><th scope=\"col\">Did</th></tr></thead><tbody>"
     );
     for attempt in attempts {
-        let took = attempt.duration.map_or_else(|| words::NOTHING.to_owned(), human);
+        let Attempt { number, duration, sentence, cost_usd, figure, turns, tool_calls, .. } =
+            attempt;
+        let (came_to, took) = end(chapter.fate, sentence, *duration);
         put!(
             out,
-            "<tr><th scope=\"row\">attempt {}</th><td>{}</td><td class=\"n\">{took}</td><td class=\"n\">{}</td>\
-             <td>{}, {}",
-            attempt.number,
-            Prose(if attempt.sentence.is_empty() { "not over" } else { &attempt.sentence }),
-            words::charged(attempt.cost_usd, attempt.figure),
-            count(attempt.turns, "turn"),
-            count(attempt.tool_calls, "tool call")
+            "<tr><th scope=\"row\">attempt {number}</th><td>{}</td><td class=\"n\">{took}</td>\
+             <td class=\"n\">{}</td><td>{}, {}",
+            Prose(came_to),
+            words::charged(*cost_usd, *figure),
+            count(*turns, "turn"),
+            count(*tool_calls, "tool call")
         );
         if attempt.tool_errors > 0 {
             put!(out, ", {} failed", attempt.tool_errors);
@@ -125,31 +135,31 @@ fn processes(out: &mut String, attempts: &[Attempt], calls: &[Call]) {
         put!(out, "</td></tr>");
     }
     for call in calls {
-        let took = call.duration.map_or_else(|| words::NOTHING.to_owned(), human);
+        let Call { purpose, duration, sentence, cost_usd, figure, .. } = call;
+        let (came_to, took) = end(chapter.fate, sentence, *duration);
         put!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{took}</td><td class=\"n\">{}</td><td></td></tr>",
-            call.purpose.name(),
-            Prose(if call.sentence.is_empty() { "not over" } else { &call.sentence }),
-            words::charged(call.cost_usd, call.figure)
+            purpose.name(),
+            Prose(came_to),
+            words::charged(*cost_usd, *figure)
         );
     }
     put!(out, "</tbody></table></div>");
 }
 
-fn notes(out: &mut String, chapter: &Chapter) {
-    if chapter.notes.is_empty() {
-        return;
+/// What became of a process, and how long it took. One whose end nobody saw took nobody knows how
+/// long, which is not no time at all.
+fn end(fate: Fate, sentence: &str, duration: Option<Duration>) -> (&str, String) {
+    let is_running = fate == Fate::GoingOn && sentence.is_empty();
+    let took = match duration {
+        Some(duration) => human(duration),
+        None if is_running => words::NOTHING.to_owned(),
+        None => "not known".to_owned(),
+    };
+    match sentence {
+        "" if is_running => ("not over", took),
+        "" => ("broken off", took),
+        sentence => (sentence, took),
     }
-    put!(out, "<h4>On the way</h4><ul class=\"notes\">");
-    for note in &chapter.notes {
-        put!(
-            out,
-            "<li><span class=\"dim\">{} {}</span> <span class=\"words\">{}</span></li>",
-            words::clock(note.at),
-            words::note(note.kind),
-            Escaped(&note.text)
-        );
-    }
-    put!(out, "</ul>");
 }

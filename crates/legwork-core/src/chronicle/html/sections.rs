@@ -1,16 +1,15 @@
 //! The parts of the page, from top to bottom.
 
 use super::super::chart::{self, Bar, Chart, Part};
-use super::super::parts::{Check, Claim, Commits, Judgement};
-use super::super::{Chronicle, Verdict, words};
-use super::{Escaped, Prose, fate_class, put, tone};
+use super::super::parts::{Commits, Note, Places};
+use super::super::{Chronicle, words};
+use super::{Escaped, Prose, capital, fate_class, put, tone};
+use crate::display::display_safe;
 use crate::event::Spend;
 use crate::outcome::count;
 use crate::units::{Tokens, Usd, human};
 use crate::view::WORK;
 
-/// More claims than this are looked for in their iterations.
-const MOST_CLAIMS: usize = 12;
 /// More warnings than this are only counted.
 const MOST_WARNINGS: usize = 40;
 
@@ -44,7 +43,7 @@ pub(super) fn verdict(out: &mut String, chronicle: &Chronicle) {
         "<section class=\"verdict {tone}\" aria-label=\"Verdict\">\n<svg class=\"sign\" viewBox=\"0 0 24 24\" \
          aria-hidden=\"true\"><circle cx=\"12\" cy=\"12\" r=\"11\"/>{sign}</svg>\n<div><p class=\"headline\">{}</p>\
          <p>{}.</p>",
-        words::headline(chronicle.verdict),
+        words::headline(chronicle),
         Prose(sentence(&chronicle.sentence))
     );
     if let Some(text) = &chronicle.verification {
@@ -53,18 +52,18 @@ pub(super) fn verdict(out: &mut String, chronicle: &Chronicle) {
     if let Some(text) = &chronicle.note {
         put!(out, "<p>{}.</p>", Prose(&capital(sentence(text))));
     }
-    if let Some(text) = words::preliminary(chronicle) {
-        put!(out, "<p>{text}</p>");
+    for text in words::banners(chronicle) {
+        put!(out, "<p><strong>{text}</strong></p>");
     }
     put!(out, "</div>\n</section>\n");
     if !chronicle.missing.is_empty() {
         put!(out, "<section class=\"missing\" role=\"note\"><h2>This is not all of it</h2><ul>");
         for text in &chronicle.missing {
-            put!(out, "<li>{}</li>", Prose(text));
+            put!(out, "<li>{}</li>", Prose(&display_safe(text)));
         }
         put!(out, "</ul></section>\n");
     }
-    if chronicle.verdict != Verdict::Verified && !chronicle.next.is_empty() {
+    if !chronicle.next.is_empty() {
         put!(out, "<section class=\"next\"><h2>What to do next</h2><ul>");
         for step in &chronicle.next {
             put!(out, "<li>{}</li>", Prose(&capital(step)));
@@ -77,23 +76,13 @@ fn sentence(text: &str) -> &str {
     text.trim_end_matches(['.', ' '])
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
-}
-
 pub(super) fn figures(out: &mut String, chronicle: &Chronicle) {
     let totals = &chronicle.totals;
     let limits = &chronicle.limits;
     put!(out, "<section aria-label=\"Figures\"><dl class=\"figures\">\n");
     let of =
         |limit: Option<String>| limit.map_or_else(|| "no limit".to_owned(), |l| format!("of {l}"));
-    let share = limits.max_cost.map(|most| (totals.cost.micros(), most.micros()));
-    let cost = words::cost(totals.cost, totals.estimated);
-    figure(out, "Cost", &cost, &of(limits.max_cost.map(|most| most.to_string())), share);
+    cost(out, chronicle);
     let share = limits.max_duration.map(|most| (millis(totals.duration), millis(most)));
     let sub = of(limits.max_duration.map(human));
     figure(out, "Time at work", &human(totals.duration), &sub, share);
@@ -121,6 +110,17 @@ pub(super) fn figures(out: &mut String, chronicle: &Chronicle) {
         figure(out, "Items done", &value, "by the task's own account", share);
     }
     put!(out, "</dl></section>\n");
+}
+
+fn cost(out: &mut String, chronicle: &Chronicle) {
+    let (value, sub) = match (words::total(chronicle), chronicle.is_rehearsal) {
+        ((nothing, _), true) => (words::NOTHING.to_owned(), nothing),
+        (known, false) => known,
+    };
+    let limit = chronicle.limits.max_cost.filter(|_| !chronicle.is_rehearsal);
+    let share = limit.map(|most| (chronicle.totals.cost.micros(), most.micros()));
+    let sub = if sub.is_empty() { "no limit" } else { &sub };
+    figure(out, "Cost", &value, sub, share);
 }
 
 fn figure(out: &mut String, name: &str, value: &str, sub: &str, share: Option<(u64, u64)>) {
@@ -151,6 +151,13 @@ pub(super) fn timeline(out: &mut String, chronicle: &Chronicle) {
     }
     put!(out, "<section class=\"card\"><h2>Timeline</h2>\n");
     chart::timeline(out, chronicle);
+    if chronicle.more_spans > 0 {
+        put!(
+            out,
+            "<p class=\"dim\">{} more marks are left off, of iterations that had too many.</p>",
+            chronicle.more_spans
+        );
+    }
     put!(out, "</section>\n");
 }
 
@@ -161,9 +168,13 @@ pub(super) fn charts(out: &mut String, chronicle: &Chronicle) {
     let totals = &chronicle.totals;
     put!(out, "<section class=\"charts\" aria-label=\"Cost and tokens\">\n");
     let bars: Vec<_> = chronicle.iterations.iter().map(cost_bar).collect();
-    let caption = format!("{} in all.", words::cost(totals.cost, totals.estimated));
+    let caption = match (words::total(chronicle), chronicle.is_rehearsal) {
+        ((cost, script), true) => format!("{}: {script}.", capital(&cost)),
+        ((cost, _), false) => format!("{cost} in all."),
+    };
     let shown = |micros: u64| Usd::from_micros(micros).to_string();
-    let chart = Chart { title: "Cost per iteration", caption: &caption, shown: &shown };
+    let tick = &words::amount;
+    let chart = Chart { title: "Cost per iteration", caption: &caption, shown: &shown, tick };
     chart::bars(out, chart, &bars);
     let bars: Vec<_> = chronicle.iterations.iter().map(token_bar).collect();
     let caption = format!(
@@ -171,7 +182,8 @@ pub(super) fn charts(out: &mut String, chronicle: &Chronicle) {
         words::compact(totals.tokens.counted()),
         words::compact(totals.tokens.cache_read)
     );
-    let chart = Chart { title: "Tokens per iteration", caption: &caption, shown: &words::compact };
+    let (shown, tick) = (&words::compact, &|tokens: u64, _: u64| words::compact(tokens));
+    let chart = Chart { title: "Tokens per iteration", caption: &caption, shown, tick };
     chart::bars(out, chart, &bars);
     put!(out, "</section>\n");
 }
@@ -195,121 +207,13 @@ fn token_bar(chapter: &super::super::Chapter) -> Bar {
     Bar { number: chapter.number, parts }
 }
 
-pub(super) fn proof(out: &mut String, chronicle: &Chronicle) {
-    put!(out, "<section class=\"card\"><h2>Claims and proof</h2>\n");
-    let claims: Vec<_> = chronicle.claims().collect();
-    if claims.is_empty() {
-        put!(out, "<p class=\"dim\">Completion was never claimed.</p>");
-    }
-    let hidden = claims.len().saturating_sub(MOST_CLAIMS);
-    if hidden > 0 {
-        put!(out, "<p class=\"dim\">{hidden} earlier claims are in their iterations, below.</p>");
-    }
-    for (number, claimed) in &claims[hidden..] {
-        put!(out, "<article class=\"claim\"><h3>");
-        match number {
-            0 => put!(out, "Before the first iteration"),
-            number => put!(out, "Iteration {number}"),
-        }
-        put!(out, "</h3>\n");
-        claim(out, claimed);
-        put!(out, "</article>\n");
-    }
-    put!(out, "</section>\n");
-}
-
-/// A claim and what became of it, without its heading.
-pub(super) fn claim(out: &mut String, claim: &Claim) {
-    let class = match claim.judgement {
-        Judgement::Verified => "believed",
-        Judgement::NotVerified | Judgement::Inconclusive | Judgement::Unaffordable => "rejected",
-        Judgement::Rejected => "failed",
-        Judgement::Open => "idle",
-    };
-    put!(
-        out,
-        "<p><span class=\"badge {class}\">{}</span> Claimed by {}",
-        words::judgement(claim.judgement),
-        Escaped(&words::evidence(&claim.by))
-    );
-    if claim.changes.files > 0 {
-        put!(out, "; {} changed since the run began", count(claim.changes.files, "file"));
-    }
-    put!(out, ".</p>");
-    // A verifier's reason is said below, as its own.
-    if !claim.why.is_empty() && claim.why != claim.reason {
-        put!(out, "<p class=\"words\">{}</p>", Prose(&claim.why));
-    }
-    checks(out, &claim.checks);
-    if let Some(verdict) = claim.verdict {
-        put!(out, "<p><strong>{}.</strong></p>", capital(words::verdict(verdict)));
-        if !claim.reason.is_empty() {
-            put!(out, "<blockquote class=\"words\">{}</blockquote>", Escaped(&claim.reason));
-        }
-    }
-    list(out, "Missing", &claim.missing);
-    if !claim.findings.is_empty() {
-        put!(out, "<h4>Signs of tampering</h4><ul>");
-        for finding in &claim.findings {
-            put!(
-                out,
-                "<li><code>{}</code> {}</li>",
-                Escaped(&finding.path),
-                Escaped(&finding.what)
-            );
-        }
-        put!(out, "</ul>");
-    }
-}
-
-fn checks(out: &mut String, checks: &[Check]) {
-    if checks.is_empty() {
-        return;
-    }
-    put!(
-        out,
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Check</th><th scope=\"col\">Result</th>\
-         <th scope=\"col\" class=\"n\">Took</th></tr></thead><tbody>"
-    );
-    for check in checks {
-        let class = if check.verdict.is_pass() { "yes" } else { "no" };
-        put!(
-            out,
-            "<tr><td><code>{}</code></td><td class=\"{class}\">{}</td><td class=\"n\">{}</td></tr>",
-            Escaped(&check.command),
-            Escaped(&words::check(&check.verdict)),
-            human(check.duration)
-        );
-    }
-    put!(out, "</tbody></table></div>");
-    for check in checks.iter().filter(|check| !check.output.is_empty()) {
-        put!(
-            out,
-            "<details><summary>What <code>{}</code> printed</summary><pre>{}</pre></details>",
-            Escaped(&check.command),
-            Escaped(&check.output)
-        );
-    }
-}
-
-/// A list of others' words under a heading; nothing if it is empty.
-pub(super) fn list(out: &mut String, title: &str, texts: &[String]) {
-    if texts.is_empty() {
-        return;
-    }
-    put!(out, "<h4>{title}</h4><ul>");
-    for text in texts {
-        put!(out, "<li class=\"words\">{}</li>", Escaped(text));
-    }
-    put!(out, "</ul>");
-}
-
 pub(super) fn needs(out: &mut String, chronicle: &Chronicle) {
     if !chronicle.blockers.is_empty() {
         put!(out, "<section class=\"card\"><h2>Needed from a person</h2><ul>");
         for text in &chronicle.blockers {
             put!(out, "<li class=\"words\">{}</li>", Escaped(text));
         }
+        more(out, chronicle.more_blockers);
         put!(out, "</ul></section>\n");
     }
     if chronicle.warnings.is_empty() {
@@ -317,21 +221,49 @@ pub(super) fn needs(out: &mut String, chronicle: &Chronicle) {
     }
     put!(out, "<section class=\"card\"><h2>Warnings</h2><ul class=\"notes\">");
     for note in chronicle.warnings.iter().take(MOST_WARNINGS) {
-        let place =
-            note.iteration.map(|number| format!(", iteration {number}")).unwrap_or_default();
+        let (at, place) = (chronicle.clock(note.at), words::behind(note.iteration));
         put!(
             out,
-            "<li><span class=\"dim\">{}{place}</span> <span class=\"words\">{}</span></li>",
-            words::clock(note.at),
+            "<li><span class=\"dim\">{at}{place}</span> <span class=\"words\">{}</span></li>",
             Prose(&note.text)
         );
     }
-    let more = chronicle.warnings.len().saturating_sub(MOST_WARNINGS);
-    let more = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(chronicle.more_warnings);
-    if more > 0 {
-        put!(out, "<li class=\"dim\">and {more} more</li>");
-    }
+    let hidden = chronicle.warnings.len().saturating_sub(MOST_WARNINGS);
+    let hidden = u32::try_from(hidden).unwrap_or(u32::MAX);
+    more(out, hidden.saturating_add(chronicle.more_warnings));
     put!(out, "</ul></section>\n");
+}
+
+/// How much of a list is left off, if any of it is.
+pub(super) fn more(out: &mut String, number: u32) {
+    if number > 0 {
+        put!(out, "<li class=\"dim\">and {number} more</li>");
+    }
+}
+
+pub(super) fn before(out: &mut String, chronicle: &Chronicle) {
+    if chronicle.before.is_empty() {
+        return;
+    }
+    put!(out, "<section class=\"card\"><h2>Before the first iteration</h2>");
+    notes(out, chronicle, &chronicle.before, chronicle.more_before);
+    put!(out, "</section>\n");
+}
+
+/// What happened on the way, each with its time.
+pub(super) fn notes(out: &mut String, chronicle: &Chronicle, notes: &[Note], left_off: u32) {
+    put!(out, "<ul class=\"notes\">");
+    for note in notes {
+        put!(
+            out,
+            "<li><span class=\"dim\">{} {}</span> <span class=\"words\">{}</span></li>",
+            chronicle.clock(note.at),
+            words::note(note.kind),
+            Escaped(&note.text)
+        );
+    }
+    more(out, left_off);
+    put!(out, "</ul>");
 }
 
 pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
@@ -345,7 +277,7 @@ pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
             out,
             "<p class=\"dim\">The run made {}; what they say is not known: {}.</p>",
             count(chronicle.totals.commits, "commit"),
-            Escaped(why)
+            Escaped(&display_safe(why))
         );
     }
     if !listed.is_empty() {
@@ -355,10 +287,10 @@ pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
                 out,
                 "<li><code>{}</code> <span>{}</span>",
                 Escaped(words::short(&commit.hash)),
-                Escaped(&commit.subject)
+                Escaped(&display_safe(&commit.subject))
             );
             if let Some(at) = commit.at {
-                put!(out, " <time class=\"dim\">{}</time>", words::clock(at));
+                put!(out, " <time class=\"dim\">{}</time>", chronicle.clock(at));
             }
             put!(out, "</li>");
         }
@@ -414,33 +346,43 @@ fn row(out: &mut String, name: &str, times: u32, cost: Usd, tokens: &Tokens) {
 }
 
 pub(super) fn told(out: &mut String, chronicle: &Chronicle) {
-    let Some(told) = &chronicle.told else { return };
+    if chronicle.told.is_none() && chronicle.places.is_none() {
+        return;
+    }
     put!(out, "<section class=\"card\"><h2>What the run was told</h2>\n");
-    if !told.goal.is_empty() {
-        put!(
-            out,
-            "<details><summary>The goal, in full</summary><pre class=\"goal\">{}</pre></details>",
-            Escaped(&told.goal)
-        );
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(told) = &chronicle.told {
+        if !told.goal.is_empty() {
+            put!(
+                out,
+                "<details><summary>The goal, in full</summary><pre class=\"goal\">{}</pre></details>",
+                Escaped(&told.goal)
+            );
+        }
+        let version = told.agent_version.as_deref().unwrap_or("version not known");
+        let models = told.models.join(", ") + &words::and_more(told.more_models);
+        let checks = told.checks.join(" · ") + &words::and_more(told.more_checks);
+        facts.extend([
+            ("Task", told.task.clone().unwrap_or_default()),
+            ("Mode", told.mode.clone()),
+            ("Agent", format!("{}, {version}", told.agent)),
+            ("Model", models),
+            ("Limits", words::limits(&chronicle.limits)),
+            ("Checks", if checks.is_empty() { "none".to_owned() } else { checks }),
+            ("Project", told.project.clone()),
+            ("Commit", told.git_head.clone().unwrap_or_default()),
+            ("Containment", told.containment.clone()),
+            ("Sandbox", told.sandbox.clone()),
+        ]);
+    }
+    if let Some(Places { run_folder, journal, log }) = &chronicle.places {
+        facts.push(("Run folder", run_folder.display().to_string()));
+        facts.push(("Journal", journal.display().to_string()));
+        facts.extend(log.iter().map(|log| ("Log", log.display().to_string())));
     }
     put!(out, "<dl class=\"facts\">");
-    let version = told.agent_version.as_deref().unwrap_or("version not known");
-    let checks = told.checks.join(" · ");
-    for (name, value) in [
-        ("Task", told.task.clone().unwrap_or_default()),
-        ("Mode", told.mode.clone()),
-        ("Agent", format!("{}, {version}", told.agent)),
-        ("Model", told.models.join(", ")),
-        ("Limits", words::limits(&chronicle.limits)),
-        ("Checks", if checks.is_empty() { "none".to_owned() } else { checks }),
-        ("Project", told.project.clone()),
-        ("Commit", told.git_head.clone().unwrap_or_default()),
-        ("Containment", told.containment.clone()),
-        ("Sandbox", told.sandbox.clone()),
-    ] {
-        if !value.is_empty() {
-            put!(out, "<dt>{name}</dt><dd>{}</dd>", Escaped(&value));
-        }
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        put!(out, "<dt>{name}</dt><dd>{}</dd>", Escaped(&display_safe(value)));
     }
     put!(out, "</dl></section>\n");
 }

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use legwork_core::event::{StopWhen, WaitKind};
 use legwork_core::outcome::count;
-use legwork_core::units::{RunId, Usd, human};
-use legwork_core::view::{Activity, RunView};
+use legwork_core::units::{Usd, human};
+use legwork_core::view::Conduct;
 
-use super::{Doing, Last, Page, State, What};
+use super::{Doing, Last, Page, What};
 use crate::report::summary::thousands;
 use crate::report::{ColorChoice, Style, Surroundings};
 
@@ -26,28 +26,16 @@ pub(super) fn limit(limit: WaitKind) -> &'static str {
     }
 }
 
-/// What to do next.
-pub(super) fn next(run: &RunId, state: State, view: &RunView) -> Vec<String> {
-    match state {
-        State::Ended => view.summary(run).next,
-        State::Gone => vec![format!("its process is gone: `legwork resume {run}` goes on with it")],
-        State::Running if view.activity() == Activity::Paused || view.paused => {
-            vec![format!("`legwork resume {run}` lets it go on")]
-        }
-        State::Running => vec![
-            format!("`legwork log -f {run}` follows it"),
-            format!("`legwork tell {run} \"...\"` says something to the agent"),
-            format!("`legwork stop {run}` stops it after this iteration"),
-        ],
-    }
-}
-
 /// The page as lines.
 pub(super) fn text(page: &Page, now: Timestamp) -> String {
     let style = Style::new(ColorChoice::Never, &Surroundings::new(env::var_os, false));
     let mut lines = Lines { lines: Vec::new(), style };
     lines.row("run", &page.run);
     lines.row("state", &state(page, now, &lines.style));
+    lines.list("not all of it", &page.missing);
+    if page.is_rehearsal {
+        lines.row("rehearsal", "the agent is a script: this says nothing about the work");
+    }
     if let Some(task) = &page.task {
         lines.row("task", task);
     }
@@ -65,8 +53,9 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
     lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
     pace(&mut lines, page, now);
     wishes(&mut lines, page);
-    lines.list("blocked by", &page.blockers);
-    lines.list("warnings", &warnings(page));
+    lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
+    let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
+    lines.list("warnings", &after(earlier, &page.last_warnings));
     lines.row("project", page.project.as_deref().unwrap_or("unknown"));
     lines.row("run folder", &page.places.run_folder.display().to_string());
     lines.row("journal", &page.places.journal.display().to_string());
@@ -108,11 +97,12 @@ fn state(page: &Page, now: Timestamp, style: &Style) -> String {
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             format!("ended: {}{note}{at}", style.one_line(&end.sentence, MOST_WORDS))
         }
-        (None, State::Gone) => {
+        (None, Conduct::Unknown) => "not known: its journal can't be read to its end".to_owned(),
+        (None, Conduct::Gone) => {
             let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
         }
-        (None, State::Running | State::Ended) => {
+        (None, Conduct::Running | Conduct::Ended) => {
             let pid = page.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             format!("running: {}{pid}", doing(&page.doing, now, style))
         }
@@ -157,7 +147,12 @@ fn cost(page: &Page) -> String {
     } else {
         format!(", {estimated} of it estimated")
     };
-    format!("{}{of}{estimated}", page.spent.cost_usd)
+    let cost = format!("{}{of}{estimated}", page.spent.cost_usd);
+    if page.is_rehearsal {
+        format!("rehearsed, nothing was spent ({cost} by its script)")
+    } else {
+        cost
+    }
 }
 
 fn time(page: &Page) -> String {
@@ -222,13 +217,10 @@ fn wishes(lines: &mut Lines, page: &Page) {
     }
 }
 
-fn warnings(page: &Page) -> Vec<String> {
-    let mut texts = page.last_warnings.clone();
-    let hidden = (page.warnings as usize).saturating_sub(texts.len());
-    if hidden > 0 {
-        texts.insert(0, format!("{hidden} earlier"));
-    }
-    texts
+/// The last of a list, behind how many there were before them.
+fn after(earlier: usize, last: &[String]) -> Vec<String> {
+    let before = (earlier > 0).then(|| format!("{earlier} earlier"));
+    before.into_iter().chain(last.iter().cloned()).collect()
 }
 
 fn span(millis: u128) -> String {

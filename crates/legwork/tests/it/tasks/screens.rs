@@ -7,6 +7,7 @@ use legwork::journal::{Lock, Owner};
 use legwork_core::outcome::{Outcome, Proof};
 use serde_json::Value;
 
+use super::super::harness::finish;
 use super::{Hermit, recorded, steady, with_task};
 
 #[test]
@@ -19,24 +20,30 @@ fn a_list_of_tasks_shows_how_each_stands() {
     hermit.run(&["new", "migrate-api", "--mode", "loop"]).exits(0);
     hermit.run(&["new", "stuck", "--mode", "iterative"]).exits(0);
     hermit.run(&["new", "torn"]).exits(0);
+    hermit.run(&["new", "unfinished"]).exits(0);
     hermit.file(".legwork/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
     fs::create_dir(hermit.project().join(".legwork/tasks/no name")).unwrap();
     recorded(&hermit, "migrate-api", 12, Some(Outcome::Completed { proof: Proof::Verified }));
     let needs = "a password\u{1b}[31m for the\nstaging database".to_owned();
     recorded(&hermit, "stuck", 2, Some(Outcome::Blocked { needs }));
+    hermit.file(".legwork/tasks/docs/TODO.md", "- [x] one\n- [ ] two\n- [ ] three\n");
+    let unfinished = recorded(&hermit, "unfinished", 1, None);
     let did = hermit.run(&["list"]).exits(0);
-    insta::assert_snapshot!(steady(&hermit, &[], &did.out), @r"
-    NAME         MODE       STATE      ITERATIONS  LAST RUN
-    docs         loop       new        0
-    migrate-api  loop       completed  12          2026-11-16T07:13:00Z Task completed successfully after 12 iterations
-    no name      -          broken     0           no task can be called `no name`: ` ` can't be part of a name
-    stuck        iterative  blocked    2           2026-11-16T07:03:00Z Blocked: a password for the staging database
-    torn         -          broken     0           `.legwork/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
+    insta::assert_snapshot!(steady(&hermit, &[unfinished.id()], &did.out), @r"
+    NAME         MODE       STATE        ITERATIONS  PROGRESS  COST   LAST RUN
+    docs         loop       new          0           1/3       -
+    migrate-api  loop       completed    12          35/60     $0.00  2026-11-16T07:13:00Z Task completed successfully after 12 iterations
+    no name      -          broken       0           -         -      no task can be called `no name`: ` ` can't be part of a name
+    stuck        iterative  blocked      2           35/60     $0.00  2026-11-16T07:03:00Z Blocked: a password for the staging database
+    torn         -          broken       0           -         -      `.legwork/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
+    unfinished   loop       interrupted  1           35/60     $0.00  2026-11-16T07:01:00Z [run]
     ");
     let rows: Vec<Value> =
         serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
     let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
-    assert_eq!(states, ["new", "completed", "broken", "blocked", "broken"]);
+    assert_eq!(states, ["new", "completed", "broken", "blocked", "broken", "interrupted"]);
+    assert_eq!(rows[0]["progress"], serde_json::json!({ "completed": 1, "total": 3 }));
+    assert_eq!(rows[1]["progress"], serde_json::json!({ "completed": 35, "total": 60 }));
 }
 
 #[test]
@@ -77,6 +84,22 @@ fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
     assert!(!line.contains('\u{1b}'), "{line:?}");
     assert_eq!(list("- [x] one\n").unwrap(), "list          1 of 1 box ticked");
     assert_eq!(list("only words\n"), None);
+}
+
+#[test]
+fn a_secret_in_the_list_is_masked_before_it_is_cut() {
+    const SECRET: &str = "hunter2-of-the-environment";
+    let hermit = with_task();
+    // The second ends behind what is shown.
+    for before in ["use ".to_owned(), "x".repeat(90)] {
+        hermit.file(".legwork/tasks/a/TODO.md", &format!("- [ ] {before}{SECRET} here\n"));
+        for words in [&["show", "a"][..], &["show", "a", "--json"]] {
+            let mut command = hermit.command(words);
+            let shown = finish(command.env("DB_PASSWORD", SECRET).spawn().unwrap()).exits(0).out;
+            assert!(shown.contains(&format!("{before}****")), "{shown}");
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+    }
 }
 
 #[test]
