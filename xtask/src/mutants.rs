@@ -3,8 +3,8 @@
 //! A mutant is a patch in `xtask/mutants`, whose first line says what it plants. The tree is copied
 //! beside its own build folder, so that only what a patch changes is built anew, and the tests that
 //! should find the error are run: first the machine's own, then the supervisor's and the simulated
-//! runs. One whose name begins with `selftest-` has to be found by `legwork selftest`, and nothing
-//! else is asked. It takes minutes, and so it is no part of the test command; only that every patch
+//! runs. One whose name begins with `selftest-` has to be found by `legwork selftest`, one that begins
+//! with `report-` by the tests of what tells of a run, and nothing else is asked. It takes minutes, and so it is no part of the test command; only that every patch
 //! still applies is.
 
 use std::fs;
@@ -115,7 +115,12 @@ impl Copy<'_> {
             &["test", "--package", "legwork", "--test", "it", "--", "supervisor::", "simulation::"];
         let night: &[&str] =
             &["test", "--package", "legwork", "--test", "it", "--", "selftest::every_row"];
-        let hunters = if name.starts_with("selftest-") { vec![night] } else { vec![core, whole] };
+        let pages: &[&str] = &["test", "--package", "legwork-core", "--lib", "chronicle"];
+        let hunters = match name.split_once('-') {
+            Some(("selftest", _)) => vec![night],
+            Some(("report", _)) => vec![pages],
+            Some(_) | None => vec![core, whole],
+        };
         for arguments in hunters {
             let mut command = cargo(&self.tree, arguments);
             command.env("CARGO_TARGET_DIR", &self.build).env("LEGWORK_SEEDS", SEEDS);
