@@ -154,12 +154,16 @@ impl Session {
                 agent = self.find_agent() => agent?,
                 () = signals.next() => return Ok(None),
             };
-            let project = self.project.clone();
+            let (project, folder) = (self.project.clone(), place::new_folder(&self.project)?);
+            let taken = folder.clone();
             // Waiting for what an earlier run left is not for the loop's thread: Ctrl-C is heard.
-            let taking = tokio::task::spawn_blocking(move || Place::take(&project));
+            let taking = tokio::task::spawn_blocking(move || Place::take(&project, &taken));
             let place = tokio::select! {
                 place = taking => place.map_err(|error| Failure::trouble(error.to_string()))??,
-                () = signals.next() => return Ok(None),
+                () = signals.next() => {
+                    folder.forget();
+                    return Ok(None);
+                }
             };
             let in_use = self.hold_task()?;
             let pinned = user_hooks::pin(&self.project, place.folder.path(), &self.hooks.items)?;

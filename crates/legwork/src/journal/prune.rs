@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use legwork_core::event::Event;
@@ -13,6 +14,9 @@ use super::error::FileError;
 use super::private;
 use super::run_dir::RunDir;
 use crate::logs::Logs;
+
+/// No run takes so long to begin.
+const START: Duration = Duration::from_hours(1);
 
 /// A run, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +88,10 @@ pub fn to_prune(runs: &[Weighed], keep: u32, most: Option<u64>, now: Timestamp) 
 /// Makes room among the runs of a project. Gives what people should know, if it went wrong. Whoever
 /// calls it holds the project's lock.
 pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
-    let runs = RunDir::list(home).ok()?;
-    let folders = runs.iter().filter_map(|run| RunDir::open(home, run).ok());
-    let heavy: Vec<_> = folders.map(|run| (weight(&run), run)).collect();
+    let runs = RunDir::list_all(home).ok()?;
+    let folders: Vec<_> = runs.iter().filter_map(|run| RunDir::open(home, run).ok()).collect();
+    folders.iter().filter(|run| is_abandoned(run)).for_each(RunDir::forget);
+    let heavy: Vec<_> = folders.into_iter().map(|run| (weight(&run), run)).collect();
     let weighed: Vec<_> = heavy.iter().map(|(bytes, run)| weigh(*bytes, run)).collect();
     let goes = to_prune(&weighed, logs.keep_runs, logs.max_bytes, Timestamp::now());
     let mut wrong = None;
@@ -97,6 +102,13 @@ pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
     }
     let FileError { path, source, .. } = wrong?;
     Some(format!("old runs could not be pruned: can't remove `{}`: {source}", path.display()))
+}
+
+/// Whether somebody made the folder of a run a good while ago, and was ended before it had begun.
+fn is_abandoned(run: &RunDir) -> bool {
+    let made = fs::metadata(run.path()).and_then(|facts| facts.modified());
+    let old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > START));
+    old && !run.is_begun() && super::lock::is_free(&run.lock())
 }
 
 fn weigh(bytes: u64, run: &RunDir) -> Weighed {
@@ -277,5 +289,28 @@ mod tests {
     fn one_that_was_pruned_is_not_pruned_again() {
         let runs = [open(0), ended(2, 10), ended(3, 10)];
         assert_eq!(goes(&runs, 1, None), ["2"]);
+    }
+
+    #[test]
+    fn what_was_never_begun_goes_once_nobody_can_be_about_to_begin_it() {
+        let home = tempfile::tempdir().unwrap();
+        let times = ["09:00:00", "10:00:00", "11:00:00", "12:00:00"];
+        let [old, held, begun, new] = times.map(|time| {
+            let at: Timestamp = format!("2026-11-15T{time}Z").parse().unwrap();
+            RunDir::create(home.path(), at).unwrap()
+        });
+        fs::write(begun.journal(), "").unwrap();
+        let lock = File::create(held.lock()).unwrap();
+        lock.lock().unwrap();
+        let long_ago = std::time::SystemTime::now() - START - Duration::from_mins(1);
+        for run in [&old, &held, &begun] {
+            File::open(run.path()).unwrap().set_modified(long_ago).unwrap();
+        }
+        let logs = Logs { dir: None, keep_runs: 20, max_bytes: None };
+        assert_eq!(prune(home.path(), &logs), None);
+        assert_eq!(
+            [old, held, begun, new].map(|run| run.path().exists()),
+            [false, true, true, true]
+        );
     }
 }

@@ -155,10 +155,19 @@ impl RunDir {
         }
     }
 
-    /// All runs of a project, the oldest first. Their names tell the second of their start; those of
-    /// the same second are in the order in which their journals say that they began, and one that
-    /// has not said so yet is the newest of them.
+    /// The runs of a project that have a journal, the oldest first. What has none was never begun:
+    /// it is about to, or never will.
     pub fn list(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
+        let runs = project_folder.join(RUNS);
+        let mut ids = Self::list_all(project_folder)?;
+        ids.retain(|id| has_journal(&runs.join(&id.0)));
+        Ok(ids)
+    }
+
+    /// All folders of runs of a project, the oldest first. Their names tell the second of their
+    /// start; those of the same second are in the order in which their journals say that they began,
+    /// and one that has not said so yet is the newest of them.
+    pub fn list_all(project_folder: &Path) -> Result<Vec<RunId>, RunDirError> {
         let runs = project_folder.join(RUNS);
         let entries = match fs::read_dir(&runs) {
             Ok(entries) => entries,
@@ -184,6 +193,27 @@ impl RunDir {
             }
         }
         Ok(ids)
+    }
+
+    /// Whether it has a journal.
+    pub fn is_begun(&self) -> bool {
+        has_journal(&self.path)
+    }
+
+    /// Removes the folder of a run that never was. Whatever somebody else has put there stays, and
+    /// so does the folder then: it is listed nowhere, and does no harm.
+    pub fn forget(&self) {
+        if self.is_begun() {
+            return;
+        }
+        for file in [self.lock(), self.tree_lock()] {
+            // Each may never have been made.
+            let _ = fs::remove_file(file);
+        }
+        for folder in [&self.prompts(), &self.output(), &self.path] {
+            // Only an empty one can be removed.
+            let _ = fs::remove_dir(folder);
+        }
     }
 
     /// The run.
@@ -270,6 +300,10 @@ const JOURNAL: &str = "journal.jsonl";
 /// The part of a run's name that tells when it began.
 fn second(id: &RunId) -> &str {
     id.0.rsplit_once('-').map_or(&id.0, |(second, _)| second)
+}
+
+fn has_journal(folder: &Path) -> bool {
+    folder.join(JOURNAL).symlink_metadata().is_ok()
 }
 
 /// When a run began, by its journal.
@@ -385,9 +419,30 @@ mod tests {
         let second = RunDir::create(state.path(), at("2026-11-15T23:34:12Z")).unwrap();
         let first = RunDir::create(state.path(), at("2026-11-15T09:00:00Z")).unwrap();
         fs::create_dir(state.path().join("runs/old")).unwrap();
+        for run in [&first, &second] {
+            fs::write(run.journal(), "").unwrap();
+        }
         let ids = RunDir::list(state.path()).unwrap();
         assert_eq!(ids, [first.id().clone(), second.id().clone()]);
         assert_eq!(RunDir::open(state.path(), &ids[1]).unwrap(), second);
+    }
+
+    #[test]
+    fn a_run_that_was_never_begun_is_not_listed_and_leaves_nothing_but_what_is_not_its_own() {
+        let state = tempfile::tempdir().unwrap();
+        let begun = RunDir::create(state.path(), at("2026-11-15T09:00:00Z")).unwrap();
+        fs::write(begun.journal(), "").unwrap();
+        let [empty, used] = ["2026-11-15T10:00:00Z", "2026-11-15T11:00:00Z"]
+            .map(|time| RunDir::create(state.path(), at(time)).unwrap());
+        fs::write(empty.lock(), "").unwrap();
+        fs::write(used.path().join("mine.txt"), "").unwrap();
+        assert_eq!(RunDir::list(state.path()).unwrap(), [begun.id().clone()]);
+        assert_eq!(RunDir::list_all(state.path()).unwrap().len(), 3);
+        for run in [&begun, &empty, &used] {
+            run.forget();
+        }
+        assert!(begun.prompts().is_dir() && used.path().join("mine.txt").exists());
+        assert!(!empty.path().exists());
     }
 
     #[test]
@@ -409,7 +464,7 @@ mod tests {
             run.id().clone()
         };
         let [late, begun, early] = [begin(1, Some(700)), begin(2, None), begin(3, Some(30))];
-        assert_eq!(RunDir::list(state.path()).unwrap(), [early, late, begun]);
+        assert_eq!(RunDir::list_all(state.path()).unwrap(), [early, late, begun]);
     }
 
     #[test]

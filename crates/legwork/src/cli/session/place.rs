@@ -1,7 +1,6 @@
 //! Where a run is kept, and the locks that keep others out while it is made.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use std::time::{Duration, Instant};
@@ -30,15 +29,10 @@ pub(in crate::cli) struct Place {
 }
 
 impl Place {
-    /// Makes the folder of a new run in this project, unless another run is at work in it.
-    pub(super) fn take(project: &Path) -> Result<Self, Failure> {
-        let home = home(project)?;
-        let folder = RunDir::create(&home, jiff::Timestamp::now())
-            .map_err(|error| Failure::because(&error))?;
-        Self::lock(project, &home, folder.clone()).inspect_err(|_| {
-            // A folder of a run that never was helps nobody; one that stays does no harm.
-            let _ = fs::remove_dir_all(folder.path());
-        })
+    /// Takes the folder of a new run in this project, unless another run is at work in it.
+    pub(super) fn take(project: &Path, folder: &RunDir) -> Result<Self, Failure> {
+        let taken = Self::lock(project, &home(project)?, folder.clone());
+        taken.inspect_err(|_| folder.forget())
     }
 
     /// Takes over the folder of a run whose process is gone.
@@ -61,10 +55,16 @@ impl Place {
     }
 }
 
+/// Makes the folder of a new run.
+pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
+    RunDir::create(&home(project)?, jiff::Timestamp::now())
+        .map_err(|error| Failure::because(&error))
+}
+
 /// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
 /// mark of a run that nobody runs is ended.
 fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
-    let runs = RunDir::list(home).map_err(|error| Failure::because(&error))?;
+    let runs = RunDir::list_all(home).map_err(|error| Failure::because(&error))?;
     let begin = Instant::now();
     // The newest first: the others have had their time long ago.
     for run in runs.iter().rev().filter_map(|run| RunDir::open(home, run).ok()) {
