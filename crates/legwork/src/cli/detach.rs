@@ -111,7 +111,7 @@ pub(super) fn detach() -> Result<ExitCode, Failure> {
                 Failure::trouble(format!("the run goes on, and what it says is not clear: {error}"))
                     .hint("look for it: legwork status")
             })?;
-            word.say()?;
+            word.pass_on()?;
             Ok(ExitCode::SUCCESS)
         }
         Departed::Ended(exit) => {
@@ -122,7 +122,27 @@ pub(super) fn detach() -> Result<ExitCode, Failure> {
 }
 
 impl Word {
-    fn say(&self) -> Result<(), Failure> {
+    /// Says it here. Where the id can't be printed people are told of the run all the same: it goes
+    /// on, and nobody else would say so.
+    fn pass_on(&self) -> Result<(), Failure> {
+        let help = self.help(env::current_dir().ok().as_deref());
+        match (self.print(), self.tone) {
+            (Ok(()), Tone::People) => say(&help),
+            (Ok(()), Tone::Quiet | Tone::Json) => {}
+            (Err(failure), Tone::People | Tone::Quiet | Tone::Json) => {
+                say(&help);
+                let Self { run, .. } = self;
+                let message = format!("run {run} goes on, and {}", failure.message);
+                return Err(
+                    Failure::trouble(message).hint(format!("to end it: legwork stop {run}"))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of it that is for programs.
+    pub(super) fn print(&self) -> Result<(), Failure> {
         let Self { run, pid, project, run_folder, tone } = self;
         match tone {
             Tone::Json => print_json(&serde_json::json!({
@@ -131,12 +151,7 @@ impl Word {
                 "project": project,
                 "run_folder": run_folder,
             })),
-            Tone::Quiet => print(run),
-            Tone::People => {
-                print(run)?;
-                say(&self.help(env::current_dir().ok().as_deref()));
-                Ok(())
-            }
+            Tone::Quiet | Tone::People => print(run),
         }
     }
 

@@ -253,7 +253,7 @@ impl Session {
         let decisions = Decisions::of(path, &past.records);
         let complaints = Rc::default();
         let watcher = watcher(Rc::clone(&view), &shows, decisions, Rc::clone(&complaints));
-        let watcher = self.awake(watcher, &view, &place, shows.teller());
+        let watcher = self.awake(watcher, &view, &place, shows.teller(self.level));
         let (watcher, farewell) = self.farewell(watcher, &place, shows.voice());
         let beating = tokio::spawn(clock.clone().beat());
         let (mut supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
@@ -482,7 +482,10 @@ impl Session {
     /// Says how the run ended.
     fn conclude(&self, over: &Over) {
         let Over { ending, view, place, style, voice, .. } = over;
-        if self.level.speaks() {
+        if voice.is_heard() {
+            self.print_id(place, voice);
+        }
+        if self.last_level().speaks() {
             if let Program::Rehearsal(_) = self.program {
                 voice.speak("This was a rehearsal: the agent was a script, and nothing was spent.");
             }

@@ -18,6 +18,7 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -75,6 +76,7 @@ pub fn depart(
 #[derive(Debug)]
 pub struct Departure {
     pipe: File,
+    left: AtomicBool,
 }
 
 impl Departure {
@@ -91,7 +93,7 @@ impl Departure {
         if is_unread(&pipe)? {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        Ok(Self { pipe })
+        Ok(Self { pipe, left: AtomicBool::new(false) })
     }
 
     /// Goes our own way: a session of our own, nothing of the terminal, and what we would complain
@@ -102,12 +104,18 @@ impl Departure {
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         // A disk that is full is said elsewhere.
         let complaints = file_for(complaints).ok();
+        self.left.store(true, Ordering::Relaxed);
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::stdio::dup2_stdout(&nothing)?;
         rustix::stdio::dup2_stderr(complaints.as_ref().unwrap_or(&nothing))?;
         let mut line = word.to_vec();
         line.push(b'\n');
         (&self.pipe).write_all(&line)
+    }
+
+    /// Whether nobody at the terminal hears us any more.
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
     }
 }
 

@@ -346,3 +346,51 @@ fn a_run_that_was_left_goes_on_detached() {
     detached.go();
     assert_eq!(detached.ends(), "completed");
 }
+
+#[test]
+fn a_run_that_ends_at_once_is_told_of_here() {
+    for (options, json) in [(&[][..], false), (&["-q"], false), (&["--output", "json"], true)] {
+        let hermit = Hermit::new();
+        hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
+        let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+        // There is nothing left of its limit.
+        let resume = [&["resume", "--again", "--detach"][..], options].concat();
+        let did = hermit.run(&resume).exits(0);
+        assert!(names(&hermit.journal()).contains(&"run_continued"));
+        if json {
+            let word: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+            assert_eq!(word["run"].as_str(), Some(run.as_str()));
+        } else {
+            assert_eq!(did.out.trim(), run);
+        }
+        if options.is_empty() {
+            did.says(&["Reached maximum iterations (1)"]);
+        } else {
+            assert_eq!(did.err, "");
+        }
+        nobody_is_left(&hermit);
+    }
+}
+
+#[test]
+fn where_the_id_can_t_be_printed_the_run_is_named_all_the_same() {
+    let detached = Detached { hermit: Hermit::new() };
+    let hermit = &detached.hermit;
+    let script = hermit.script(HELD);
+    let fixed = ["run", "-p", "both", "-m", "4", "--no-delay", "--detach", "--dry-run", "-q"];
+    let mut command = hermit.command(&[&fixed[..], &["--rehearsal", &script]].concat());
+    command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
+    for words in [
+        format!("error: run {run} goes on, and can't write to standard output"),
+        format!("legwork stop {run}"),
+        format!("legwork status {run}"),
+    ] {
+        assert!(said.contains(&words), "no `{words}`:\n{said}");
+    }
+    detached.go();
+    assert_eq!(detached.ends(), "completed");
+}

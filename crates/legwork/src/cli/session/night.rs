@@ -61,13 +61,8 @@ impl Session {
         if !(real && self.keep_awake) {
             return watcher;
         }
-        let level = self.level;
-        let told = move |why| {
-            // Only who wants to know everything is told, once and in one line.
-            if level == Level::Verbose {
-                tell(format!("This machine may fall asleep during the run: {why}"));
-            }
-        };
+        // Once, and in one line.
+        let told = move |why| tell(format!("This machine may fall asleep during the run: {why}"));
         let mut awake = Awake::new(place.folder.id().clone(), Box::new(told));
         let view = Rc::clone(view);
         Box::new(move |records| {
@@ -93,15 +88,38 @@ impl Session {
                 let _ = begins.send(());
             }
         });
-        let word = Word {
+        let word = self.word(&leaving, place);
+        let complaints = place.folder.path().join(COMPLAINTS);
+        (watcher, Some(Farewell { leaving, word, complaints, begun, voice }))
+    }
+
+    /// A way off the terminal that was not taken: the run was over first.
+    fn not_left(&self) -> Option<&Leaving> {
+        self.leaving.as_ref().filter(|leaving| !leaving.departure.has_left())
+    }
+
+    /// How much people are told at the end.
+    pub(super) fn last_level(&self) -> Level {
+        self.not_left().map_or(self.level, |leaving| leaving.level)
+    }
+
+    /// Prints the id for whoever waits for it, if nobody else will.
+    pub(super) fn print_id(&self, place: &Place, voice: &Voice) {
+        if let Some(leaving) = self.not_left()
+            && let Err(failure) = self.word(leaving, place).print()
+        {
+            voice.speak(&format!("error: {}", failure.message));
+        }
+    }
+
+    fn word(&self, leaving: &Leaving, place: &Place) -> Word {
+        Word {
             run: place.folder.id().0.clone(),
             pid: std::process::id(),
             project: self.project.clone(),
             run_folder: place.folder.path().to_owned(),
             tone: Tone::from(leaving.level),
-        };
-        let complaints = place.folder.path().join(COMPLAINTS);
-        (watcher, Some(Farewell { leaving, word, complaints, begun, voice }))
+        }
     }
 }
 

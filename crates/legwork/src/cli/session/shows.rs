@@ -127,13 +127,16 @@ impl Shows {
         }
     }
 
-    /// Tells people something beside what is recorded, where they look. Never waits.
-    pub(super) fn teller(&self) -> impl Fn(String) + Send + use<> {
-        let screen = self.screen.as_ref().map(Display::teller);
+    /// Tells something beside what is recorded: in the log, and on the screen of whoever wants to
+    /// know everything. Never waits.
+    pub(super) fn teller(&self, level: Level) -> impl Fn(String) + Send + use<> {
+        let screen = self.screen.as_ref().filter(|_| level == Level::Verbose);
+        let (screen, log) = (screen.map(Display::teller), self.log.teller());
         move |text| {
             if let Some(tell) = &screen {
-                tell(text);
+                tell(text.clone());
             }
+            log(text);
         }
     }
 
