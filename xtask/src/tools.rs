@@ -18,15 +18,18 @@ pub(crate) struct Tool {
     pub(crate) why: &'static str,
 }
 
-const TOOLS: [Tool; 3] = [
+const TOOLS: &[Tool] = &[
     Tool { program: "git", package: "git", why: "the product drives it, on real repositories" },
     Tool { program: "tmux", package: "tmux", why: "what a terminal shows is tested in one" },
     Tool { program: "chromium", package: "chromium", why: "what a browser makes of a report" },
+    // Only there do services belong to systemd.
+    #[cfg(target_os = "linux")]
+    Tool { program: "systemd-analyze", package: "systemd", why: "what systemd makes of a service" },
 ];
 
 /// What every test command needs.
 pub(crate) fn ensure_tools() -> Result<(), String> {
-    ensure(&TOOLS)
+    ensure(TOOLS)
 }
 
 /// Looks first and installs only what is not there, so that it costs nothing the second time.

@@ -24,8 +24,6 @@ use crate::task::{Name, Task};
 
 /// By these words a file of ours is known.
 const OURS: &str = "Made by `legwork service install`";
-/// What stands before the project in it.
-const PROJECT: &str = "Project: ";
 
 /// Where our things are, if that is not the usual place: without them no run would be found.
 const PLACES: [&str; 6] = [
@@ -115,6 +113,32 @@ impl Service {
     }
 }
 
+/// A command that tells the system about a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Telling {
+    command: Vec<String>,
+    failure: OnFailure,
+}
+
+/// What it means that such a command fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFailure {
+    /// The system does not know of the service.
+    Complain,
+    /// That there was nothing to do.
+    GoOn,
+}
+
+impl Telling {
+    fn must_work(command: impl IntoIterator<Item = String>) -> Self {
+        Self { command: command.into_iter().collect(), failure: OnFailure::Complain }
+    }
+
+    fn may_fail(command: impl IntoIterator<Item = String>) -> Self {
+        Self { command: command.into_iter().collect(), failure: OnFailure::GoOn }
+    }
+}
+
 /// Who starts services here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manager {
@@ -132,6 +156,15 @@ impl Manager {
         }
     }
 
+    /// A program that it starts.
+    fn program(self, path: String) -> Result<String, Failure> {
+        if self == Self::Systemd && !systemd::starts(&path) {
+            let message = format!("systemd starts no program with quotes in its path: `{path}`");
+            return Err(Failure::trouble(message).hint("put legwork somewhere else"));
+        }
+        Ok(path)
+    }
+
     fn file(self, name: &str) -> Result<PathBuf, Failure> {
         match self {
             Self::Systemd => systemd::file(name, env::var_os),
@@ -144,10 +177,18 @@ impl Manager {
     }
 
     /// What tells the system about a service.
-    fn commands(self, name: &str, file: &Path) -> Vec<Vec<String>> {
+    fn commands(self, name: &str, file: &Path) -> Vec<Telling> {
         match self {
             Self::Systemd => systemd::commands(name),
-            Self::Launchd => launchd::commands(file),
+            Self::Launchd => launchd::commands(name, file),
+        }
+    }
+
+    /// The project of a service, as its file says.
+    fn project(self, text: &str) -> Option<String> {
+        match self {
+            Self::Systemd => systemd::project(text),
+            Self::Launchd => launchd::project(text),
         }
     }
 }
@@ -168,7 +209,7 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
     };
     let service = Service {
         name: name.clone(),
-        program: plain("our own program", &own_program()?)?,
+        program: HERE.program(plain("our own program", &own_program()?)?)?,
         project: plain("the project", &project)?,
         run,
         environment: places(env::var_os)?,
@@ -180,13 +221,13 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
     }
     let file = HERE.file(&name)?;
     if !options.force {
-        may_be_written(&file, &service.project)?;
+        may_be_written(&file, HERE, &service.project)?;
     }
     write(&file, &text)?;
     print(&format!("{} is written: after a reboot it goes on with `{name}`", file.display()))?;
     let commands = HERE.commands(&name, &file);
     if options.enable {
-        commands.iter().try_for_each(|command| carry_out(command))?;
+        commands.iter().try_for_each(carry_out)?;
     } else {
         say(&format!("To enable it:\n  {}", lines(&commands)));
     }
@@ -250,7 +291,7 @@ fn places(
 }
 
 /// Only a file of ours for the same project is written over.
-fn may_be_written(file: &Path, project: &str) -> Result<(), Failure> {
+fn may_be_written(file: &Path, manager: Manager, project: &str) -> Result<(), Failure> {
     let shown = file.display();
     let refused = |why: String| {
         Err(Failure::trouble(format!("`{shown}` is there, and {why}"))
@@ -259,8 +300,8 @@ fn may_be_written(file: &Path, project: &str) -> Result<(), Failure> {
     match there(file)? {
         None => Ok(()),
         Some(text) if !text.contains(OURS) => refused("it is not ours".to_owned()),
-        Some(text) => match text.lines().find_map(|line| line.split_once(PROJECT)) {
-            Some((_, other)) if other != project => refused(format!("it is for `{other}`")),
+        Some(text) => match manager.project(&text) {
+            Some(other) if other != project => refused(format!("it is for `{other}`")),
             Some(_) | None => Ok(()),
         },
     }
@@ -284,14 +325,22 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
 }
 
-fn lines(commands: &[Vec<String>]) -> String {
-    let lines: Vec<_> = commands.iter().map(shell_words::join).collect();
+/// As they can be typed; what may fail is said to.
+fn lines(commands: &[Telling]) -> String {
+    let line = |telling: &Telling| {
+        let line = shell_words::join(&telling.command);
+        match telling.failure {
+            OnFailure::Complain => line,
+            OnFailure::GoOn => format!("{line}     # may fail: there may be none yet"),
+        }
+    };
+    let lines: Vec<_> = commands.iter().map(line).collect();
     lines.join("\n  ")
 }
 
-fn carry_out(command: &[String]) -> Result<(), Failure> {
+fn carry_out(Telling { command, failure }: &Telling) -> Result<(), Failure> {
     let shown = shell_words::join(command);
-    let [program, arguments @ ..] = command else { return Ok(()) };
+    let [program, arguments @ ..] = command.as_slice() else { return Ok(()) };
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
     let environment: Vec<_> = env::vars_os().collect();
     let question = Question {
@@ -313,9 +362,10 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
             say(&format!("done: {shown}"));
             Ok(())
         }
-        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => {
-            Err(refused(&answer.complaint))
-        }
+        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => match failure {
+            OnFailure::Complain => Err(refused(&answer.complaint)),
+            OnFailure::GoOn => Ok(()),
+        },
     }
 }
 
@@ -380,9 +430,8 @@ fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
     match HERE {
         Manager::Systemd => say("To let the system know:\n  systemctl --user daemon-reload"),
         Manager::Launchd => say(&format!(
-            "To let the system know:\n  launchctl bootout gui/{}/{}",
-            rustix::process::getuid().as_raw(),
-            launchd::label(name.as_str())
+            "To let the system know, which ends such a run (`legwork resume` goes on with it):\n  {}",
+            shell_words::join(launchd::forget(name.as_str()))
         )),
     }
     Ok(ExitCode::SUCCESS)

@@ -4,26 +4,27 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{OURS, PROJECT, Service};
+use super::{OURS, Service, Telling};
 
-/// The agent. It is started again only if it was killed or has crashed; an ending is one.
+/// What stands before the project in an agent.
+const FOLDER: &str = "\t<key>WorkingDirectory</key>\n\t<string>";
+
+/// The agent. It is started when the user logs in, and again only after a crash by a signal such as
+/// SIGSEGV. launchd can't be told to do that after SIGKILL as well and leave all other endings
+/// alone: what would bring back a killed one brings back one that can't begin, again and again.
 pub(super) fn agent(service: &Service) -> String {
     let Service { name, project, environment, .. } = service;
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \
          \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
-         <!-- {OURS}: it is written anew by the next one.\n\
-         {PROJECT}{}\n\
-         -->\n\
+         <!-- {OURS}: it is written anew by the next one. -->\n\
          <plist version=\"1.0\">\n\
          <dict>\n\
          \t<key>Label</key>\n\
          \t<string>{}</string>\n\
          \t<key>ProgramArguments</key>\n\
          \t<array>\n",
-        // Two of them would end the comment.
-        project.replace("--", "- -"),
         label(name)
     );
     for argument in service.command() {
@@ -33,8 +34,7 @@ pub(super) fn agent(service: &Service) -> String {
     let _ = write!(
         text,
         "\t</array>\n\
-         \t<key>WorkingDirectory</key>\n\
-         \t<string>{}</string>\n\
+         {FOLDER}{}</string>\n\
          \t<key>EnvironmentVariables</key>\n\
          \t<dict>\n",
         escaped(project)
@@ -66,6 +66,13 @@ pub(super) fn label(name: &str) -> String {
     format!("dev.legwork.{name}")
 }
 
+/// The project of an agent of ours.
+pub(super) fn project(agent: &str) -> Option<String> {
+    let (_, rest) = agent.split_once(FOLDER)?;
+    let (project, _) = rest.split_once("</string>")?;
+    Some(project.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -79,9 +86,20 @@ pub(super) fn file(
     Some(home.join("Library/LaunchAgents").join(format!("{}.plist", label(name))))
 }
 
-/// What tells launchd about it.
-pub(super) fn commands(file: &Path) -> Vec<Vec<String>> {
-    let domain = format!("gui/{}", rustix::process::getuid().as_raw());
+/// What tells launchd about it. An agent that it knows already has to be forgotten first.
+pub(super) fn commands(name: &str, file: &Path) -> Vec<Telling> {
     let file = file.display().to_string();
-    vec![["launchctl", "bootstrap", &domain, &file].map(str::to_owned).to_vec()]
+    vec![
+        Telling::may_fail(forget(name)),
+        Telling::must_work(["launchctl", "bootstrap", &domain(), &file].map(str::to_owned)),
+    ]
+}
+
+/// What lets launchd forget it, and ends what it has started.
+pub(super) fn forget(name: &str) -> [String; 3] {
+    ["launchctl".to_owned(), "bootout".to_owned(), format!("{}/{}", domain(), label(name))]
+}
+
+fn domain() -> String {
+    format!("gui/{}", rustix::process::getuid().as_raw())
 }

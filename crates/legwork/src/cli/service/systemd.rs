@@ -6,8 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{OURS, PROJECT, Service};
+use super::{OURS, Service, Telling};
 use crate::error::Failure;
+
+/// What stands before the project in a unit.
+const PROJECT: &str = "# Project: ";
 
 /// Where the units are that are started with the user's own manager.
 const WANTED: &str = "default.target.wants";
@@ -18,7 +21,7 @@ pub(super) fn unit(service: &Service) -> String {
     let Service { name, project, environment, .. } = service;
     let mut text = format!(
         "# {OURS}: it is written anew by the next one.\n\
-         # {PROJECT}{project}\n\
+         {PROJECT}{project}\n\
          [Unit]\n\
          Description=legwork: {name} in {where_}\n\
          StartLimitIntervalSec=1h\n\
@@ -55,6 +58,11 @@ pub(super) fn unit(service: &Service) -> String {
          WantedBy=default.target\n"
     );
     text
+}
+
+/// Whether systemd starts a program with this path, however it is quoted.
+pub(super) fn starts(program: &str) -> bool {
+    !program.contains(['"', '\'', '\\'])
 }
 
 /// What a dollar stands for itself by.
@@ -104,11 +112,17 @@ pub(super) fn file(
 }
 
 /// What tells systemd about it.
-pub(super) fn commands(name: &str) -> Vec<Vec<String>> {
+pub(super) fn commands(name: &str) -> Vec<Telling> {
     let unit = unit_name(name);
     [&["daemon-reload"][..], &["enable", &unit]]
-        .map(|words| ["systemctl", "--user"].iter().chain(words).map(|&s| s.to_owned()).collect())
-        .to_vec()
+        .map(|words| ["systemctl", "--user"].iter().chain(words).map(|&word| word.to_owned()))
+        .map(Telling::must_work)
+        .into()
+}
+
+/// The project of a unit of ours.
+pub(super) fn project(unit: &str) -> Option<String> {
+    unit.lines().find_map(|line| line.strip_prefix(PROJECT)).map(str::to_owned)
 }
 
 /// Takes away the link by which it is started, as `systemctl disable` would.

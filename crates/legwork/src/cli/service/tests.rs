@@ -70,9 +70,7 @@ fn in_a_unit_nothing_stands_for_something_else() {
 fn the_agent_of_launchd() {
     let agent = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- Made by `legwork service install`: it is written anew by the next one.
-Project: /srv/me/shop
--->
+<!-- Made by `legwork service install`: it is written anew by the next one. -->
 <plist version="1.0">
 <dict>
 	<key>Label</key>
@@ -115,9 +113,48 @@ fn in_an_agent_nothing_stands_for_something_else() {
     let agent = launchd::agent(&odd());
     let project = r"<string>/srv/me/50% &lt;off&gt; &amp; 'more' $HOME \n--x</string>";
     assert_eq!(agent.matches(project).count(), 2, "{agent}");
-    let (_, comment) = agent.split_once("<!--").unwrap();
-    let (comment, _) = comment.split_once("--").unwrap();
-    assert!(comment.ends_with("- -x\n"), "the comment ends too early: {comment}");
+}
+
+/// Two hyphens would end a comment of XML, or be refused in it.
+#[test]
+fn what_an_agent_has_in_its_comment_can_t_end_it() {
+    for project in ["/a--b", "/a---b", "/a-->b", "/a----", "/-"] {
+        let service = Service { project: project.to_owned(), ..service() };
+        let agent = launchd::agent(&service);
+        let (_, comment) = agent.split_once("<!--").unwrap();
+        let (comment, rest) = comment.split_once("--").unwrap();
+        assert!(rest.starts_with(">\n<plist"), "{project}: the comment ends too early: {comment}");
+    }
+}
+
+#[test]
+fn a_service_is_written_over_by_one_for_the_same_project_whatever_that_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("service");
+    for manager in [Manager::Systemd, Manager::Launchd] {
+        for project in ["/srv/a--b", "/srv/a---b", "/srv/a- -b", &odd().project] {
+            let service = Service { project: project.to_owned(), ..service() };
+            write(&file, &manager.text(&service)).unwrap();
+            may_be_written(&file, manager, project)
+                .unwrap_or_else(|refused| panic!("{manager:?} for {project}: {}", refused.message));
+            let other = may_be_written(&file, manager, "/srv/other").unwrap_err();
+            assert!(other.message.ends_with(&format!("it is for `{project}`")), "{other:?}");
+        }
+    }
+}
+
+#[test]
+fn launchd_forgets_an_agent_before_it_hears_of_it_again() {
+    let user = rustix::process::getuid().as_raw();
+    let said = lines(&launchd::commands("x", Path::new("/srv/x.plist")));
+    let expected = format!(
+        "launchctl bootout gui/{user}/dev.legwork.x     # may fail: there may be none yet\n  \
+         launchctl bootstrap gui/{user} /srv/x.plist"
+    );
+    assert_eq!(said, expected);
+    let nothing_to_forget = Telling::may_fail(["false".to_owned()]);
+    carry_out(&nothing_to_forget).unwrap();
+    carry_out(&Telling::must_work(["false".to_owned()])).unwrap_err();
 }
 
 #[test]
@@ -127,6 +164,16 @@ fn what_would_begin_another_line_is_refused() {
         assert!(error.message.starts_with("the project is `/a"), "{}", error.message);
     }
     assert_eq!(plain("the project", Path::new("/a b/ä")).unwrap(), "/a b/ä");
+}
+
+#[test]
+fn a_program_that_would_not_be_started_is_refused() {
+    for path in ["/opt/a\"b", "/opt/it's/legwork", "/opt/a\\b"] {
+        let error = Manager::Systemd.program(path.to_owned()).unwrap_err();
+        assert!(error.message.contains(path), "{}", error.message);
+        Manager::Launchd.program(path.to_owned()).unwrap();
+    }
+    Manager::Systemd.program("/opt/a $b 50%/legwork".to_owned()).unwrap();
 }
 
 #[test]
