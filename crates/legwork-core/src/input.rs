@@ -70,6 +70,9 @@ pub enum Control {
         /// By whom.
         by: Origin,
     },
+    /// Something that we live on goes away, such as the terminal: stop now. Whoever is stopping
+    /// already is not hurried by it.
+    HangUp,
     /// Take back a stop.
     CancelStop,
     /// Start nothing new.
@@ -111,12 +114,14 @@ pub struct Salvage {
     pub again: Again,
 }
 
-/// Whether a run that has ended is to go on.
+/// When a run that was left is to go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Again {
     /// Only with more room than it had.
     #[default]
     IfRoom,
+    /// Only if it was cut off; then one that has not ended goes on only for that, too.
+    IfCutOff,
     /// In any case.
     Yes,
 }

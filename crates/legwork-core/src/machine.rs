@@ -46,6 +46,7 @@ use std::time::Duration;
 use self::attempts::LiveAttempt;
 use self::calls::LiveCall;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
+use self::left::Left;
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, Record, RunStarted};
 use crate::hook::Hook;
@@ -70,6 +71,8 @@ pub struct Machine {
     step: Step,
     /// What a run that has not begun yet will be told.
     opening: Option<Box<RunStarted>>,
+    /// How an earlier process left it.
+    left: Left,
 }
 
 /// What this process has asked for and what it was answered. It dies with the process.
@@ -157,12 +160,14 @@ impl Machine {
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
             opening: Some(Box::new(opening)),
+            left: Left::NotBegun,
         }
     }
 
     /// A run that an earlier process left, as its journal tells it. It goes on when it is given
     /// [`Input::Resume`].
-    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record>) -> Self {
+    pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
+        let left = Left::of(journal.clone());
         let ledger = Ledger::replay(journal);
         // The hook's word is not recorded, but what came after it is. A run that died before all
         // of that may not have had it.
@@ -175,6 +180,7 @@ impl Machine {
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
             opening: None,
+            left,
         }
     }
 

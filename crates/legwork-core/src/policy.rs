@@ -5,6 +5,7 @@ pub mod escalation;
 pub mod limits;
 pub mod progress;
 pub mod retry;
+pub mod signals;
 pub mod ticks;
 pub mod waiting;
 

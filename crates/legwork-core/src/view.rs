@@ -257,8 +257,16 @@ impl RunView {
             Activity::Starting | Activity::Retrying { .. } | Activity::Between if self.paused => {
                 Activity::Paused
             }
+            // Checks go to their end; the model is not asked before somebody says so.
+            Activity::Checking if self.paused && !self.are_checks_running() => Activity::Paused,
             doing => doing.clone(),
         }
+    }
+
+    fn are_checks_running(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| {
+            gate.result.is_none() && !gate.commands.is_empty() && gate.checks.is_empty()
+        })
     }
 
     /// The mean duration of the last five iterations, once there are five.

@@ -3,14 +3,16 @@
 use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
+use std::time::Instant;
 
 use legwork_core::event::{Origin, StopWhen};
 use legwork_core::input::Control;
+use legwork_core::policy::signals::{Purpose, is_news};
 use rustix::process::Signal as Kind;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// By these somebody asks us to stop. The first of them that came counts.
+/// By these somebody asks us to stop, and asks again if it takes too long.
 const ASKS: [Kind; 3] = [Kind::TERM, Kind::INT, Kind::QUIT];
 
 /// By these the system, or somebody, would end us in the middle: a terminal would be left as it is
@@ -37,6 +39,8 @@ const ENDS: &[Kind] = &[
 pub struct Signals {
     caught: Vec<(Kind, Signal)>,
     hang_ups: HangUps,
+    /// When the first of them came.
+    first: Option<Instant>,
 }
 
 /// What it means that the terminal is gone.
@@ -57,7 +61,8 @@ impl Signals {
             .iter()
             .chain(heard)
             .map(|kind| Ok((*kind, signal(SignalKind::from_raw(kind.as_raw()))?)));
-        Ok(Self { caught: caught.collect::<io::Result<_>>()?, hang_ups: HangUps::Heeded })
+        let caught = caught.collect::<io::Result<_>>()?;
+        Ok(Self { caught, hang_ups: HangUps::Heeded, first: None })
     }
 
     /// The same, with another meaning of a terminal that is gone.
@@ -66,25 +71,27 @@ impl Signals {
         Self { hang_ups, ..self }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next one that says more than those before it.
     pub async fn next(&mut self) {
-        self.next_by().await;
+        self.next_wish().await;
     }
 
-    /// Waits for the next one, and says whose it is. A system that goes down sends several at
-    /// once: then that is what happens.
-    async fn next_by(&mut self) -> Origin {
+    /// The same, and says what is wanted. A system that goes down sends several at once: then that
+    /// is what happens. They are counted when they come, however long it takes to act upon them.
+    async fn next_wish(&mut self) -> Control {
         let deaf = (self.hang_ups == HangUps::Ignored).then_some(Kind::HUP);
-        let heard = |kind: Kind| Some(kind) != deaf;
         poll_fn(|context| {
-            let mut caught = self.caught.iter_mut().filter(|(kind, _)| heard(*kind));
-            let came = caught.find_map(|(kind, signal)| {
-                (signal.poll_recv(context) == Poll::Ready(Some(()))).then_some(*kind)
-            });
-            match came {
-                Some(Kind::TERM) => Poll::Ready(Origin::Terminate),
-                Some(_) => Poll::Ready(Origin::Signal),
-                None => Poll::Pending,
+            loop {
+                let mut heard = self.caught.iter_mut().filter(|(kind, _)| Some(*kind) != deaf);
+                let came = heard.find_map(|(kind, signal)| {
+                    (signal.poll_recv(context) == Poll::Ready(Some(()))).then_some(*kind)
+                });
+                let Some(kind) = came else { return Poll::Pending };
+                let first = self.first.map(|first| first.elapsed());
+                self.first.get_or_insert_with(Instant::now);
+                if is_news(purpose(kind), first) {
+                    return Poll::Ready(wish(kind));
+                }
             }
         })
         .await
@@ -93,11 +100,25 @@ impl Signals {
     /// Hands signals on for as long as somebody listens.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
-            let by = self.next_by().await;
-            if operator.send(Control::Stop { when: StopWhen::Now, by }).await.is_err() {
+            let wish = self.next_wish().await;
+            if operator.send(wish).await.is_err() {
                 return;
             }
         }
+    }
+}
+
+fn purpose(kind: Kind) -> Purpose {
+    if ASKS.contains(&kind) { Purpose::Asks } else { Purpose::TakesAway }
+}
+
+/// What a signal wants of a run.
+fn wish(kind: Kind) -> Control {
+    let stop = |by| Control::Stop { when: StopWhen::Now, by };
+    match purpose(kind) {
+        Purpose::Asks if kind == Kind::TERM => stop(Origin::Terminate),
+        Purpose::Asks => stop(Origin::Signal),
+        Purpose::TakesAway => Control::HangUp,
     }
 }
 

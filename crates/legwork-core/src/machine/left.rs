@@ -61,7 +61,38 @@ impl Fold {
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
             Event::RunFinished { outcome, .. } => self.over = Some(outcome.clone()),
-            _ => {}
+            Event::IterationStarted { .. }
+            | Event::IterationSkipped { .. }
+            | Event::IterationFinished(_)
+            | Event::AttemptStarted { .. }
+            | Event::AgentReady { .. }
+            | Event::AttemptCut { .. }
+            | Event::AttemptFinished { .. }
+            | Event::RetryScheduled { .. }
+            | Event::LimitWaitStarted { .. }
+            | Event::LimitWaitEnded { .. }
+            | Event::QuotaReported { .. }
+            | Event::StatusChanged { .. }
+            | Event::BlockerReported { .. }
+            | Event::WatchdogNoticed { .. }
+            | Event::NudgeSent { .. }
+            | Event::PermissionDenied { .. }
+            | Event::GateStarted { .. }
+            | Event::ChecksStarted { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ChangesInspected { .. }
+            | Event::CallStarted { .. }
+            | Event::CallCut { .. }
+            | Event::CallFinished { .. }
+            | Event::VerdictGiven { .. }
+            | Event::GateFinished { .. }
+            | Event::CouncilDecided { .. }
+            | Event::PrinciplesAdopted { .. }
+            | Event::FeedbackAdded { .. }
+            | Event::LimitChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::HookFailed { .. }
+            | Event::Warning { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Machine;
 use super::ledger::{Phase, Stage};
+use super::left::Left;
 use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::agent::report::AttemptReport;
 use crate::effect::Alarm;
@@ -21,7 +22,12 @@ impl Machine {
             Phase::Ended(_) => true,
             Phase::Ready | Phase::Iterating(_) | Phase::Concluding => false,
         };
-        if ended && again == Again::IfRoom && !self.has_room_with(limits.as_ref()) {
+        let goes_on = match again {
+            Again::Yes => true,
+            Again::IfRoom => !ended || self.has_room_with(limits.as_ref()),
+            Again::IfCutOff => self.left == Left::CutOff,
+        };
+        if !goes_on {
             return;
         }
         let why = if ended { Continuation::AfterEnd } else { Continuation::AfterCrash };

@@ -20,6 +20,11 @@ impl Machine {
         match control {
             Control::Stop { when: StopWhen::Now, by } => self.stop_now(by),
             Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
+            Control::HangUp => {
+                if !self.is_ending() {
+                    self.stop_now(Origin::Signal);
+                }
+            }
             Control::CancelStop => {
                 if self.ledger.stop == Some(StopWhen::AfterIteration) {
                     self.record(Event::StopCancelled);
@@ -48,7 +53,7 @@ impl Machine {
 
     /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
     fn stop_now(&mut self, by: Origin) {
-        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+        if self.is_ending() {
             match by {
                 Origin::Signal | Origin::Terminate => self.kill(),
                 Origin::Operator | Origin::StopFile | Origin::Key => {}
@@ -58,6 +63,11 @@ impl Machine {
         self.record(Event::StopRequested { when: StopWhen::Now, by });
         self.cut_everything();
         self.leave_off();
+    }
+
+    /// Whether everything is being ended already.
+    fn is_ending(&self) -> bool {
+        self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some()
     }
 
     fn stop_after(&mut self, by: Origin) {

@@ -210,6 +210,25 @@ fn a_pause_shows_once_nothing_is_going_on() {
 }
 
 #[test]
+fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
+    let began = Event::ChecksStarted { commands: vec!["make test".to_owned()] };
+    let story = Story::begun().iteration(1).attempt(1);
+    let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).claims();
+    let story = story.then(began).then(Event::RunPaused);
+    assert_eq!(story.view.activity(), Activity::Checking, "the checks go to their end");
+    let story = story.check(CheckVerdict::Passed);
+    assert_eq!(story.view.activity(), Activity::Paused);
+    let story = story.then(Event::RunResumed);
+    assert_eq!(story.view.activity(), Activity::Checking);
+    let story =
+        story.then(Event::CallStarted { call: CallId(1), purpose: Purpose::Verify, cap: None });
+    let story = story.then(Event::RunPaused);
+    assert_eq!(story.view.activity(), Activity::Asking { purpose: Purpose::Verify });
+    let story = story.call_ends(Purpose::Verify, 1, Figure::Reported);
+    assert_eq!(story.view.activity(), Activity::Paused, "its answer changes nothing about it");
+}
+
+#[test]
 fn totals_are_right_at_any_moment_and_those_of_the_ledger() {
     let mut view = RunView::default();
     let mut ledger = Ledger::default();

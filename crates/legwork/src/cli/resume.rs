@@ -20,7 +20,7 @@ use legwork_core::machine::left::Left;
 use legwork_core::outcome::Strictness;
 use legwork_core::redact::{agrees, has_masks, masked_in};
 use legwork_core::settings::{Limits, Scope, Settings};
-use legwork_core::units::Now;
+use legwork_core::units::{Now, RunId};
 
 use super::approval::{self, Flags, Untrusted};
 use super::detach::{self, DetachOptions, Leaving};
@@ -83,6 +83,16 @@ pub(super) struct Options {
     detach: DetachOptions,
 }
 
+impl Options {
+    fn when(&self) -> Again {
+        match (self.again, self.if_needed) {
+            (true, _) => Again::Yes,
+            (false, true) => Again::IfCutOff,
+            (false, false) => Again::IfRoom,
+        }
+    }
+}
+
 pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     if options.detach.is_wanted() {
         return detach::detach();
@@ -96,6 +106,13 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let place = Place::take_over(&project, folder)?;
     let (journal, writer) = journal::open_for_append(&place.folder.journal(), place.folder.id())
         .map_err(|error| damaged(&error))?;
+    // What was read before the lock was ours may be over by now.
+    if options.if_needed
+        && let Some(why) = why_not(&journal.records, place.folder.id())
+    {
+        nothing_to_do(options, &why);
+        return Ok(ExitCode::SUCCESS);
+    }
     let (opening, hooks) = opening(&journal.records, &place.folder)?;
     let mut records = journal.records;
     let recalled = tell_again(&mut records, &place.folder);
@@ -114,8 +131,8 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
             "-m 0 lifts the only one; give another: --max-cost, --max-duration, --max-tokens",
         ));
     }
-    let again = if options.again || options.if_needed { Again::Yes } else { Again::IfRoom };
-    let salvage = Salvage { report: salvage(&place.folder, &opening, state), limits, again };
+    let report = salvage(&place.folder, &opening, state);
+    let salvage = Salvage { report, limits, again: options.when() };
     can_go_on(&machine, &salvage, &place.folder)?;
     let program = match opening.name.as_str() {
         "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
@@ -164,10 +181,16 @@ fn meant(options: &Options) -> Result<Option<Found>, Failure> {
         return options.which.find().map(Some);
     }
     let found = cut_off(&options.which)?;
-    if let (Err(why), false) = (&found, options.output.level() == Some(Level::Quiet)) {
-        say(&format!("Nothing to go on with: {why}."));
+    if let Err(why) = &found {
+        nothing_to_do(options, why);
     }
     Ok(found.ok())
+}
+
+fn nothing_to_do(options: &Options, why: &str) {
+    if options.output.level() != Some(Level::Quiet) {
+        say(&format!("Nothing to go on with: {why}."));
+    }
 }
 
 /// The run that is meant if it was cut off, or why there is nothing to do.
@@ -178,13 +201,18 @@ fn cut_off(which: &Which) -> Result<Result<Found, String>, Failure> {
         return Ok(Err(format!("run {run} is going on (pid {})", owner.pid)));
     }
     let journal = journal::read(&found.folder.journal()).map_err(|error| damaged(&error))?;
-    Ok(match Left::of(&journal.records) {
-        Left::CutOff => Ok(found),
-        Left::Paused => Err(format!("run {run} was paused")),
-        Left::Stopping => Err(format!("run {run} was asked to stop")),
-        Left::Over => Err(format!("run {run} has ended")),
-        Left::NotBegun => Err(format!("run {run} has nothing to go on with")),
-    })
+    Ok(why_not(&journal.records, run).map_or(Ok(found), Err))
+}
+
+/// Why a run is not to be gone on with unless somebody says so; `None` if it was cut off.
+fn why_not(records: &[Record], run: &RunId) -> Option<String> {
+    match Left::of(records) {
+        Left::CutOff => None,
+        Left::Paused => Some(format!("run {run} was paused")),
+        Left::Stopping => Some(format!("run {run} was asked to stop")),
+        Left::Over => Some(format!("run {run} has ended")),
+        Left::NotBegun => Some(format!("run {run} has nothing to go on with")),
+    }
 }
 
 /// The configuration as it is now. Only what is not in the journal is taken from it: how much is

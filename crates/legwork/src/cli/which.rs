@@ -141,20 +141,11 @@ fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
     runs.iter().rfind(live).or_else(last).cloned()
 }
 
+/// An id goes before the name of a task, and that before the beginning of an id: a task may be
+/// called like a year, and its service has no other name for it.
 fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, Failure> {
-    let begins = |run: &&RunId| !reference.is_empty() && run.0.starts_with(reference);
-    let matching: Vec<_> = runs.iter().filter(begins).collect();
-    match matching.as_slice() {
-        [run] => return Ok(Some((*run).clone())),
-        [] => {}
-        [..] if runs.iter().any(|run| run.0 == reference) => {
-            return Ok(Some(RunId(reference.to_owned())));
-        }
-        several => {
-            let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
-            return Err(Failure::usage(format!("`{reference}` can mean {}", names.join(" or ")))
-                .hint("give more of it"));
-        }
+    if let Some(run) = runs.iter().find(|run| run.0 == reference) {
+        return Ok(Some(run.clone()));
     }
     let is_for_task = |run: &&RunId| {
         begin(home, run).is_some_and(|view| {
@@ -166,6 +157,17 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
     };
     if let Some(run) = runs.iter().rfind(is_for_task) {
         return Ok(Some(run.clone()));
+    }
+    let begins = |run: &&RunId| !reference.is_empty() && run.0.starts_with(reference);
+    let matching: Vec<_> = runs.iter().filter(begins).collect();
+    match matching.as_slice() {
+        [] => {}
+        [run] => return Ok(Some((*run).clone())),
+        several => {
+            let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
+            return Err(Failure::usage(format!("`{reference}` can mean {}", names.join(" or ")))
+                .hint("give more of it"));
+        }
     }
     if let Some(project) = elsewhere(reference, home) {
         let message = format!("the run `{reference}` belongs to another project, `{project}`");

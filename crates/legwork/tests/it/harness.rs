@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use legwork_core::event::{Event, Record};
+use legwork_core::policy::signals::ONE_EVENT;
 use tempfile::TempDir;
 
 use super::stage::LEGWORK;
@@ -137,6 +138,11 @@ impl Hermit {
         }
         lines
     }
+}
+
+/// Lets so much time pass that a signal is a second one. Sooner it would belong to the first.
+pub(crate) fn grow_impatient() {
+    std::thread::sleep(ONE_EVENT);
 }
 
 /// Waits for the end of a command, which has to come.

@@ -1,9 +1,11 @@
 //! `legwork service`, and `legwork resume --if-needed`, which is what a service calls.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use legwork::journal::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
@@ -232,24 +234,74 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
     finish(child).exits(0);
 }
 
-/// Every line of the unit is asserted elsewhere; whether systemd thinks so too can be asked only
-/// where it is.
+/// What happens between the first look and the lock: somebody else has gone on with the run, to its
+/// end. The lock of its processes keeps whoever goes on waiting in between.
+#[test]
+fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
+    let hermit = with_task();
+    let child = at_work(&hermit);
+    hermit.file("go", "");
+    finish(child).exits(0);
+    let run = hermit.runs().pop().unwrap();
+    let journal = run.join("journal.jsonl");
+    let whole = fs::read_to_string(&journal).unwrap();
+    let cut = whole.find("\"event\":\"run_finished\"").unwrap();
+    let cut = whole[..cut].rfind('\n').unwrap() + 1;
+    fs::write(&journal, &whole[..cut]).unwrap();
+    let mut options = File::options();
+    let alive = options.create(true).append(true).open(run.join("tree.lock")).unwrap();
+    alive.lock_shared().unwrap();
+
+    let child = hermit.start(&["resume", "--if-needed", "migrate"]);
+    let begun = Instant::now();
+    while lock::peek(&run.join("lock")).is_none_or(|owner| owner.pid != child.id()) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it does not take the lock");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    fs::write(&journal, &whole).unwrap();
+    drop(alive);
+    finish(child).exits(0).says(&["Nothing to go on with: run ", " has ended."]);
+    assert!(!continued(&hermit));
+    assert_eq!(ending(&hermit.journal()), "completed");
+}
+
+/// Where systemd says that there is no such program, it has looked for it under the name that the
+/// unit meant.
 #[test]
 #[cfg(target_os = "linux")]
-fn systemd_has_nothing_to_say_against_the_unit() {
+fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
     let hermit = Hermit::new();
     let project = hermit.path("my 50% \"shop\" $HOME \\x 'y'");
     fs::create_dir_all(project.join(".legwork/tasks/migrate")).unwrap();
-    let project = project.to_str().unwrap();
-    hermit.run(&["service", "install", "migrate", "-C", project]).exits(0);
+    let own = hermit.path("a $b 50% {c};d").join("leg work");
+    fs::create_dir(own.parent().unwrap()).unwrap();
+    fs::copy(LEGWORK, &own).unwrap();
+    let install = ["service", "install", "migrate", "-C", project.to_str().unwrap()];
+    let plain = hermit.command(&install);
+    let mut command = Command::new(&own);
+    command.args(install).current_dir(hermit.project()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let installed = command.output().unwrap();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+
+    assert_eq!(verified(&hermit), Ok(()));
+    fs::remove_file(&own).unwrap();
+    let complaint = verified(&hermit).unwrap_err();
+    let missing = format!("Command {} is not executable", own.display());
+    assert!(complaint.contains(&missing), "{complaint}");
+}
+
+/// What systemd says against the unit.
+#[cfg(target_os = "linux")]
+fn verified(hermit: &Hermit) -> Result<(), String> {
     let mut command = Command::new("systemd-analyze");
-    command.args(["verify", "--user"]).arg(unit(&hermit)).stdin(Stdio::null());
+    command.args(["verify", "--user"]).arg(unit(hermit)).stdin(Stdio::null());
     command.env("XDG_RUNTIME_DIR", hermit.path("tmp")).env("HOME", hermit.path("home"));
-    match command.output() {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && !said.contains("legwork-migrate"), "{said}");
-        }
-        Err(error) => println!("systemd-analyze can't be asked here: {error}"),
-    }
+    let output = command.output().unwrap_or_else(|error| {
+        panic!(
+            "`systemd-analyze` can't be asked: {error}; `cargo xtask test` installs it on Debian"
+        )
+    });
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() && !said.contains("legwork-migrate") { Ok(()) } else { Err(said) }
 }

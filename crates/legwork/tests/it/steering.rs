@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use rustix::process::Signal;
 
-use super::fake_agent::send;
+use super::fake_agent::{PATIENCE, send};
 use super::harness::{Hermit, ending, finish, names};
 use super::stage::LEGWORK;
 
@@ -198,6 +199,8 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     hermit.wait_for("run_paused");
     go(&hermit);
     hermit.wait_for("checks_finished");
+    // What the checks and the project came to is looked at before the pause is one.
+    until_paused(&hermit);
     hermit.run(&["resume"]).exits(0);
     finish(child).exits(0);
     let journal = hermit.journal();
@@ -206,6 +209,19 @@ fn a_pause_in_the_gate_lets_the_checks_end_and_no_verifier_start() {
     let at = |name| names.iter().position(|n| *n == name).unwrap();
     assert!(at("checks_finished") < at("run_resumed"));
     assert!(at("run_resumed") < at("call_started"));
+}
+
+/// Waits until people are told that the run is paused, and does nothing.
+fn until_paused(hermit: &Hermit) {
+    let begun = Instant::now();
+    loop {
+        let status = hermit.run(&["status", "--json"]).exits(0).out;
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        if status["doing"]["what"] == "paused" {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "never paused: {status}");
+    }
 }
 
 #[test]
@@ -362,6 +378,27 @@ fn references_to_runs_are_exact_unique_or_refused() {
         &hermit.project().display().to_string(),
         "-C",
     ]);
+}
+
+#[test]
+fn a_task_that_is_called_like_the_beginning_of_ids_is_meant_by_its_name() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "20"]).exits(0);
+    hermit.file(".legwork/tasks/20/INSTRUCTIONS.md", "Do it.\n");
+    let script = hermit.script(CLAIMING);
+    let run = |what: &[&str]| {
+        let before = hermit.runs();
+        let fixed = ["-m", "5", "--no-delay", "--dry-run", "--rehearsal", &script];
+        hermit.run(&[&["run"], what, &fixed[..]].concat()).exits(0);
+        let run = hermit.runs().into_iter().find(|run| !before.contains(run)).unwrap();
+        run.file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    let other = run(&["-p", "x"]);
+    let run_of_task = run(&["20"]);
+    run(&["-p", "x"]);
+    let needed = hermit.run(&["resume", "--if-needed", "20"]).exits(0);
+    needed.says(&[&format!("run {run_of_task} has ended")]);
+    hermit.run(&["stop", &other]).exits(1).says(&[&other]);
 }
 
 #[test]

@@ -5,11 +5,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::Hermit;
+use super::harness::{Hermit, grow_impatient};
 use super::stage::LEGWORK;
 
 /// Nothing takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whoever presses a key twice is not kept waiting: an agent that will not leave has five seconds
+/// from the first time on, which the second one cuts short.
+const AT_ONCE: Duration = Duration::from_secs(3);
 
 /// A terminal of its own, gone when it is dropped.
 pub(crate) struct Terminal {
@@ -88,7 +92,8 @@ pub(crate) fn assert_sane(screen: &str) {
     }
 }
 
-fn interrupted(key: &str, presses: usize, script: &str) {
+/// Presses a key as often, and gives how long it took from the last time on.
+fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
     let hermit = Hermit::new();
     let script = hermit.script(script);
     let line = format!("{LEGWORK} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
@@ -96,16 +101,21 @@ fn interrupted(key: &str, presses: usize, script: &str) {
     hermit.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
     terminal.shows("Ctrl-C stop now");
-    for _ in 0..presses {
+    for _ in 1..presses {
         terminal.types(&[key]);
         hermit.wait_for("stop_requested");
+        grow_impatient();
     }
+    let insisted = Instant::now();
+    terminal.types(&[key]);
     let screen = terminal.shows("exit=130");
+    let took = insisted.elapsed();
     assert!(screen.contains("Interrupted"), "{screen}");
     for panel in ["Ctrl-C stop now", "stop after this iteration", "░", "█"] {
         assert!(!screen.contains(panel), "the panel is left behind:\n{screen}");
     }
     assert_sane(&terminal.shows("opost"));
+    took
 }
 
 #[test]
@@ -120,7 +130,8 @@ fn ctrl_backslash_does_the_same() {
 
 #[test]
 fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
-    interrupted("C-c", 2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+    let took = interrupted("C-c", 2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+    assert!(took < AT_ONCE, "it took {took:?} from the second time on");
 }
 
 #[test]

@@ -320,3 +320,17 @@ fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
     let totals = &Ledger::replay(&told.journal).totals;
     assert_eq!((totals.cost, totals.iterations), (Usd::from_cents(30), 1));
 }
+
+#[test]
+fn whoever_goes_on_only_with_what_was_cut_off_leaves_everything_else_alone() {
+    for (left, then) in [
+        ("> prepared A\n> crash", "run_continued AfterCrash"),
+        ("> prepared A\n> terminate\n> agent exits\n> crash", "run_continued AfterEnd"),
+        ("> iteration A->B\n> crash", "nothing"),
+        ("> prepared A\n> signal\n> agent exits\n> crash", "nothing"),
+        ("> prepared A\n> stop\n> crash", "nothing"),
+        ("> prepared A\n> pause\n> crash", "nothing"),
+    ] {
+        story(&format!("given max_iterations 1\n> start\n{left}\n> go on if cut off\n  {then}"));
+    }
+}

@@ -72,6 +72,37 @@ fn a_shutdown_is_told_apart_from_a_person_and_its_second_signal_kills_as_well() 
 }
 
 #[test]
+fn a_terminal_that_goes_stops_the_run_and_hurries_nobody() {
+    story(
+        "
+        > start
+        > prepared A
+        > hang up
+          stop_requested Now Signal
+          -> cut attempt 1 Usual
+        > hang up
+          nothing
+        > agent exits
+          run_finished interrupted exit 130
+        ",
+    );
+    for first in ["terminate", "signal", "stop now"] {
+        story(&format!(
+            "
+            > start
+            > prepared A
+            > {first}
+              -> cut attempt 1 Usual
+            > hang up
+              nothing
+            > agent exits
+              run_finished interrupted exit 130
+            "
+        ));
+    }
+}
+
+#[test]
 fn a_second_signal_kills_the_checks_too() {
     story(
         "

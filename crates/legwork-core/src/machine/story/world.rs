@@ -396,6 +396,7 @@ fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
         ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
         ["signal"] => stop(StopWhen::Now, Origin::Signal),
         ["terminate"] => stop(StopWhen::Now, Origin::Terminate),
+        ["hang", "up"] => Control::HangUp,
         ["cancel", "stop"] => Control::CancelStop,
         ["pause"] => Control::Pause,
         ["resume"] => Control::Resume,
@@ -447,6 +448,7 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
     match words {
         [] => {}
         ["again"] => salvage.again = Again::Yes,
+        ["if", "cut", "off"] => salvage.again = Again::IfCutOff,
         ["with", "result", rest @ ..] => {
             salvage.report = Some(Box::new(report("finished", rest, now)));
         }

@@ -7,12 +7,19 @@ use legwork_core::event::Event;
 use rustix::process::Signal;
 
 use super::super::fake_agent::{Scene, send};
-use super::super::harness::{ending, finish, names};
+use super::super::harness::{ending, finish, grow_impatient, names};
 
 /// Everybody is there and nobody wants to leave.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
 /// How long anybody may outlive us.
 const BURIAL: Duration = Duration::from_secs(5);
+/// Whoever insists is gone within a second. The agent alone would have had five from the first
+/// signal on: so much less that a busy machine is no excuse, and so much more that it is no reason.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// Puts its things in order when it is asked to leave, which takes until it is told.
+const TIDY: &str = "trap 'echo >\"$fake/asked\"; until_told go; echo >\"$fake/tidied\"; exit' TERM
+     init; tool; echo >\"$fake/there\"; while :; do sleep 0.02; done";
 
 #[test]
 fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
@@ -37,15 +44,47 @@ fn a_second_signal_waits_for_nobody_and_nobody_survives() {
     let scene = Scene::new(STUBBORN);
     let child = scene.start(&["-m", "3"]);
     scene.agent.wait_for("family", 1);
-    let begun = Instant::now();
     send(&child, Signal::TERM);
     scene.hermit.wait_for("stop_requested");
+    grow_impatient();
+    let insisted = Instant::now();
     send(&child, Signal::TERM);
     finish(child).exits(130);
-    // The grace alone would have taken longer.
-    assert!(begun.elapsed() < BURIAL, "it took {:?}", begun.elapsed());
+    assert!(insisted.elapsed() < AT_ONCE, "it took {:?}", insisted.elapsed());
     scene.census().empty_within(BURIAL);
     assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+}
+
+#[test]
+fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
+    thread::scope(|scope| {
+        for both in [
+            [Signal::TERM, Signal::HUP],
+            [Signal::HUP, Signal::HUP],
+            [Signal::HUP, Signal::TERM],
+            [Signal::INT, Signal::TERM],
+        ] {
+            scope.spawn(move || {
+                let scene = Scene::new(TIDY);
+                let child = scene.start(&["-m", "3"]);
+                scene.agent.wait_for("there", 1);
+                scene.hermit.wait_for("agent_ready");
+                // At the same time: both are there when it goes on.
+                for signal in [Signal::STOP, both[0], both[1], Signal::CONT] {
+                    send(&child, signal);
+                }
+                scene.agent.wait_for("asked", 1);
+                scene.hermit.wait_for("stop_requested");
+                // A terminal that goes later does not hurry anybody either.
+                send(&child, Signal::HUP);
+                scene.hermit.run(&["status"]).exits(0);
+                scene.agent.tell("go");
+                finish(child).exits(130);
+                assert!(scene.agent.file("tidied").exists(), "killed after {both:?}");
+                assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+            });
+        }
+    });
 }
 
 #[test]

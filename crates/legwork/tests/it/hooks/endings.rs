@@ -1,6 +1,7 @@
 //! The hook `finished`: told of every ending, once.
 
 use super::*;
+use crate::harness::grow_impatient;
 
 /// Waits for somebody to say go.
 const WAITS: &str = r#"
@@ -81,6 +82,7 @@ fn whoever_does_not_want_to_wait_leaves_it_on_a_leash() {
     hermit.wait_for("agent_ready");
     send(&child, Signal::INT);
     wait_for(&hermit, "pid");
+    grow_impatient();
     send(&child, Signal::INT);
     finish(child).exits(130);
     assert!(lives(&hermit, "pid"), "it was not left running");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::super::harness::ending;
+use super::super::harness::{ending, grow_impatient};
 use super::super::messages_api::scenario::{Fault, Moment, Scenario, bash, say};
 use super::{Real, believed, claim};
 
@@ -32,6 +32,7 @@ fn a_second_ctrl_c_is_not_patient_and_leaves_nobody_either() {
     interrupted_by(|real, child| {
         kill_process_group(pid(child), Signal::INT).unwrap();
         real.hermit.wait_for("stop_requested");
+        grow_impatient();
         kill_process_group(pid(child), Signal::INT).unwrap();
     });
 }
