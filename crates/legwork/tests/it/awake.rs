@@ -118,6 +118,13 @@ fn a_pause_lets_it_sleep_once_nothing_is_going_on() {
     eventually("nobody is left", || pids(&hermit).iter().all(|pid| !is_alive(pid)));
 }
 
+/// The log of the only run, as far as it is written.
+fn log(hermit: &Hermit) -> String {
+    let files = fs::read_dir(&hermit.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
+    let log = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log"));
+    log.map(|path| fs::read_to_string(path).unwrap()).unwrap_or_default()
+}
+
 #[test]
 fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_told() {
     for (level, told) in [("progress", 0), ("quiet", 0), ("verbose", 1)] {
@@ -132,11 +139,13 @@ fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_told()
         eventually("it was refused", || hermit.path("home/refused").exists());
         let line = "This machine may fall asleep during the run: `";
         eventually("who wants to know is told", || err().matches(line).count() >= told);
+        eventually("whoever looks later can read of it", || log(&hermit).contains(line));
         go(&hermit);
         assert!(child.wait().unwrap().success(), "{}", err());
         assert_eq!(err().matches(line).count(), told, "{level}:\n{}", err());
         assert_eq!(err().matches("Access denied").count(), told, "{level}:\n{}", err());
         assert!(!err().contains("warning"), "{level}:\n{}", err());
+        assert_eq!(log(&hermit).matches(line).count(), 1, "{level}:\n{}", log(&hermit));
         assert_eq!(ending(&hermit.journal()), "max_iterations");
     }
 }

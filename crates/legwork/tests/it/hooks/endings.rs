@@ -102,6 +102,7 @@ ending = { result = "Some of it." }
     hermit.wait_for("agent_ready");
     send(&child, Signal::INT);
     hermit.wait_for("stop_requested");
+    grow_impatient();
     send(&child, Signal::INT);
     finish(child).exits(130);
     wait_for(&hermit, "line");

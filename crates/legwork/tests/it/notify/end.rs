@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::harness::grow_impatient;
 
 #[test]
 fn how_it_ended_does_not_wait_for_what_is_stuck_before_it() {
@@ -51,6 +52,7 @@ fn whoever_wants_to_leave_does_not_wait_for_the_dead() {
     hermit.wait_for("agent_ready");
     send(&child, Signal::INT);
     hermit.wait_for("run_finished");
+    grow_impatient();
     send(&child, Signal::INT);
     let asked = Instant::now();
     finish(child).exits(130);
