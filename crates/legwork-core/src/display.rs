@@ -49,7 +49,7 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
 
 /// Whether a terminal might obey it, or draw other text differently because of it, or whether it is
 /// there without being seen.
-pub(crate) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         // C0 and C1, and the delete between them.
@@ -63,10 +63,13 @@ pub(crate) fn is_unsafe(c: char) -> bool {
         // Ends of lines and paragraphs that some programs take for ends of lines, and others not.
         '\u{2028}' | '\u{2029}' => true,
         // Spaces, joiners and operators without a width, formats that nobody should use, letters
-        // that are not drawn, the mark of a byte order, annotations, and the tags in which a second
-        // text can be hidden.
-        '\u{115f}'
+        // and vowels that are not drawn, beams of music, the mark of a byte order, annotations, and
+        // the tags and further variants in which a second text can be hidden.
+        '\u{034f}'
+        | '\u{115f}'
         | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
         | '\u{180e}'
         | '\u{200b}'
         | '\u{2060}'..='\u{2064}'
@@ -75,9 +78,29 @@ pub(crate) fn is_unsafe(c: char) -> bool {
         | '\u{ffa0}'
         | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => true,
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e007f}'
+        | '\u{e0100}'..='\u{e01ef}' => true,
         _ => false,
     }
+}
+
+/// Whether nobody sees that it is there: what is not shown, and what is and shows nothing, such as a
+/// soft hyphen or what joins and varies characters.
+pub(crate) fn is_unseen(c: char) -> bool {
+    is_unsafe(c)
+        || matches!(
+            c,
+            '\u{00ad}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200c}'
+                | '\u{200d}'
+                | '\u{2065}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{fff0}'..='\u{fff8}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{e0080}'..='\u{e0fff}'
+        )
 }
 
 fn cleaned(text: &str, first: usize) -> String {

@@ -12,8 +12,8 @@
 //!                                    json: only in its texts, key_block: over many lines
 //! ```
 //!
-//! In a line of JSON only values that are texts are masked: never a name, a number or a sign, for
-//! whoever reads the line goes by those.
+//! In a line of JSON only texts are masked: never a number or a sign. Where the line is that of a
+//! program its names stay as well, for whoever reads the line goes by them.
 //!
 //! Nothing that is looked for goes over the end of a line, but for a private key, which is a state.
 
@@ -113,6 +113,13 @@ impl Secrets {
         Ok(Self { finder: Arc::new(Finder::new(literals, extra)) })
     }
 
+    /// The same values and patterns, and no forms: nobody who does not know a secret can write a
+    /// text that is masked.
+    #[must_use]
+    pub fn without_forms(&self) -> Self {
+        Self { finder: Arc::new(self.finder.without_forms()) }
+    }
+
     /// The text with every secret masked by `*` of the same length. Borrowed when there is none.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {
@@ -127,11 +134,20 @@ impl Secrets {
 
     /// The bytes with every secret masked by `*` of the same length. Borrowed when there is none.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.mask_by(Masking::new, bytes)
+    }
+
+    /// The same for lines of a program that are JSON: their names stay.
+    pub fn mask_lines_of_json<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.mask_by(Masking::of_json, bytes)
+    }
+
+    fn mask_by<'a>(&self, masking: fn(Self) -> Masking, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.are_in(bytes) {
             return Cow::Borrowed(bytes);
         }
         let mut masked = Vec::with_capacity(bytes.len());
-        let mut masking = Masking::new(self.clone());
+        let mut masking = masking(self.clone());
         masking.push(bytes, |piece| masked.extend_from_slice(piece));
         masking.finish(|piece| masked.extend_from_slice(piece));
         if masked == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(masked) }

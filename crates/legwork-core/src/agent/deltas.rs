@@ -30,9 +30,9 @@ use super::dialect::Dialect;
 use crate::redact::{Masking, Secrets};
 
 /// A line that is longer brings no piece of a message.
-const PIECE_MAX: usize = 1 << 20;
+const PIECE_MAX: usize = 256 << 10;
 /// The most that is held back.
-const HELD_MAX: usize = 4 << 20;
+const HELD_MAX: usize = 1 << 20;
 /// The most of what is no piece that waits for one.
 const BEHIND_MAX: usize = 256 << 10;
 
@@ -88,9 +88,10 @@ pub struct Deltas {
 impl Deltas {
     /// For one stream.
     pub fn new(dialect: Dialect, secrets: Secrets) -> Self {
+        let masking = if dialect.prints_json() { Masking::of_json } else { Masking::new };
         Self {
             dialect,
-            masking: Masking::new(secrets.clone()),
+            masking: masking(secrets.clone()),
             texts: Texts::new(secrets.clone()),
             secrets,
             line: Vec::new(),
@@ -231,12 +232,13 @@ impl Deltas {
     ) {
         match look {
             Look::Clean => heard(line),
-            Look::Unknown => heard(&self.secrets.mask_bytes(line)),
+            Look::Unknown => heard(&self.secrets.mask_lines_of_json(line)),
         }
         match streamed {
             Streamed::Text(delta) => {
                 if self.texts.are_many() {
-                    self.break_off(kept);
+                    self.texts.give_up();
+                    self.release(kept);
                 }
                 let text = self.texts.push(&delta);
                 let piece = Piece { text, at: delta.at, length: delta.text.len() };
@@ -271,8 +273,8 @@ impl Deltas {
         self.release(kept);
     }
 
-    /// The same before the lines that are being written are whole: nothing of those is shown, for
-    /// nobody knows what they are the beginning of.
+    /// The same before the lines that are being written are whole: nothing of those is shown, up to
+    /// their ends, for nobody knows what they are the beginning of.
     fn break_off(&mut self, kept: Sink<'_>) {
         self.texts.break_off();
         self.release(kept);
@@ -283,8 +285,8 @@ impl Deltas {
         let Self { held, texts, secrets, .. } = self;
         let share = |piece: &Piece| texts.take(piece.text, piece.length);
         held.release(share, |line, look, share| match (share, look) {
-            (Some((at, share)), _) => kept(&secrets.mask_bytes(&with(line, at, &share))),
-            (None, Look::Unknown) => kept(&secrets.mask_bytes(line)),
+            (Some((at, share)), _) => kept(&secrets.mask_lines_of_json(&with(line, at, &share))),
+            (None, Look::Unknown) => kept(&secrets.mask_lines_of_json(line)),
             (None, Look::Clean) => kept(line),
         });
         texts.forget();

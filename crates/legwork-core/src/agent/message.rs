@@ -136,6 +136,8 @@ pub enum Part {
     Whole,
     /// The next few words of a block that will be repeated as a whole.
     Delta,
+    /// None: that was the last of the block. What comes next is another one.
+    End,
 }
 
 /// How a tool call went.

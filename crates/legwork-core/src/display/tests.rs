@@ -20,6 +20,7 @@ fn what_a_terminal_would_obey_is_taken_out() {
         ("null", "a\0b", "ab"),
         ("override", "a\u{202e}b\u{202c}c", "abc"),
         ("isolate", "a\u{2066}b\u{2069}c\u{200f}\u{61c}", "abc"),
+        ("hidden", "a\u{e0100}b\u{e01ef}c\u{34f}d\u{17b4}\u{17b5}e\u{1d173}\u{1d17a}f", "abcdef"),
     ];
     for (name, text, safe) in cases {
         assert_eq!(display_safe(text), safe, "{name}");

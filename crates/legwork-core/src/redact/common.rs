@@ -25,6 +25,17 @@ struct Run {
     behind: Option<usize>,
 }
 
+/// What stands behind the `@` of an image that is named by what is in it.
+const DIGESTS: [&[u8]; 2] = [b"sha256:", b"sha512:"];
+/// Nobody writes a name that is longer than this.
+const NAME_MAX: usize = 256;
+/// A longer part of a name is no word.
+const WORD_MAX: usize = 16;
+/// A longer number is no version and no chapter.
+const NUMBER_MAX: usize = 5;
+/// So much further on a password may go that has an `@` in it.
+const PASSWORD_MAX: usize = 128;
+
 /// Looks from `from` on. `seam` says where something was taken out in front of a byte.
 pub(super) fn common(
     bytes: &[u8],
@@ -62,7 +73,14 @@ pub(super) fn common(
         }
         let is_proven = match pattern.proof {
             Proof::Form | Proof::KeyBlock => true,
-            Proof::Digit => has_digit || bytes[first..known_end].iter().any(u8::is_ascii_digit),
+            Proof::MadeUp => {
+                (has_digit || bytes[first..known_end].iter().any(u8::is_ascii_digit))
+                    && is_made_up(&bytes[first..last])
+            }
+            Proof::Address => {
+                last = last_at(bytes, last);
+                !DIGESTS.iter().any(|digest| bytes[last + 1..].starts_with(digest))
+            }
         };
         if is_proven {
             at = last.max(end);
@@ -91,6 +109,25 @@ impl Run {
         }
         Self { start, end, last_digit: last_digit.map(|digit| start + digit), behind }
     }
+}
+
+/// Whether no person made it up: `section-4.2` and `sk-circle-fade-2` are words and small numbers.
+/// There is a digit in it.
+fn is_made_up(token: &[u8]) -> bool {
+    let is_odd = |part: &[u8]| {
+        let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_mixed = digits > 0 && digits < part.len();
+        is_mixed || digits > NUMBER_MAX || part.len() > WORD_MAX
+    };
+    token.len() > NAME_MAX || token.split(|byte| !byte.is_ascii_alphanumeric()).any(is_odd)
+}
+
+/// The last `@` in front of the host: a password may have some as well. There is one at `at`.
+fn last_at(bytes: &[u8], at: usize) -> usize {
+    let near = &bytes[at..bytes.len().min(at + PASSWORD_MAX)];
+    let is_password = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~%+!$&*=^#-@".contains(byte);
+    let length = near.iter().take_while(|byte| is_password(byte)).count();
+    near[..length].iter().rposition(|byte| *byte == b'@').map_or(at, |last| at + last)
 }
 
 /// Which pattern it is, and where its group.

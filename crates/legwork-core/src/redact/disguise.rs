@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
+use super::escapes::is_inside_character;
 use super::find::Hit;
-use crate::display::{begins_string, is_unsafe};
+use crate::display::{begins_string, is_unsafe, is_unseen};
 
 /// Digits after `\u`.
 const DIGITS: usize = 4;
@@ -71,6 +72,7 @@ fn next_hidden(bytes: &[u8], from: usize) -> Option<usize> {
         let next = bytes.get(at + 1).copied().unwrap_or_default();
         (is_odd(bytes[at]) || begins_escape(bytes[at], next))
             && !matches!(stands(&bytes[at..], Kind::Json), Stands::Plain(_))
+            && !is_of_picture(bytes, at)
     };
     let mut start = from;
     while let Some((block, next)) = bytes
@@ -85,6 +87,14 @@ fn next_hidden(bytes: &[u8], from: usize) -> Option<usize> {
         start += BLOCK;
     }
     (start..bytes.len()).find(|at| is_hidden(*at))
+}
+
+/// Whether a joiner or a variant is part of a picture or of a sign of a script without letters: half
+/// of all emoji are made so, and a line with one need not be looked at twice for that.
+fn is_of_picture(bytes: &[u8], at: usize) -> bool {
+    let is_joiner = matches!(bytes[at..], [0xe2, 0x80, 0x8c | 0x8d, ..] | [0xef, 0xb8, _, ..]);
+    let before = bytes[..at].iter().rev().take(4).find(|byte| !is_inside_character(**byte));
+    is_joiner && before.is_some_and(|first| *first >= 0xe1)
 }
 
 /// Whether something may be hidden in a block, given the same one byte further on. Counted without
@@ -110,7 +120,10 @@ fn may_hide(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> bool {
 
 /// Whether a character that nobody sees may begin with this byte.
 fn is_odd(byte: u8) -> bool {
-    matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 0x7f | 0xc2 | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf3)
+    matches!(
+        byte,
+        0..=8 | 11 | 12 | 14..=31 | 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3
+    )
 }
 
 /// Whether these two may begin an escape that stands for something else.
@@ -120,7 +133,7 @@ fn begins_escape(byte: u8, next: u8) -> bool {
 
 impl Undone {
     /// `None` if there is nothing to undo.
-    fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
+    pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
         let mut undone = Self { bytes: Vec::with_capacity(line.len()), from: Vec::new() };
         let kind = Kind::of(&bytes[line.clone()]);
         let mut at = line.start;
@@ -178,7 +191,7 @@ fn stands(bytes: &[u8], kind: Kind) -> Stands {
                     Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
                 }
                 '\u{2028}' | '\u{2029}' => Stands::Plain(length),
-                c if is_unsafe(c) => Stands::Nothing(length),
+                c if is_unseen(c) => Stands::Nothing(length),
                 _ => Stands::Plain(length),
             }
         }
@@ -210,19 +223,33 @@ fn escape(bytes: &[u8], kind: Kind) -> Stands {
         return Stands::Nothing(run + 2 + length);
     }
     let plain = Stands::Plain((run + 1).min(bytes.len()));
-    let Some(code) = code(rest) else { return plain };
-    let length = run + 1 + DIGITS;
-    match char::from_u32(code) {
-        Some(c) if c.is_ascii_alphanumeric() => Stands::For(bytes_of(c), length),
-        Some('\u{1b}') => Stands::Nothing(length + sequence(&bytes[length..], kind)),
-        Some('\u{9b}') => Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0)),
-        Some(c) if begins_string(c) => {
+    let Some((character, length)) = character(rest, run) else { return plain };
+    match character {
+        c if c.is_ascii_alphanumeric() => Stands::For(bytes_of(c), length),
+        '\u{1b}' => Stands::Nothing(length + sequence(&bytes[length..], kind)),
+        '\u{9b}' => Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0)),
+        c if begins_string(c) => {
             Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
         }
-        Some('\r' | '\n' | '\t' | '\u{2028}' | '\u{2029}') => plain,
-        Some(c) if is_unsafe(c) => Stands::Nothing(length),
-        Some(_) | None => plain,
+        '\r' | '\n' | '\t' | '\u{2028}' | '\u{2029}' => plain,
+        c if is_unseen(c) => Stands::Nothing(length),
+        _ => plain,
     }
+}
+
+/// The character of `uXXXX` behind so many backslashes, or of two of them, and how long all that is.
+fn character(rest: &[u8], run: usize) -> Option<(char, usize)> {
+    let first = code(rest)?;
+    let length = run + 1 + DIGITS;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, length));
+    }
+    let second = &rest[1 + DIGITS..];
+    let signs = second.iter().take_while(|byte| **byte == b'\\').count();
+    let second = code(&second[signs..]).filter(|_| signs > 0)?;
+    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    let c = char::decode_utf16(units).next()?.ok()?;
+    Some((c, length + signs + 1 + DIGITS))
 }
 
 fn bytes_of(c: char) -> u8 {

@@ -1,6 +1,7 @@
 //! Where in some bytes the secrets are.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use regex::bytes::Regex;
 use serde::de::IgnoredAny;
@@ -14,8 +15,16 @@ use super::read::LEVELS;
 
 /// Everything that is looked for.
 pub(super) struct Finder {
-    literals: Literals,
+    literals: Arc<Literals>,
     extra: Vec<Regex>,
+    forms: Forms,
+}
+
+/// Whether what has the form of a secret is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forms {
+    Count,
+    DoNot,
 }
 
 /// Something that was found.
@@ -63,7 +72,12 @@ impl Found {
 
 impl Finder {
     pub(super) fn new(literals: Literals, extra: Vec<Regex>) -> Self {
-        Self { literals, extra }
+        Self { literals: Arc::new(literals), extra, forms: Forms::Count }
+    }
+
+    pub(super) fn without_forms(&self) -> Self {
+        let Self { literals, extra, forms: _ } = self;
+        Self { literals: Arc::clone(literals), extra: extra.clone(), forms: Forms::DoNot }
     }
 
     /// Whether there are patterns of the user's.
@@ -95,12 +109,14 @@ impl Finder {
         self.literals.find(bytes, from, |span| {
             hits.push(Hit { whole: span.clone(), span, by: By::Us });
         });
-        common(bytes, from, seam, |form| match form.proof {
-            Proof::KeyBlock => key_blocks.push(form.whole),
-            Proof::Form | Proof::Digit => {
-                hits.push(Hit { whole: form.whole, span: form.span, by: By::Us });
-            }
-        });
+        if self.forms == Forms::Count {
+            common(bytes, from, seam, |form| match form.proof {
+                Proof::KeyBlock => key_blocks.push(form.whole),
+                Proof::Form | Proof::MadeUp | Proof::Address => {
+                    hits.push(Hit { whole: form.whole, span: form.span, by: By::Us });
+                }
+            });
+        }
         if self.has_extra() {
             self.wanted_in_lines(bytes, from, hits);
         }

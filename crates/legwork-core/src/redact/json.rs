@@ -15,11 +15,36 @@ pub(super) fn is_json(line: &[u8]) -> bool {
         }
 }
 
+/// What is nested deeper is text: nobody reads it as anything else, and what it is inside of has to
+/// be remembered.
+const DEPTH_MAX: usize = 1024;
+
+/// Members whose names below are made up by the agent, and not by its program: what a tool is called
+/// with.
+const ARGUMENTS: [&[u8]; 2] = [b"input", b"tool_input"];
+/// The length of the longest of them.
+const ARGUMENTS_LONGEST: usize = 10;
+
+/// What becomes of secrets in the names of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// They are masked like any other text.
+    Masked,
+    /// They stay, but for those that the agent makes up: the line is that of a program, and whoever
+    /// reads it goes by them.
+    Spared,
+}
+
 /// Goes along a line of JSON, in one go or piece by piece.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Walker {
+    names: Names,
     /// What it is inside of: an object or an array.
     inside: Vec<Container>,
+    /// How deep the member is that has names of the agent's below it, if it is inside of one.
+    arguments: Option<usize>,
+    /// The last name that was spared.
+    name: Name,
     /// The text that it is in.
     text: Option<Text>,
     /// Whether the next byte belongs to the backslash before it.
@@ -42,9 +67,43 @@ enum Text {
     Value,
 }
 
+/// A name, as far as it matters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Name {
+    first: [u8; ARGUMENTS_LONGEST],
+    /// How long all of it is.
+    length: usize,
+}
+
+impl Name {
+    fn push(&mut self, bytes: &[u8]) {
+        for (place, byte) in self.first.iter_mut().skip(self.length).zip(bytes) {
+            *place = *byte;
+        }
+        self.length += bytes.len();
+    }
+
+    fn is_of_arguments(&self) -> bool {
+        self.first.get(..self.length).is_some_and(|name| ARGUMENTS.contains(&name))
+    }
+}
+
 impl Walker {
-    /// Goes on, and says where there are texts, or parts of them, that are values. What is no JSON
-    /// after all counts as one.
+    pub(super) fn new(names: Names) -> Self {
+        Self {
+            names,
+            inside: Vec::new(),
+            arguments: None,
+            name: Name::default(),
+            text: None,
+            escaped: false,
+            name_next: false,
+            broken: false,
+        }
+    }
+
+    /// Goes on, and says where there are texts, or parts of them, that may be masked. What is no
+    /// JSON after all counts as one.
     pub(super) fn walk(
         &mut self,
         bytes: &[u8],
@@ -65,14 +124,21 @@ impl Walker {
             };
             let start = at;
             at = self.end_of_text(bytes, at..range.end);
-            if text == Text::Value && start < at {
-                each(start..at);
+            match text {
+                Text::Value if start < at => each(start..at),
+                Text::Value => {}
+                Text::Name => self.name.push(&bytes[start..at]),
             }
             if self.text.is_none() {
                 // Behind its quote.
                 at += 1;
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.inside.capacity()
     }
 
     /// The name of a member that never came to its end, when the line did.
@@ -83,24 +149,42 @@ impl Walker {
     fn between(&mut self, byte: u8) {
         match byte {
             b'{' => {
-                self.inside.push(Container::Object);
+                self.enter(Container::Object);
                 self.name_next = true;
             }
             b'[' => {
-                self.inside.push(Container::Array);
+                self.enter(Container::Array);
                 self.name_next = false;
             }
             b'}' | b']' => {
                 self.inside.pop();
+                self.arguments = self.arguments.filter(|depth| *depth < self.inside.len());
             }
             b',' => self.name_next = self.inside.last() == Some(&Container::Object),
             b':' => self.name_next = false,
-            b'"' => self.text = Some(if self.name_next { Text::Name } else { Text::Value }),
+            b'"' => {
+                let is_spared = self.names == Names::Spared && self.arguments.is_none();
+                self.name = Name::default();
+                self.text =
+                    Some(if self.name_next && is_spared { Text::Name } else { Text::Value });
+            }
             // White space, numbers, `true`, `false` and `null`.
             b' ' | b'\t' | b'\r' | b'\n' | b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' => {}
             byte if b"truefalsn".contains(&byte) => {}
             _ => self.broken = true,
         }
+    }
+
+    fn enter(&mut self, container: Container) {
+        if self.inside.len() == DEPTH_MAX {
+            self.broken = true;
+            return;
+        }
+        let is_member = self.inside.last() == Some(&Container::Object);
+        if self.arguments.is_none() && is_member && self.name.is_of_arguments() {
+            self.arguments = Some(self.inside.len());
+        }
+        self.inside.push(container);
     }
 
     /// Where the text ends, or the range does.

@@ -1,26 +1,69 @@
 //! A private key in its block of many lines.
 //!
 //! It is the one secret that goes over lines, so it is a state: from `-----BEGIN … PRIVATE KEY-----`
-//! on, letters and digits are masked until `-----END`. Everything else stays, the ends of lines
-//! above all, and the quotes that a program has around each of them. In JSON the end of the text
-//! that it is in ends it, too.
+//! on, letters and digits are masked until `-----`, or until a line comes that can't be part of a
+//! key: people and programs speak of keys as well. Everything else stays, the ends of lines above
+//! all, and the quotes that a program has around each of them. In JSON the end of the text that it
+//! is in ends it, too.
+//!
+//! A line of a key need not stand alone: a program may have put its number, a time or a colour in
+//! front of it, or all lines behind each other.
 
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::Range;
+
+use memchr::{memchr, memmem};
+
+use super::disguise::Undone;
 
 /// A longer key is none.
 const MOST: usize = 16 << 10;
 
-/// What a block ends with.
-const END: &[u8] = b"-----END";
+/// What a block ends with, and another one begins with.
+const DASHES: &[u8] = b"-----";
 
 /// Digits after `\u`.
 const DIGITS: usize = 4;
+
+/// Nothing but a line of a key is so long a run of letters and digits.
+const LONG: usize = 40;
+/// What is shorter may be a word.
+const WORD: usize = 16;
+/// More does not stand in front of a line.
+const FRONT_MOST: usize = 256;
+/// So many short lines in a row are no key.
+const SHORT_MOST: u8 = 4;
+
+/// What a line in front of the key itself begins with, but for names with a `-`.
+const HEADERS: [&[u8]; 5] = [b"Version", b"Comment", b"Hash", b"Charset", b"MessageID"];
 
 /// Whether we are inside of one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyBlock {
     /// How much of it may still come; 0 outside.
     left: usize,
+    /// What stands in front of each of its lines.
+    front: Front,
+    /// Whether a line of the key itself has come.
+    has_begun: bool,
+    /// How many short lines came one after the other.
+    short: u8,
+}
+
+/// What a program puts in front of each line, such as the name of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Front {
+    words: usize,
+    /// What they are, whatever the numbers in them.
+    hash: u64,
+}
+
+/// Where a line of a block ends.
+struct End {
+    at: usize,
+    /// Where the next one begins; `None` at dashes, which end the block.
+    next: Option<usize>,
 }
 
 impl KeyBlock {
@@ -31,7 +74,7 @@ impl KeyBlock {
 
     /// There is none any more.
     pub(super) fn close(&mut self) {
-        self.left = 0;
+        *self = Self::default();
     }
 
     /// Adds what is to be masked of `range`, given the first lines of blocks.
@@ -46,10 +89,13 @@ impl KeyBlock {
         if self.is_open() {
             at = self.inside(bytes, at..range.end, spans);
         }
-        for begin in begins.iter().map(|first| first.end) {
-            if begin >= at && begin <= range.end {
-                self.left = MOST;
-                at = self.inside(bytes, begin..range.end, spans);
+        for begin in begins {
+            if begin.end >= at && begin.end <= range.end {
+                let first = begin.start.max(range.start);
+                let line = start_of_line(bytes, range.start..first);
+                let front = Front::of(&words(&undone(bytes, line..first)));
+                *self = Self { left: MOST, front, has_begun: false, short: 0 };
+                at = self.inside(bytes, begin.end..range.end, spans);
             }
         }
     }
@@ -62,24 +108,188 @@ impl KeyBlock {
         spans: &mut Vec<Range<usize>>,
     ) -> usize {
         let mut at = range.start;
-        while at < range.end && self.left > 0 {
-            let here = bytes[at];
-            if here == b'-' && bytes[at..].starts_with(END) {
-                self.left = 0;
+        while at < range.end && self.is_open() {
+            let End { at: end, next } = end_of_line(bytes, at..range.end.min(at + self.left));
+            if !self.takes(bytes, at..end) {
+                self.close();
                 return at;
             }
-            let step = if here == b'\\' { escape(&bytes[at..range.end]) } else { 1 };
-            if here.is_ascii_alphanumeric() || matches!(here, b'+' | b'/' | b'=') {
-                match spans.last_mut() {
-                    Some(last) if last.end == at => last.end += 1,
-                    Some(_) | None => spans.push(at..at + 1),
-                }
-            }
-            self.left = self.left.saturating_sub(step);
-            at += step;
+            mask(bytes, at..end, spans);
+            let Some(next) = next else {
+                self.close();
+                return end;
+            };
+            self.left = self.left.saturating_sub(next - at);
+            at = next;
         }
         at
     }
+
+    /// Whether a line can be part of a key.
+    fn takes(&mut self, bytes: &[u8], line: Range<usize>) -> bool {
+        let line = undone(bytes, line);
+        let words = words(&line);
+        let mut words = &words[..];
+        if let Some((front, rest)) = words.split_at_checked(self.front.words)
+            && !front.is_empty()
+            && Front::of(front) == self.front
+        {
+            words = rest;
+        } else if let [first, rest @ ..] = words
+            && first.iter().all(u8::is_ascii_digit)
+            && !rest.is_empty()
+        {
+            // The number of the line.
+            words = rest;
+        }
+        let short = std::mem::take(&mut self.short);
+        if words.iter().any(|word| runs(word).any(is_long)) {
+            self.has_begun = true;
+            return true;
+        }
+        match *words {
+            [] => {
+                self.short = short;
+                true
+            }
+            [word] if runs(word).any(|run| run.len() >= WORD && is_mixed(run)) => true,
+            [word] if word.iter().all(|byte| is_key(*byte)) => {
+                self.short = short + 1;
+                let is_path = word.len() >= WORD && word.contains(&b'/');
+                !is_path && short < SHORT_MOST
+            }
+            [first, ..] => !self.has_begun && is_header(&line, first),
+        }
+    }
+}
+
+impl Front {
+    fn of(words: &[&[u8]]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        for word in words {
+            for byte in word.iter().filter(|byte| !byte.is_ascii_digit()) {
+                hasher.write_u8(*byte);
+            }
+            hasher.write_u8(b' ');
+        }
+        Self { words: words.len(), hash: hasher.finish() }
+    }
+}
+
+/// Where the line begins that goes to the end of this range, if that is not far.
+fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
+    let start = range.start.max(range.end.saturating_sub(FRONT_MOST));
+    let ends_line = |at: &usize| match bytes[*at] {
+        b'\n' | b'\r' => true,
+        b'n' | b'r' => *at > start && bytes[*at - 1] == b'\\',
+        _ => false,
+    };
+    (start..range.end).rev().find(ends_line).map_or(start, |at| at + 1)
+}
+
+/// A line without colours and what else nobody sees, and with spaces for tabs and arrows however
+/// they are written.
+fn undone(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
+    let undone = match Undone::of(bytes, line.clone()) {
+        Some(undone) => Cow::Owned(undone.bytes),
+        None => Cow::Borrowed(&bytes[line]),
+    };
+    if memchr(b'\\', &undone).is_none() {
+        return undone;
+    }
+    let mut spaced = undone.into_owned();
+    let mut at = 0;
+    while let Some(next) = spaced.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        let start = at + next;
+        at = start + escape(&spaced[start..]);
+        spaced[start..at].fill(b' ');
+    }
+    Cow::Owned(spaced)
+}
+
+/// What is not just signs.
+fn words(line: &[u8]) -> Vec<&[u8]> {
+    line.split(|byte| !is_key(*byte) && !b"._-".contains(byte))
+        .map(bare)
+        .filter(|word| word.iter().any(u8::is_ascii_alphanumeric))
+        .collect()
+}
+
+/// Where the line ends that begins here: at its end as it is, as JSON or a program writes it, or at
+/// dashes.
+fn end_of_line(bytes: &[u8], range: Range<usize>) -> End {
+    let mut at = range.start;
+    while at < range.end {
+        match bytes[at] {
+            b'\n' | b'\r' => return End { at, next: Some(at + 1) },
+            b'-' if bytes[at..].starts_with(DASHES) => return End { at, next: None },
+            b'\\' => {
+                let length = escape(&bytes[at..range.end]);
+                let escape = &bytes[at..at + length];
+                let letters = escape.iter().position(|byte| *byte != b'\\').unwrap_or(length);
+                if matches!(
+                    escape[letters..].to_ascii_lowercase()[..],
+                    [b'n' | b'r'] | [b'u', b'0', b'0', b'0', b'a' | b'd']
+                ) {
+                    return End { at, next: Some(at + length) };
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    End { at: range.end, next: Some(range.end) }
+}
+
+/// Adds the letters, the digits and the signs of a key.
+fn mask(bytes: &[u8], line: Range<usize>, spans: &mut Vec<Range<usize>>) {
+    let mut at = line.start;
+    while at < line.end {
+        let here = bytes[at];
+        if is_key(here) {
+            match spans.last_mut() {
+                Some(last) if last.end == at => last.end += 1,
+                Some(_) | None => spans.push(at..at + 1),
+            }
+        }
+        at += if here == b'\\' { escape(&bytes[at..line.end]) } else { 1 };
+    }
+}
+
+/// What keys are written in.
+fn is_key(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// A word without the signs around it.
+fn bare(word: &[u8]) -> &[u8] {
+    let first = word.iter().position(|byte| is_key(*byte)).unwrap_or(word.len());
+    let end = word.iter().rposition(|byte| is_key(*byte)).map_or(first, |last| last + 1);
+    &word[first..end]
+}
+
+/// The runs of what keys are written in.
+fn runs(word: &[u8]) -> impl Iterator<Item = &[u8]> {
+    word.split(|byte| !is_key(*byte))
+}
+
+fn is_long(run: &[u8]) -> bool {
+    run.len() >= LONG && is_mixed(run) && run.iter().any(u8::is_ascii_digit)
+}
+
+/// Whether there are large and small letters in it.
+fn is_mixed(run: &[u8]) -> bool {
+    run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Whether a line is what may stand in front of a key, given its first word: `Proc-Type: 4,ENCRYPTED`.
+fn is_header(line: &[u8], word: &[u8]) -> bool {
+    // What is a sign of a key may be that of a line that was added.
+    let name = &word[word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0)..];
+    let is_known = HEADERS.contains(&name) || name.contains(&b'-');
+    is_known
+        && name.first().is_some_and(u8::is_ascii_uppercase)
+        && memmem::find(line, name).is_some_and(|at| line[at + name.len()..].starts_with(b": "))
 }
 
 /// How long an escape is, with all of its backslashes.

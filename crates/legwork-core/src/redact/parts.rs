@@ -1,11 +1,37 @@
-//! What of a secret value is the secret, when it is an address or a header: people and programs show
-//! that alone, without what is around it.
+//! What of a secret value is the secret, when it is an address, a header, a list of settings or JSON:
+//! people and programs show that alone, without what is around it.
+
+use serde_json::Value;
 
 use super::values::{is_secret_name, looks_random};
 
-/// Words that stand where a password would in examples and on the developer's own machine. They are
-/// everywhere, and no secret.
-const EXAMPLES: [&str; 5] = ["password", "passw0rd", "changeme", "postgres", "username"];
+/// Words that stand where a password would in examples and on the developer's own machine, and words
+/// that say how something is done. They are everywhere, and no secret.
+const EXAMPLES: [&str; 18] = [
+    "anonymous",
+    "automatic",
+    "change-me",
+    "change_me",
+    "changeme",
+    "disabled",
+    "external",
+    "internal",
+    "localhost",
+    "optional",
+    "passw0rd",
+    "password",
+    "placeholder",
+    "postgres",
+    "required",
+    "undefined",
+    "unlimited",
+    "username",
+];
+
+/// Whether it is such a word.
+pub(super) fn is_example(value: &str) -> bool {
+    EXAMPLES.iter().any(|example| value.eq_ignore_ascii_case(example))
+}
 
 /// The parts of a line of a value that are secret for themselves.
 pub(super) fn secret_parts(line: &str) -> Vec<String> {
@@ -23,8 +49,63 @@ pub(super) fn secret_parts(line: &str) -> Vec<String> {
             parts.push(bare.to_owned());
         }
         parts.push(part.to_owned());
+    } else {
+        parts.extend(of_settings(line).map(str::to_owned));
     }
     parts
+}
+
+/// The texts of a value that is JSON whose names say that they are secret.
+pub(super) fn secrets_of_json(value: &str) -> Vec<String> {
+    fn gather(value: Value, is_secret: bool, secrets: &mut Vec<String>) {
+        match value {
+            Value::String(text) if is_secret => secrets.push(text),
+            Value::Array(items) => {
+                for item in items {
+                    gather(item, is_secret, secrets);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members {
+                    gather(member, is_secret_key(&name), secrets);
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut secrets = Vec::new();
+    if value.starts_with(['{', '['])
+        && let Ok(value) = serde_json::from_str(value)
+    {
+        gather(value, false, &mut secrets);
+    }
+    secrets
+}
+
+/// What is secret of `Name=value;Name=value`, of the same with spaces between, and of what follows
+/// the `?` of an address.
+fn of_settings(line: &str) -> impl Iterator<Item = &str> {
+    let separator = |c: char| match (line.contains(';'), line.contains("://")) {
+        (true, _) => c == ';',
+        (false, true) => matches!(c, '?' | '&'),
+        (false, false) => c.is_whitespace(),
+    };
+    line.split(separator).filter_map(|setting| {
+        let (name, value) = setting.split_once('=')?;
+        is_secret_key(name.trim()).then(|| value.trim().trim_matches(['"', '\'']))
+    })
+}
+
+/// Whether a name in a list of settings or in JSON says that its value is secret: `AccountKey`.
+fn is_secret_key(name: &str) -> bool {
+    let mut words = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && words.ends_with(|last: char| last.is_ascii_lowercase()) {
+            words.push('_');
+        }
+        words.push(if matches!(c, '-' | ' ' | '.') { '_' } else { c });
+    }
+    words.eq_ignore_ascii_case("pwd") || words == "sig" || is_secret_name(&words)
 }
 
 /// The password of `scheme://user:password@host`, or a token that stands in its place.
@@ -35,7 +116,7 @@ fn of_address(line: &str) -> Option<&str> {
     let (who, _) = authority.rsplit_once('@').or_else(|| rest.rsplit_once('@'))?;
     match who.split_once(':') {
         Some((user, password)) => {
-            let is_known = password == user || password == scheme || EXAMPLES.contains(&password);
+            let is_known = password == user || password == scheme || is_example(password);
             (!is_known && !user.contains('/')).then_some(password)
         }
         None => looks_random(who).then_some(who),
@@ -95,6 +176,22 @@ mod tests {
             "https://host.example/a:bcdefghi@1",
             "https://host.example:8080/x",
         ] {
+            assert!(secret_parts(innocent).is_empty(), "{innocent}");
+        }
+    }
+
+    #[test]
+    fn of_a_list_of_settings_what_a_name_says_is_the_secret() {
+        for (line, secret) in [
+            ("AccountName=me;AccountKey=zebra77zebra==;EndpointSuffix=x", "zebra77zebra=="),
+            ("Server=db;User Id=me;Password=zebra77zebra", "zebra77zebra"),
+            ("Server=db;Pwd='zebra77zebra'", "zebra77zebra"),
+            ("host=db user=me password=zebra77zebra", "zebra77zebra"),
+            ("https://host.example/x?sv=1&sig=zebra77zebra", "zebra77zebra"),
+        ] {
+            assert_eq!(secret_parts(line), [secret], "{line}");
+        }
+        for innocent in ["zebra77zebra==", "a=b;c=d", "SharedAccessKeyName=giraffe77giraffe"] {
             assert!(secret_parts(innocent).is_empty(), "{innocent}");
         }
     }

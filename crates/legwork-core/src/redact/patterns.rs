@@ -52,8 +52,10 @@ pub(super) enum Front {
 pub(super) enum Proof {
     /// Its form is enough.
     Form,
-    /// A digit: `sk-` can be the beginning of words, too.
-    Digit,
+    /// It was made up by a machine: `sk-` can be the beginning of words, too.
+    MadeUp,
+    /// What follows is a host: `docker://image:1.2@sha256:…` is none, and has no password.
+    Address,
     /// It begins the block of a private key, and is not masked itself.
     KeyBlock,
 }
@@ -63,7 +65,7 @@ const fn token(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
 }
 
 const fn weak(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
-    Pattern { name, form, rest, front: Front::NoWord, proof: Proof::Digit }
+    Pattern { name, form, rest, front: Front::NoWord, proof: Proof::MadeUp }
 }
 
 const fn place(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
@@ -99,7 +101,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     weak("authorization header", r#"(?:Authorization|authorization|AUTHORIZATION)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, HEADER),
     weak("bearer token", r"(?:Bearer|bearer|BEARER)(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", HEADER),
     weak("key in a header", r#"(?:x-api-key|X-api-key|X-Api-Key|X-API-Key|X-API-KEY)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, HEADER),
-    place("password in an address", r"://[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", Rest::Nothing),
+    Pattern { name: "password in an address", form: r"://[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", rest: Rest::Nothing, front: Front::Any, proof: Proof::Address },
     Pattern { name: "private key", form: r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)", rest: Rest::Nothing, front: Front::Any, proof: Proof::KeyBlock },
 ];
 

@@ -12,7 +12,7 @@ use memchr::memchr;
 use super::disguise::{Undone, code, undone_lines};
 use super::escapes::keep_whole;
 use super::find::{Finder, Hit};
-use super::json::{Walker, is_json};
+use super::json::{Names, Walker, is_json};
 
 /// How often a text that is found in a text is read.
 pub(super) const LEVELS: usize = 1;
@@ -69,10 +69,10 @@ fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The texts that are values in a text that is JSON, or in its lines that are.
+/// The texts in a text that is JSON, or in its lines that are.
 fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut texts = Vec::new();
-    let mut walk = |json| Walker::default().walk(bytes, json, |text| texts.push(text));
+    let mut walk = |json| Walker::new(Names::Masked).walk(bytes, json, |text| texts.push(text));
     if is_json(bytes) {
         walk(0..bytes.len());
     } else {

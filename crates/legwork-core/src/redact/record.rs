@@ -82,8 +82,8 @@ impl Secrets {
         }
     }
 
-    /// Masks every text of a value, and says whether there was anything to mask.
-    pub(super) fn mask_value(&self, value: &mut Value) -> bool {
+    /// Masks every text of a value but the names in it, and says whether there was anything to mask.
+    pub fn mask_value(&self, value: &mut Value) -> bool {
         let mut any = false;
         for_each_text(value, &mut |text| {
             if let Some(masked) = self.mask_anywhere(text) {

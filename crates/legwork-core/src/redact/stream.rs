@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::escapes::{end_of_escape_around, is_inside_character, is_sign};
 use super::find::{By, Found, Hit};
-use super::json::{Walker, is_json};
+use super::json::{Names, Walker, is_json};
 use super::key_block::KeyBlock;
 use super::{Secrets, cover};
 
@@ -30,6 +30,7 @@ const NEWLINE: &[u8] = br"\n";
 #[derive(Debug)]
 pub struct Masking {
     secrets: Secrets,
+    names: Names,
     /// The last line so far, behind some bytes of it that are gone already.
     held: Vec<u8>,
     /// How many bytes those are.
@@ -49,10 +50,20 @@ struct Long {
 }
 
 impl Masking {
-    /// For one stream.
+    /// For one stream of text. A line of JSON in it is masked in its names and its texts.
     pub fn new(secrets: Secrets) -> Self {
+        Self::with(secrets, Names::Masked)
+    }
+
+    /// For one stream of a program whose lines are JSON: the names stay, for whoever reads a line
+    /// goes by them. Those of what a tool is called with are the agent's, and are masked.
+    pub fn of_json(secrets: Secrets) -> Self {
+        Self::with(secrets, Names::Spared)
+    }
+
+    fn with(secrets: Secrets, names: Names) -> Self {
         let block = KeyBlock::default();
-        Self { secrets, held: Vec::new(), context: 0, block, long: None }
+        Self { secrets, names, held: Vec::new(), context: 0, block, long: None }
     }
 
     /// Takes more, and hands out what can be known by now. What has no secret in it is not copied.
@@ -79,6 +90,13 @@ impl Masking {
     /// masked by what is in it alone.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.held.is_empty() && self.long.is_none() && !self.block.is_open()
+    }
+
+    /// Bytes that are kept.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        let json = self.long.as_ref().and_then(|long| long.json.as_ref());
+        self.held.capacity() + json.map_or(0, Walker::memory)
     }
 
     /// Hands out the rest: there is no more.
@@ -153,7 +171,7 @@ impl Masking {
             return self.block.spans(window, line, &found.key_blocks, spans);
         }
         self.block.close();
-        let texts = texts(&mut Walker::default(), window, line, true);
+        let texts = texts(&mut Walker::new(self.names), window, line, true);
         let hits = self.secrets.finder.in_texts(window, &found.hits, &texts);
         spans.extend(hits.into_iter().map(|hit| hit.span));
         for text in texts {
@@ -196,7 +214,7 @@ impl Masking {
         let finder = &self.secrets.finder;
         let Found { mut hits, key_blocks } = finder.find(window, from);
         let mut long = self.long.take().unwrap_or_else(|| {
-            let json = is_json(&window[from..]).then(Walker::default);
+            let json = is_json(&window[from..]).then(|| Walker::new(self.names));
             if json.is_some() {
                 self.block.close();
             }
@@ -260,7 +278,7 @@ impl Long {
     }
 }
 
-/// The texts of a line of JSON that are values. A name that never ended may be one.
+/// The texts of a line of JSON that may be masked. A name that never ended may be one.
 fn texts(
     walker: &mut Walker,
     window: &[u8],

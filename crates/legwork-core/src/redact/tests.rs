@@ -1,3 +1,5 @@
+mod blocks;
+mod names;
 mod rules;
 mod wanted;
 mod written;
@@ -128,29 +130,8 @@ fn a_value_that_ends_in_a_backslash_leaves_the_quote_behind_it_alone() {
 fn a_value_with_quotes_does_not_eat_the_quotes_of_json() {
     let secrets = Secrets::new([r#"abcdefgh":"ijklmnop"#], Vec::<String>::new()).unwrap();
     let text = r#"{"abcdefgh":"ijklmnop"}"#;
-    assert_eq!(secrets.mask(text), r#"{"abcdefgh":"********"}"#);
+    assert_eq!(secrets.mask(text), r#"{"********":"********"}"#);
     assert_eq!(secrets.mask(r#"say abcdefgh":"ijklmnop"#), "say *******************");
-}
-
-#[test]
-fn a_private_key_is_masked_over_its_lines_and_no_further() {
-    let secrets = Secrets::default();
-    let body = "MIIEvQIBADANBgkq+/==";
-    let key = format!(
-        "-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n-----END RSA PRIVATE KEY-----\nrest"
-    );
-    let stars = "*".repeat(body.len());
-    let expected = key.replace(body, &stars);
-    assert_eq!(secrets.mask(&key), expected);
-    let json = serde_json::to_string(&json!({ "key": key, "next": "value" })).unwrap();
-    let masked: Value = serde_json::from_str(&secrets.mask(&json)).unwrap();
-    assert_eq!(masked, json!({ "key": expected, "next": "value" }));
-    for size in [1, 7, 40] {
-        assert_eq!(streamed(&secrets, key.as_bytes(), &[size]), expected.as_bytes());
-    }
-    let torn = "{\"a\":\"-----BEGIN PRIVATE KEY-----\\nabc\",\"b\":\"value\"}\n";
-    let value: Value = serde_json::from_str(&secrets.mask(torn)).unwrap();
-    assert_eq!(value["b"], "value");
 }
 
 #[test]
@@ -261,12 +242,35 @@ fn text_made_to_be_slow_is_not() {
         ":\\/",
         "\\/",
         "Authorization: a ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\\na",
+        "sk-circle-fade-dot-animation-2-",
+        "://a:bcd@",
+        "\u{200d}",
+        "\\ud834\\udd73",
     ] {
         let text = piece.repeat((256 << 10) / piece.len());
         let json = json!({ "a": &text, "b": json!([&text]).to_string() }).to_string();
         for text in [text, json] {
             assert_eq!(streamed(&secrets, text.as_bytes(), &[64 << 10]).len(), text.len());
         }
+    }
+}
+
+#[test]
+fn json_that_is_nested_without_end_is_neither_slow_nor_held() {
+    let (deep, text) = ("[".repeat(64 << 10), "\"hunter2hunter2\",".repeat(4 << 10));
+    let mut masking = Masking::of_json(secrets());
+    let (mut length, mut shown) = (5, 0);
+    masking.push(b"{\"a\":", |_| {});
+    for chunk in [&deep, &text].iter().flat_map(|chunk| std::iter::repeat_n(chunk, 400)) {
+        length += chunk.len();
+        masking.push(chunk.as_bytes(), |out| {
+            shown += out.len();
+            assert!(memchr::memmem::find(out, b"hunter").is_none());
+        });
+        assert!(length - shown <= HELD_MOST);
+        assert!(masking.memory() <= HELD_MOST, "{}", masking.memory());
     }
 }
 
@@ -293,10 +297,7 @@ fn a_line_longer_than_what_is_kept_hides_nothing_and_stays_json() {
             json!({ "n": numbers, "pin=471147": text, "z": "zzz to the end", "last": 123_456 });
         for line in [text.clone(), value.to_string()] {
             let whole = secrets.mask(&line);
-            assert_eq!(
-                whole.matches(secret).count(),
-                line.matches("\"pin=471147").count().min(usize::from(secret == "471147"))
-            );
+            assert_eq!(whole.matches(secret).count(), 0);
             let pieces = streamed(&secrets, line.as_bytes(), &[128 << 10, 77_777]);
             assert!(pieces == whole.as_bytes(), "{piece}");
         }
@@ -310,7 +311,7 @@ fn a_line_longer_than_what_is_kept_hides_nothing_and_stays_json() {
 fn in_json_only_texts_are_masked_and_each_for_itself() {
     let secrets = Secrets::new(["modelUsage"], ["secret=.*", "[0-9]{6}"]).unwrap();
     let line = r#"{"modelUsage":{"a":123456},"t":"use secret=abc 1","secret=x":[1,"modelUsage"],"z":"kept"}"#;
-    let expected = r#"{"modelUsage":{"a":123456},"t":"use ************","secret=x":[1,"**********"],"z":"kept"}"#;
+    let expected = r#"{"**********":{"a":123456},"t":"use ************","********":[1,"**********"],"z":"kept"}"#;
     assert_eq!(secrets.mask(line), expected);
     let pretty =
         serde_json::to_vec_pretty(&json!({ "modelUsage": 123_456, "t": "secret=1" })).unwrap();
@@ -406,18 +407,6 @@ fn long_and_many_and_odd_values_are_all_found() {
         assert_eq!(signs, 0, "{}", String::from_utf8_lossy(&masked));
     }
     assert!(secrets.is_in(r#"a pa\"ss/wo-9x7Q2z b"#) && secrets.is_in("caf\u{fffd}-secret-value"));
-}
-
-#[test]
-fn a_private_key_with_a_quote_at_each_line_is_masked() {
-    let key =
-        "\"-----BEGIN PRIVATE KEY-----\\n\"\n\"MIIEvQIBADAN\\n\"\n\"-----END PRIVATE KEY-----\"";
-    let secrets = Secrets::default();
-    for text in [key.to_owned(), json!({ "text": key, "next": "MIIE" }).to_string()] {
-        let masked = secrets.mask(&text);
-        assert!(!masked.contains("MIIEv"), "{masked}");
-        assert_eq!(masked.matches("MIIE").count(), text.matches("next").count());
-    }
 }
 
 fn noise() -> impl Strategy<Value = String> {

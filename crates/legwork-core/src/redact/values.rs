@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::parts::secret_parts;
+use super::parts::{is_example, secret_parts, secrets_of_json};
 
 /// Shorter ones stand in too many innocent words.
 pub(super) const LEAST: usize = 8;
@@ -14,7 +14,7 @@ const LINE: usize = 16;
 const RANDOM_LEAST: usize = 16;
 
 /// What is called so is secret, whatever it looks like.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 16] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_CUSTOM_HEADERS",
@@ -26,9 +26,11 @@ const KNOWN: [&str; 14] = [
     "GITHUB_TOKEN",
     "HTTPS_PROXY_AUTH",
     "KUBECONFIG_DATA",
+    "MYSQL_PWD",
     "PGPASSWORD",
     "SENTRY_DSN",
     "SLACK_WEBHOOK_URL",
+    "SSHPASS",
 ];
 
 /// Parts of a name, between underscores, that say that the value is secret.
@@ -155,40 +157,50 @@ fn is_model(value: &str) -> bool {
 /// Whether it is a place: nobody keeps that secret, and it is everywhere. A key in base64 may have
 /// slashes as well, but nobody calls a folder like what is between them.
 fn is_path(value: &str) -> bool {
-    let looks_made_up = |part: &str| {
-        part.len() >= LEAST
-            && part.contains(|c: char| c.is_ascii_digit())
-            && part.contains(|c: char| c.is_ascii_uppercase())
-            && part.contains(|c: char| c.is_ascii_lowercase())
-    };
+    let looks_made_up = |part: &str| part.len() >= LEAST && looks_mixed(part.as_bytes());
     value.strip_prefix('/').is_some_and(|rest| rest.contains('/'))
         && !value.contains('\n')
         && !value.split('/').any(looks_made_up)
 }
 
+/// Whether there are digits, large and small letters in it.
+fn looks_mixed(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_digit)
+        && text.iter().any(u8::is_ascii_uppercase)
+        && text.iter().any(u8::is_ascii_lowercase)
+}
+
 /// What of the values can be looked for: all of it, the lines of one that has several, and what of
-/// an address or a header is the secret.
+/// an address, a header, a list of settings or JSON is the secret.
 pub(super) fn usable<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Vec<u8>> {
     let mut usable = BTreeSet::new();
     for value in values {
         let value = value.as_ref().trim_ascii();
-        if let Ok(text) = str::from_utf8(value) {
-            let parts = text.lines().flat_map(secret_parts).map(String::into_bytes);
-            usable.extend(parts.filter(|part| is_usable(part)));
-        }
-        let lines: Vec<&[u8]> =
-            value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
-        if lines.len() > 1 {
-            let any_long = lines.iter().any(|line| length(line) >= LINE);
-            let least = if any_long { LINE } else { LEAST };
-            let long = lines.iter().filter(|line| length(line) >= least);
-            usable.extend(long.filter(|line| is_usable(line)).map(|line| line.to_vec()));
-        }
-        if is_usable(value) {
-            usable.insert(value.to_vec());
+        add(value, &mut usable);
+        for inner in str::from_utf8(value).into_iter().flat_map(secrets_of_json) {
+            add(inner.trim().as_bytes(), &mut usable);
         }
     }
     usable.into_iter().collect()
+}
+
+/// Adds what can be looked for of one value.
+fn add(value: &[u8], usable: &mut BTreeSet<Vec<u8>>) {
+    if let Ok(text) = str::from_utf8(value) {
+        let parts = text.lines().flat_map(secret_parts).map(String::into_bytes);
+        usable.extend(parts.filter(|part| is_usable(part)));
+    }
+    let lines: Vec<&[u8]> = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    if lines.len() > 1 {
+        let any_long = lines.iter().any(|line| length(line) >= LINE);
+        // A short line among long ones may be any word, unless it looks as nobody's word does.
+        let counts = |line: &[u8]| !any_long || length(line) >= LINE || looks_mixed(line);
+        let lines = lines.iter().filter(|line| counts(line) && is_usable(line));
+        usable.extend(lines.map(|line| line.to_vec()));
+    }
+    if is_usable(value) {
+        usable.insert(value.to_vec());
+    }
 }
 
 fn length(value: &[u8]) -> usize {
@@ -204,6 +216,7 @@ fn is_usable(value: &[u8]) -> bool {
         // The block of a key says what it is; what is in it is masked all the same.
         && !value.starts_with("-----")
         && !RESERVED.contains(&value)
+        && !is_example(value)
         && !is_path(value)
         && !is_model(value)
 }
@@ -235,6 +248,8 @@ mod tests {
             "TOKEN1",
             "CLIENT_SECRET_1",
             "SECRETKEY",
+            "MYSQL_PWD",
+            "SSHPASS",
         ];
         for name in secret {
             assert!(is_secret_name(name), "{name}");
@@ -278,6 +293,31 @@ mod tests {
         let expected = ["first line that is long", whole, "second line that is long"];
         assert_eq!(usable([value]), expected.map(str::as_bytes));
         assert_eq!(usable(["ten chars1\nten chars2"]).len(), 3);
+    }
+
+    #[test]
+    fn words_that_stand_for_a_secret_or_for_none_are_no_secret() {
+        assert!(usable(["postgres", "password", "disabled", "Required", "changeme"]).is_empty());
+        assert_eq!(usable(["password-7"]).len(), 1);
+    }
+
+    #[test]
+    fn a_short_line_of_a_longer_value_counts_if_it_is_no_word() {
+        let key = "MIIEvQIBADANBgkqhkiG9w0BAQ\naB3dEfg9==\nlast words";
+        let expected = [key, "MIIEvQIBADANBgkqhkiG9w0BAQ", "aB3dEfg9=="].map(str::as_bytes);
+        let mut found = usable([key]);
+        found.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_json_calls_secret_is_secret_alone() {
+        let value = r#"{"auths":{"host.example":{"auth":"zebra77zebra","email":"me@host.example"}},
+            "clientSecret":"giraffe77giraffe","client_id":"hippo77hippo77"}"#;
+        let found = usable([value]);
+        let has = |text: &str| found.iter().any(|value| value == text.as_bytes());
+        assert!(has("zebra77zebra") && has("giraffe77giraffe"));
+        assert!(!has("me@host.example") && !has("hippo77hippo77"));
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn what_is_only_a_part_has_nothing_that_does_not_come_whole() {
             let read = Dialect::Claude.decode(line, &mut |message| {
                 let only_a_part = matches!(
                     message.said,
-                    Said::Text { part: Part::Delta, .. }
+                    Said::Text { part: Part::Delta | Part::End, .. }
                         | Said::Thinking
                         | Said::Usage { .. }
                         | Said::Other { .. }

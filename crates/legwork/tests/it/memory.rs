@@ -11,6 +11,8 @@ const MIB: u64 = 1 << 20;
 /// For lines of up to a MiB. Without the pages of the program itself: those of a program made for
 /// tests are many, and of the one that people use the benchmark counts them, too.
 const USUAL: u64 = 19 * MIB;
+/// For pieces of an answer: of those that are held there is an end, and longer ones go by.
+const PIECES: u64 = 13 * MIB;
 /// For anything.
 const EVER: u64 = 51 * MIB;
 
@@ -89,13 +91,40 @@ fn tool_result(bytes: usize) -> String {
     )
 }
 
+/// Some characters of an answer.
+fn delta(text: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"s","parent_tool_use_id":null,"uuid":"u"}}"#
+    )
+}
+
 #[test]
 fn lines_of_up_to_a_mebibyte_take_little_memory_however_many_they_are() {
     let lines = [answer(1, 1_000_000), tool_result(1_000_000), tool_result(10_000)];
-    let short = peak("", &lines, 5);
-    let long = peak("", &lines, 50);
+    // The first tens of megabytes make room for all that follow.
+    let short = peak("", &lines, 20);
+    let long = peak("", &lines, 120);
     assert!(long <= USUAL, "{long}");
     assert!(long <= short + MIB, "it grows with the stream: {short}, then {long}");
+}
+
+#[test]
+fn pieces_of_an_answer_take_little_memory_however_long_they_are() {
+    let no_end = |bytes: usize| delta(&"words ".repeat(bytes / 6));
+    let secret = "Authorization: Bearer a1B2c3D4e5F6g7H8 ";
+    for (name, line, times) in [
+        ("short ones", no_end(1_000), 20_000),
+        ("ones that are just held", no_end(250_000), 100),
+        ("ones that are just not held", no_end(270_000), 100),
+        ("ones of nearly a mebibyte", no_end(1_040_000), 50),
+        ("with ends of lines", delta(&text(1_000_000)), 50),
+        ("with characters that nobody sees", delta(&"wo\u{200b}rds ".repeat(100_000)), 50),
+        ("with secrets", delta(&secret.repeat(24_000)), 20),
+        ("with secrets that are held", delta(&secret.repeat(6_000)), 80),
+    ] {
+        let peak = peak("", &[line], times);
+        assert!(peak <= PIECES, "{name}: {peak}");
+    }
 }
 
 #[test]
@@ -111,6 +140,10 @@ fn no_line_is_long_enough_to_take_much_memory() {
         ("a list", format!(r#"{{"type":"user","x":[{}0]}}"#, "0,".repeat(10_000_000))),
         ("no JSON", "x".repeat(20_000_000)),
         ("a line over the cap", tool_result(100_000_000)),
+        ("nested without end, with secrets", {
+            let secrets = r#""Authorization: Bearer a1B2c3D4e5F6g7H8","#.repeat(1_000_000);
+            format!(r#"{{"a":{}{secrets}"#, "[".repeat(60_000_000))
+        }),
     ] {
         let peak = peak("", &[line], 3);
         assert!(peak <= EVER, "{name}: {peak}");

@@ -173,7 +173,51 @@ fn a_line_that_is_given_up_in_its_middle_is_not_shown() {
     let begun = text(None, "all\npw correct-");
     let stream = [begun, behind.repeat(4), text(None, "horse\n")];
     let (kept, _) = masked(&stream.concat(), 320 << 10);
-    assert_eq!(joined(&kept, None), "all\n***********horse\n");
+    assert_eq!(joined(&kept, None), "all\n****************\n");
+    // Nor is what comes of it before its end, and what follows is.
+    let more = ["-9x", "7Q2z ok", "\nand ", "more\n"].map(|piece| text(None, piece)).concat();
+    let stream = [&stream[0], &stream[1], &text(None, "horse"), &more];
+    let (kept, _) = masked(&stream.map(String::as_str).concat(), 320 << 10);
+    assert_eq!(joined(&kept, None), "all\n**************************\nand more\n");
+}
+
+#[test]
+fn the_rest_of_a_line_is_not_shown_when_too_many_write_at_once() {
+    let one = |index: usize, piece: &str| {
+        text(None, piece).replace("\"index\":0", &format!("\"index\":{index}"))
+    };
+    let begun: String = (0..300).map(|index| one(index, "correct-")).collect();
+    let ended: String = (0..300).map(|index| one(index, "horse-9x7Q2z\nok\n")).collect();
+    let (kept, _) = masked(&(begun + &ended), 1 << 20);
+    assert!(!kept.contains("horse") && !kept.contains("9x7Q2z"), "{kept}");
+    assert!(kept.contains("\\nok\\n"), "{kept}");
+}
+
+#[test]
+fn words_that_a_block_begins_with_belong_to_it() {
+    let block = json!({ "type": "text", "text": "pw correct-" });
+    let start = json!({ "type": "stream_event", "event": {
+        "type": "content_block_start", "index": 0, "content_block": block } });
+    let stream = format!("{start}\n{}", text(None, "horse-9x7Q2z ok\n"));
+    for size in [1, 1000] {
+        let (kept, _) = masked(&stream, size);
+        assert!(kept.contains("\"pw ********\"") && kept.contains("************ ok"), "{kept}");
+    }
+    let empty = start.to_string().replace("pw correct-", "") + "\n";
+    let (kept, _) = masked(&(empty.clone() + &text(None, "x\n")), 1000);
+    assert_eq!(kept, empty + &text(None, "x\n"));
+}
+
+#[test]
+fn names_in_json_that_the_agent_speaks_are_masked() {
+    let pieces = ["{\"correct-", "horse-9x7", "Q2z\": 5}\n"];
+    let stream: String = pieces.iter().map(|piece| text(None, piece)).collect();
+    let (kept, _) = masked(&stream, 1000);
+    assert_eq!(joined(&kept, None), "{\"********************\": 5}\n");
+    let mut plain = Deltas::new(Dialect::Command, secrets());
+    let (mut kept, line) = (Vec::new(), format!("{{\"{SECRET}\": 5}}\n"));
+    plain.push(line.as_bytes(), |out| kept.extend(out), |_| {});
+    assert_eq!(String::from_utf8(kept).unwrap(), "{\"********************\": 5}\n");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Texts that are being written, masked as far as they are known.
 
+use memchr::memchr;
+
 use super::Delta;
 use crate::redact::{Masking, Secrets};
 
@@ -19,6 +21,8 @@ pub(super) struct Texts {
     open: Vec<Text>,
     /// How many there were.
     count: u64,
+    /// Whether some were forgotten before they were over: a text that seems to begin may go on.
+    any_lost: bool,
 }
 
 /// A text that is being written.
@@ -34,6 +38,9 @@ struct Text {
     masked: Vec<u8>,
     /// How much of these is gone already.
     gone: usize,
+    /// Whether the beginning of the line that is being written is gone: nobody can tell what is
+    /// secret in its rest.
+    is_broken: bool,
     /// Whether nothing more comes.
     is_over: bool,
 }
@@ -51,7 +58,7 @@ pub(super) enum Share {
 
 impl Texts {
     pub(super) fn new(secrets: Secrets) -> Self {
-        Self { secrets, open: Vec::new(), count: 0 }
+        Self { secrets, open: Vec::new(), count: 0, any_lost: false }
     }
 
     pub(super) fn are_many(&self) -> bool {
@@ -73,6 +80,7 @@ impl Texts {
                 original: Vec::new(),
                 masked: Vec::new(),
                 gone: 0,
+                is_broken: self.any_lost,
                 is_over: false,
             });
             self.open.len() - 1
@@ -90,16 +98,22 @@ impl Texts {
         ended.for_each(Text::end);
     }
 
-    /// All of them are given up in the middle of a line.
+    /// The lines that are being written go out as they are known so far.
     pub(super) fn break_off(&mut self) {
-        for text in self.open.iter_mut().filter(|text| !text.is_over) {
-            let masked = &mut text.masked;
-            text.masking.finish(|bytes| masked.resize(masked.len() + bytes.len(), b'*'));
+        self.open.iter_mut().for_each(Text::break_off);
+    }
+
+    /// The same, and all of them are forgotten.
+    pub(super) fn give_up(&mut self) {
+        self.any_lost = true;
+        for text in &mut self.open {
+            text.break_off();
             text.is_over = true;
         }
     }
 
     pub(super) fn end_all(&mut self) {
+        self.any_lost = false;
         self.open.iter_mut().for_each(Text::end);
     }
 
@@ -126,7 +140,27 @@ impl Texts {
 impl Text {
     fn push(&mut self, bytes: &[u8]) {
         self.original.extend_from_slice(bytes);
+        let mut bytes = bytes;
+        if self.is_broken {
+            let end = memchr(b'\n', bytes);
+            self.is_broken = end.is_none();
+            let (rest, more) = bytes.split_at(end.unwrap_or(bytes.len()));
+            self.masked.resize(self.masked.len() + rest.len(), b'*');
+            bytes = more;
+        }
         self.masking.push(bytes, |bytes| self.masked.extend_from_slice(bytes));
+    }
+
+    /// What is known of the line that is being written is masked, and so is what comes of it.
+    fn break_off(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let masked = &mut self.masked;
+        let mut length = 0;
+        self.masking.finish(|bytes| length += bytes.len());
+        masked.resize(masked.len() + length, b'*');
+        self.is_broken |= length > 0;
     }
 
     fn end(&mut self) {

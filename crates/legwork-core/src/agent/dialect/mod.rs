@@ -192,6 +192,14 @@ impl Dialect {
         }
     }
 
+    /// Whether each line that it prints is JSON of its own, and not what somebody wanted to say.
+    pub fn prints_json(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
     /// Whether what it says comes a few characters at a time.
     pub fn comes_in_pieces(self) -> bool {
         match self {

@@ -61,37 +61,6 @@ fn what_is_not_seen_is_undone_however_it_is_written() {
 }
 
 #[test]
-fn names_of_members_are_left_alone_wherever_they_stand() {
-    let known = ["modelUsage"];
-    stays(&known, &[], r#"{"a":1,"modelUsage":2}"#);
-    stays(&known, &[], r#"{"a":[1],"modelUsage":{"b":"c"},"modelUsage":3}"#);
-    let text = r#"{"modelUsage":{"a":"x modelUsage"#;
-    assert_eq!(masked(&known, &[], text), r#"{"modelUsage":{"a":"x **********"#);
-    // It may have become a text.
-    assert_eq!(masked(&known, &[], r#"{"a":1,"modelUsage"#), r#"{"a":1,"**********"#);
-    let array = r#"{"a":["b","modelUsage"],"c":"modelUsage"}"#;
-    assert_eq!(masked(&known, &[], array), r#"{"a":["b","**********"],"c":"**********"}"#);
-}
-
-#[test]
-fn every_block_of_a_key_is_masked_to_its_end_and_one_without_an_end_not_for_ever() {
-    let block = |front: &str, body: &str| {
-        format!("{front}-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n")
-    };
-    let hidden = block("", "abc1").replace("BEGIN ", "BEGIN \u{1b}[0m");
-    let text = hidden + &block("", "abc2") + &block("  ", "abc3") + "abc4";
-    let expected = text.replace("abc1", "****").replace("abc2", "****").replace("abc3", "****");
-    assert_eq!(masked(&[], &[], &text), expected);
-    let endless = format!("-----BEGIN PRIVATE KEY-----\n{}tail", "abcd\n".repeat(5_000));
-    let out = masked(&[], &[], &endless);
-    assert!(out.contains("-----\n****\n****\n") && out.ends_with("abcd\ntail"), "{}", out.len());
-    let json = r#"{"key":"-----BEGIN PRIVATE KEY-----\u000aMIIE\u000a-----END","b":"MIIE"}"#;
-    let value: Value = serde_json::from_str(&masked(&[], &[], json)).unwrap();
-    let expected = json!({ "key": "-----BEGIN PRIVATE KEY-----\n****\n-----END", "b": "MIIE" });
-    assert_eq!(value, expected);
-}
-
-#[test]
 fn values_are_found_with_what_json_and_addresses_make_of_their_signs() {
     for sign in ["\n", "\r", "\t", "\u{8}", "\u{c}", "/", "\\", "\"", "ü", "😀", " "] {
         let value = format!("ab12cd{sign}ef34gh");
@@ -152,4 +121,59 @@ fn values_that_say_nothing_are_not_looked_for() {
     }
     assert_eq!(masked(&["/srv/one\n/srv/two"], &[], r"/srv/one\n/srv/two"), "/*****************");
     assert!(is_secret_name("DATABASE_URL") && is_secret_name("SENTRY_DSN"));
+}
+
+#[test]
+fn words_that_look_like_a_secret_at_first_stay() {
+    let digest = "9f86d081884c7d65";
+    for text in [
+        format!("docker://ubuntu:22.04@sha256:{digest}"),
+        "Authorization: see section-4.2".to_owned(),
+        ".sk-circle-fade-dot-animation-2 { }".to_owned(),
+    ] {
+        stays(&[], &[], &text);
+    }
+    for (text, expected) in [
+        ("://me:abcd@efgh@host/a@b", "://me:*********@host/a@b"),
+        ("Authorization: Basic a1b2-c3d4", "Authorization: Basic *********"),
+        ("sk-circle-fade-dot-a1b2c3d4", "***************************"),
+        ("Authorization: 1234567-89", "Authorization: **********"),
+    ] {
+        assert_eq!(masked(&[], &[], text), expected);
+    }
+}
+
+#[test]
+fn characters_that_nobody_sees_hide_nothing_whoever_draws_them() {
+    let hidden = [
+        '\u{ad}',
+        '\u{200c}',
+        '\u{200d}',
+        '\u{34f}',
+        '\u{fe0f}',
+        '\u{fe00}',
+        '\u{e0100}',
+        '\u{e0061}',
+        '\u{17b4}',
+        '\u{1d173}',
+        '\u{180b}',
+        '\u{2065}',
+        '\u{1bca0}',
+        '\u{115f}',
+    ];
+    for c in hidden {
+        let mut buffer = [0; 2];
+        let units = c.encode_utf16(&mut buffer).iter().map(|unit| format!("\\u{unit:04x}"));
+        let escaped = units.collect::<Vec<_>>().concat();
+        let twice = escaped.replace('\\', "\\\\");
+        for hidden in [c.to_string(), escaped, twice] {
+            let text = format!("pw hunter2{hidden}hunter2 ok");
+            let out = masked(&["hunter2hunter2"], &[], &text);
+            assert!(!out.contains("hunter") && out.ends_with(" ok"), "{out}");
+            let token = format!("see ghp_{0}{hidden}{0} ok", "a1B2".repeat(5));
+            assert!(!masked(&[], &[], &token).contains("a1B2"), "{token:?}");
+        }
+    }
+    // What is made with them stays.
+    stays(&["hunter2hunter2"], &[], "\u{1f469}\u{200d}\u{1f4bb} and \u{26a0}\u{fe0f}");
 }

@@ -121,6 +121,7 @@ impl Tools {
             Said::Text { text, part } if main => {
                 let lines = match part {
                     Part::Delta => self.words.delta(text),
+                    Part::End => self.words.end_of_block(),
                     Part::Whole => self.words.whole(text),
                 };
                 self.say(page, lines);

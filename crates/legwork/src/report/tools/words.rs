@@ -49,6 +49,13 @@ impl Words {
         self.lines(&lines)
     }
 
+    /// The block is at its end, and another one begins a line of its own: what two of them say
+    /// together was not looked at together when secrets were masked.
+    pub(super) fn end_of_block(&mut self) -> Vec<Said> {
+        let left = std::mem::take(&mut self.rest);
+        self.last_lines(&left)
+    }
+
     /// A block as a whole; gives what was not shown of it yet.
     pub(super) fn whole(&mut self, text: &str) -> Vec<Said> {
         if self.length > 0 && text.starts_with(&self.beginning) && self.length <= text.len() {
@@ -205,7 +212,8 @@ mod tests {
     fn several_blocks_may_be_said_before_the_first_comes_whole() {
         let mut words = Words::default();
         assert_eq!(text(words.delta("one\nmore")), "* one\n");
-        assert_eq!(text(words.delta("two\nand")), "  moretwo\n");
+        assert_eq!(text(words.end_of_block()), "  more\n");
+        assert_eq!(text(words.delta("two\nand")), "  two\n");
         assert_eq!(text(words.whole("one\nmore")), "");
         assert_eq!(text(words.whole("two\nand so on")), "  and so on\n");
     }

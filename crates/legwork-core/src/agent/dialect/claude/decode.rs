@@ -205,6 +205,7 @@ fn streamed(event: StreamEvent<'_>) -> Said<'_> {
                 _ => Said::Other { kind: delta.kind.0 },
             }
         }
+        "content_block_stop" => Said::Text { text: Cow::Borrowed(""), part: Part::End },
         _ => Said::Other { kind: event.kind.0 },
     }
 }

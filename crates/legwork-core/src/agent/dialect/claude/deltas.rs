@@ -37,6 +37,8 @@ struct Event<'a> {
     index: Option<&'a RawValue>,
     #[serde(borrow)]
     delta: Object<Piece<'a>>,
+    #[serde(borrow)]
+    content_block: Object<Piece<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -63,21 +65,36 @@ pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
     }
     let speaker = read.parent_tool_use_id.0;
     let event = read.event.0.unwrap_or_default();
+    let index = event.index.map_or("", RawValue::get);
     Some(match &*event.kind.0 {
         "content_block_delta" => {
             let piece = event.delta.0.unwrap_or_default();
-            let index = event.index.map_or("", RawValue::get);
             if let Some((at, text)) = string(line, piece.text) {
                 return Some(Streamed::Text(Delta { speaker, index, at, text }));
             }
-            string(line, piece.partial_json)
-                .or_else(|| string(line, piece.thinking))
-                .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at })
+            unread(line, &piece)
+        }
+        // A block may begin with some of its words.
+        "content_block_start" => {
+            let piece = event.content_block.0.unwrap_or_default();
+            match string(line, piece.text) {
+                Some((at, text)) if !text.is_empty() => {
+                    Streamed::Text(Delta { speaker, index, at, text })
+                }
+                Some(_) | None => unread(line, &piece),
+            }
         }
         "content_block_stop" => Streamed::Ends { speaker, index: event.index.map(RawValue::get) },
         "message_start" | "message_stop" => Streamed::Ends { speaker, index: None },
         _ => Streamed::Aside,
     })
+}
+
+/// What comes whole later.
+fn unread<'a>(line: &[u8], piece: &Piece<'_>) -> Streamed<'a> {
+    string(line, piece.partial_json)
+        .or_else(|| string(line, piece.thinking))
+        .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at })
 }
 
 /// Whether the result of a turn is in these lines: whatever was being written is at its end.

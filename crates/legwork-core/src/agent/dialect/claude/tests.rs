@@ -22,6 +22,7 @@ fn said(line: &str) -> Vec<String> {
         found.push(match message.said {
             Said::Text { text, part: Part::Whole } => format!("{owner}{text}"),
             Said::Text { text, part: Part::Delta } => format!("{owner}{text}..."),
+            Said::Text { text, part: Part::End } => format!("{owner}{text}(end)"),
             Said::ToolCall { id, name, input } => format!("{owner}{name} {id} {input}"),
             Said::ToolResult { id, went, content } => format!("{owner}{id} {went:?} {content}"),
             Said::Other { kind } => format!("{owner}({kind})"),
