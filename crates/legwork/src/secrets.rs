@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use legwork_core::redact::{Secrets, Unusable, is_secret_name, looks_random};
 
-use crate::config::{Resolved, Value};
+use crate::config::{self, ConfigFile, Resolved, Value};
 use crate::error::Failure;
 use crate::notify;
 
@@ -74,6 +74,26 @@ pub fn of_config_and(resolved: &Resolved, known: &[String]) -> Result<Secrets, F
     let mut values = values(env::vars_os(), &own, &wishes);
     values.extend(known.iter().map(|value| value.clone().into_bytes()));
     Secrets::new(values, &wishes.patterns).map_err(|bad| unusable(&bad, &wishes))
+}
+
+/// What is secret where the configuration is shown. Whoever has to mend a pattern that can't be used, or to
+/// unset a value, has to see it: without it the rest is still masked.
+pub fn to_show(resolved: &Resolved) -> Secrets {
+    of_config(resolved).unwrap_or_else(|_| {
+        let wishes = Wishes { patterns: Vec::new(), ..Wishes::of(resolved) };
+        let own = resolved.environment_of_agent();
+        collect(env::vars_os(), &own, &wishes).unwrap_or_default()
+    })
+}
+
+/// What is masked of what a project would run, for whoever has to approve it: what the user's own
+/// environment and configuration know to be secret. Nothing that a project can write makes a mask,
+/// or it could hide what it would run.
+pub fn of_user() -> Secrets {
+    let file = ConfigFile::user(|name| env::var_os(name)).and_then(|file| file.layer().ok());
+    let environment = config::environment(|name| env::var_os(name)).ok();
+    let resolved = Resolved::new(file.into_iter().chain(environment));
+    to_show(&resolved).without_forms()
 }
 
 /// What is secret by our own environment and by what a program is given besides.

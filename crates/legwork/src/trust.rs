@@ -20,6 +20,7 @@ use crate::config::{Layer, Origin, Value};
 use crate::error::Failure;
 use crate::files::{self, FileError};
 use crate::hex::hex;
+use crate::secrets;
 
 pub use agent_files::agent_files;
 pub use store::{Approval, Approvals, Store};
@@ -226,7 +227,12 @@ fn beginning(what: &str, bytes: &[u8]) -> String {
     let mut lines = text.lines();
     for line in lines.by_ref().take(FIRST_LINES) {
         shown.push_str("\n| ");
-        shown.push_str(&one_line(line, LONGEST_LINE));
+        if line.len() > LONGEST_LINE {
+            // What was cut could not be masked any more.
+            shown.push_str(&one_line(&secrets::of_user().mask(line), LONGEST_LINE));
+        } else {
+            shown.push_str(&one_line(line, LONGEST_LINE));
+        }
     }
     match lines.count() {
         0 => shown,

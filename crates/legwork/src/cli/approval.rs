@@ -9,6 +9,7 @@ use legwork_core::display::{display_safe, one_line};
 use super::say;
 use crate::config::Layer;
 use crate::error::Failure;
+use crate::secrets;
 use crate::trust::{self, Form, Item, Standing, Store};
 
 /// So much of a place is shown: a file, and a key.
@@ -128,14 +129,16 @@ pub(super) fn unapproved<'a>(items: &'a [Item], store: &Store) -> Vec<(&'a Item,
 }
 
 /// Each with its place and what it says; of what has changed also what was approved. All of it is
-/// safe to show: whoever approves has to see what is there, and no more lines than there are.
+/// safe to show: whoever approves has to see what is there, and no more lines than there are. Only
+/// secrets of the user's own are masked.
 pub(super) fn list(items: &[(&Item, Standing)], store: &Store) -> String {
+    let secrets = secrets::of_user();
     let mut lines = Vec::new();
     for (item, standing) in items {
         lines.push(format!("  {standing:<8} {}", one_line(&item.place, PLACE)));
-        lines.extend(indented(&item.shown));
+        lines.extend(indented(&secrets.mask(&item.shown)));
         if *standing == Standing::Changed {
-            lines.extend(indented(&before(item, store)));
+            lines.extend(indented(&secrets.mask(&before(item, store))));
         }
     }
     lines.join("\n")

@@ -132,6 +132,34 @@ impl Value {
         }
     }
 
+    /// The same with other texts in it.
+    #[must_use]
+    pub fn map_texts(&self, other: &impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(other(text)),
+            Self::Url(text) => Self::Url(other(text)),
+            Self::Secret(text) => Self::Secret(other(text)),
+            Self::List(items) => Self::List(items.iter().map(|item| other(item)).collect()),
+            Self::Table(entries) => {
+                let entries = entries.iter().map(|(name, text)| (name.clone(), other(text)));
+                Self::Table(entries.collect())
+            }
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    entries.iter().map(|(name, value)| (*name, value.map_texts(other))).collect()
+                };
+                Self::Tables(tables.iter().map(table).collect())
+            }
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Size(_)
+            | Self::Duration(_)
+            | Self::Percent(_)
+            | Self::Bool(_) => self.clone(),
+        }
+    }
+
     /// The same without what may be secret: of variables only the names, of an address the host.
     #[must_use]
     pub fn without_secrets(&self) -> Self {

@@ -374,3 +374,83 @@ fn what_the_user_calls_secret_is_masked_and_a_bad_pattern_is_named() {
     hermit.file(".legwork/config.toml", "[redact]\npatterns = [\"x*\"]\n");
     hermit.run(&arguments).exits(2).says(&["it matches where there is nothing"]);
 }
+
+#[test]
+fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
+    let hermit = planted();
+    let known = "hunter2hunter2";
+    let line = |content: Value| {
+        json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null,
+            "message": { "id": "m", "model": "claude-x", "content": [content] } })
+    };
+    let words = json!({ known: 5 }).to_string();
+    let call = json!({ "type": "tool_use", "id": "t", "name": "mcp__x", "input": { known: 5 } });
+    let whole = stream();
+    let (init, rest) = whole.split_once('\n').unwrap();
+    fs::write(hermit.path("first"), format!("{init}\n{}", in_pieces(&words))).unwrap();
+    fs::write(hermit.path("second"), format!("{}\n{rest}", line(call))).unwrap();
+    let check = format!("echo '{words}'; echo '{words}' >&2; exit 1");
+    let arguments = ["run", "port", "-m", "1", "--no-delay", "-v", "--verify", &check];
+    let did = finish(command(&hermit, &arguments).env("MY_TOKEN", known).spawn().unwrap());
+    let did = did.exits(0);
+    assert!(did.err.contains("\u{2192} mcp__x: **************"), "{}", did.err);
+    assert!(!did.err.contains(known), "{}", did.err);
+    let run = &hermit.runs()[0];
+    let log = fs::read_to_string(run.join("checks/001-1.log")).unwrap();
+    assert_eq!(log.matches("{\"**************\":5}").count(), 2, "{log}");
+    let output = fs::read_to_string(run.join("output/001-1.ndjson")).unwrap();
+    assert!(!output.contains(known), "{output}");
+}
+
+#[test]
+fn the_configuration_is_shown_without_what_is_known_to_be_secret() {
+    let hermit = Hermit::new();
+    let known = "hunter2hunter2";
+    // So long that a list cuts it in the middle of the secret.
+    let check = format!("psql postgres://me@a-host-of-ours/x {known} && make");
+    let file = format!(
+        "[agent]\nargs = [\"--api-key\", \"{known}\"]\n[verify]\ncommands = [\"{check}\"]\n"
+    );
+    fs::create_dir_all(hermit.project().join(".legwork")).unwrap();
+    hermit.file(".legwork/config.toml", &file);
+    let shown = |arguments: &[&str]| {
+        let mut command = hermit.command(arguments);
+        let did = finish(command.env("MY_TOKEN", known).spawn().unwrap());
+        for text in [&did.out, &did.err] {
+            assert!(!text.contains("hunter"), "{arguments:?}: {text}");
+        }
+        did.out + &did.err
+    };
+    for key in ["agent.args", "verify.commands"] {
+        for more in [&[][..], &["--json"]] {
+            for what in ["get", "explain"] {
+                let text = shown(&[&["config", what, key], more].concat());
+                assert!(text.contains("**************"), "{text}");
+            }
+        }
+    }
+    shown(&["config", "list"]);
+    shown(&["config", "list", "--json"]);
+    for arguments in [&["trust", "--list"][..], &["run", "-p", "x"]] {
+        let text = shown(arguments);
+        assert!(text.contains("--api-key") && text.contains("**************"), "{text}");
+        assert!(text.contains("psql postgres://me@a-host"), "{text}");
+    }
+    assert_eq!(fs::read_to_string(hermit.project().join(".legwork/config.toml")).unwrap(), file);
+}
+
+#[test]
+fn a_project_can_not_mask_what_it_would_run() {
+    let hermit = Hermit::new();
+    fs::create_dir_all(hermit.project().join(".legwork")).unwrap();
+    let command = "true ://a:;curl$IFS-sL;@b Authorization: Bearer a1b2c3d4e5f6a7b8c9";
+    hermit.file(
+        ".legwork/config.toml",
+        &format!(
+            "[redact]\npatterns = [\"curl\"]\nvariables = [\"HOME\"]\n[agent.env]\nX_TOKEN = \"curl$IFS-sL\"\n\
+             [verify]\ncommands = [\"{command}\"]\n"
+        ),
+    );
+    let listed = hermit.run(&["trust", "--list"]);
+    assert!(listed.out.contains(command), "{}", listed.out);
+}

@@ -7,12 +7,14 @@ use super::Format;
 use crate::cli::{print, say};
 use crate::config::{KEYS, Key, Origin, Resolved, Value};
 use crate::error::Failure;
+use crate::secrets;
 
 /// A value in a list takes no more room than this.
 const WIDEST: usize = 40;
 
 pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let value = resolved.value(key.name).map(Value::without_secrets);
+    let mask = mask(resolved);
+    let value = resolved.value(key.name).map(mask);
     if let Some(Value::Table(entries)) = &value
         && !entries.is_empty()
     {
@@ -33,9 +35,10 @@ pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), 
 }
 
 pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
+    let mask = mask(resolved);
     if format.json {
         let entry = |key: &Key| {
-            let value = resolved.value(key.name).map(Value::without_secrets);
+            let value = resolved.value(key.name).map(&mask);
             let value = value.map_or(Json::Null, |value| value.to_json());
             json!({ "key": key.name, "value": value, "origin": resolved.origin(key.name).to_json() })
         };
@@ -44,7 +47,9 @@ pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
     let rows: Vec<[String; 3]> = KEYS
         .iter()
         .map(|key| {
-            let value = shown(key, resolved.value(key.name));
+            // What was cut could not be masked any more.
+            let value = resolved.value(key.name).map(&mask);
+            let value = value.map_or(format!("({})", key.unset), |value| value.to_string());
             let origin = one_line(&resolved.origin(key.name).to_string(), usize::MAX);
             [key.name.to_owned(), one_line(&value, WIDEST), origin]
         })
@@ -60,18 +65,17 @@ pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
     print(&lines.join("\n"))
 }
 
-/// The value without what may be secret, or what it means that there is none.
-fn shown(key: &Key, value: Option<&Value>) -> String {
-    match value {
-        Some(value) => value.without_secrets().to_string(),
-        None => format!("({})", key.unset),
-    }
+/// A value without what may be secret, and with masks for what is known to be.
+fn mask(resolved: &Resolved) -> impl Fn(&Value) -> Value + use<> {
+    let secrets = secrets::to_show(resolved);
+    move |value| value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
 }
 
 pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
     let layers = resolved.all(key.name);
+    let mask = mask(resolved);
     if format.json {
-        return print_json(&explain_json(key, resolved, &layers));
+        return print_json(&explain_json(key, resolved, &layers, &mask));
     }
     let mut lines = vec![key.name.to_owned(), format!("  {}", key.about), String::new()];
     let mut row = |name: &str, text: &str| lines.push(format!("  {name:12} {text}"));
@@ -95,18 +99,23 @@ pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<
     }
     for (index, (origin, value)) in layers.iter().enumerate() {
         let mark = if index + 1 == layers.len() { "->" } else { "  " };
-        lines.push(format!("  {mark} {origin}: {}", value.without_secrets()));
+        lines.push(format!("  {mark} {origin}: {}", mask(value)));
     }
     if let Some(value @ Value::Table(_)) = resolved.value(key.name)
         && layers.len() > 1
     {
-        lines.push(format!("  together: {}", value.without_secrets()));
+        lines.push(format!("  together: {}", mask(value)));
     }
     print(&display_safe(&lines.join("\n")))
 }
 
-fn explain_json(key: &Key, resolved: &Resolved, layers: &[(&Origin, &Value)]) -> Json {
-    let secretless = |value: &Value| value.without_secrets().to_json();
+fn explain_json(
+    key: &Key,
+    resolved: &Resolved,
+    layers: &[(&Origin, &Value)],
+    mask: &impl Fn(&Value) -> Value,
+) -> Json {
+    let secretless = |value: &Value| mask(value).to_json();
     let last = layers.len().saturating_sub(1);
     let layers: Vec<Json> = layers
         .iter()
