@@ -28,16 +28,25 @@ fn is_obeyed(c: char) -> bool {
         u32::from(c),
         0x00..=0x1f
             | 0x7f..=0x9f
+            | 0x034f
             | 0x061c
+            | 0x115f
+            | 0x1160
+            | 0x17b4
+            | 0x17b5
             | 0x180e
             | 0x200b
             | 0x200e
             | 0x200f
             | 0x2028..=0x202e
             | 0x2060..=0x2064
-            | 0x2066..=0x2069
+            | 0x2066..=0x206f
+            | 0x3164
             | 0xfeff
+            | 0xffa0
             | 0xfff9..=0xfffb
+            | 0x1d173..=0x1d17a
             | 0xe0000..=0xe007f
+            | 0xe0100..=0xe01ef
     )
 }

@@ -28,8 +28,8 @@ const PATIENCE: &str = "-timeout=10";
 const SHOWN_LINES: usize = 40;
 
 /// The targets, those that read the agent's bytes first.
-pub(crate) const TARGETS: [&str; 8] =
-    ["stream", "lines", "words", "classify", "journal", "reset", "display", "redact"];
+pub(crate) const TARGETS: [&str; 9] =
+    ["stream", "lines", "words", "classify", "journal", "reset", "display", "redact", "deltas"];
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

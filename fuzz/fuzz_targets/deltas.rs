@@ -1,0 +1,83 @@
+//! Words that come a few characters at a time: no secret gets through, wherever they are cut and in
+//! whatever chunks the lines come, and nothing is lost.
+//!
+//! The first four bytes say how long the pieces and the chunks are; the rest is what is said.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use legwork_core::agent::deltas::Deltas;
+use legwork_core::agent::dialect::Dialect;
+use legwork_core::redact::Secrets;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+const SECRET: &str = "hunter2hunter2";
+
+static SECRETS: LazyLock<Secrets> =
+    LazyLock::new(|| Secrets::new([SECRET], [""; 0]).expect("there is no pattern"));
+
+fuzz_target!(|input: &[u8]| {
+    let Some(([piece, other, chunks @ ..], said)) = input.split_first_chunk::<4>() else { return };
+    let said = String::from_utf8_lossy(said);
+    let said = format!("{said}{SECRET}{said}");
+
+    let stream = stream(&said, [*piece, *other]);
+    let (kept, heard) = masked(&stream, chunks);
+    let whole = masked(&stream, &[u8::MAX]);
+    assert!((&kept, &heard) == (&whole.0, &whole.1), "the chunks make a difference");
+    for text in [&kept, &heard] {
+        assert!(!String::from_utf8_lossy(text).contains(SECRET), "it got through");
+    }
+    let kept = joined(&kept);
+    assert_eq!(kept.len(), said.len(), "the length changed");
+    assert!(!kept.contains(SECRET), "it got through: {kept}");
+});
+
+/// The lines that bring a text in pieces of these lengths.
+fn stream(said: &str, lengths: [u8; 2]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut rest = said;
+    for length in lengths.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let end = rest.ceil_char_boundary(usize::from(*length).clamp(1, rest.len()));
+        let (piece, after) = rest.split_at(end);
+        let delta = json!({ "type": "text_delta", "text": piece });
+        let event = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+        let line = json!({ "type": "stream_event", "event": event, "session_id": "s" });
+        stream.extend_from_slice(line.to_string().as_bytes());
+        stream.push(b'\n');
+        rest = after;
+    }
+    stream
+}
+
+fn masked(stream: &[u8], chunks: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut deltas = Deltas::new(Dialect::Claude, SECRETS.clone());
+    let (mut kept, mut heard) = (Vec::new(), Vec::new());
+    let mut rest = stream;
+    for size in chunks.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (chunk, after) = rest.split_at(usize::from(*size).clamp(1, rest.len()));
+        deltas.push(chunk, |out| kept.extend_from_slice(out), |out| heard.extend_from_slice(out));
+        rest = after;
+    }
+    deltas.finish(|out| kept.extend_from_slice(out), |out| heard.extend_from_slice(out));
+    (kept, heard)
+}
+
+/// What the pieces are together.
+fn joined(kept: &[u8]) -> String {
+    let lines = kept.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let line: Value = serde_json::from_slice(line).expect("JSON stays JSON");
+            line["event"]["delta"]["text"].as_str().expect("a text stays one").to_owned()
+        })
+        .collect()
+}
