@@ -335,7 +335,7 @@ fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
     let story = story.attempt_ends(1, 5, AttemptOutcome::Overloaded);
     let retry = Event::RetryScheduled { at_time: Timestamp::UNIX_EPOCH, why: "x".to_owned() };
     let story = story.then(retry).then(odd());
-    assert_eq!((story.view.activity(), story.view.since), (Activity::Paused, second(8)));
+    assert_eq!((story.view.activity(), story.view.since), (Activity::Paused, second(7)));
     let story = story.then(odd()).then(Event::RunResumed);
     assert_eq!(story.view.since, second(11));
 }

@@ -188,10 +188,15 @@ impl Stream {
             let _ = dialect.decode(line, &mut |message| {
                 if is_whole(&message) {
                     words.clear();
-                } else if let Said::Text { text, part: Part::Delta } = &message.said
+                } else if let Said::Text { text, part } = &message.said
                     && message.owner.is_main()
                 {
-                    words.push_str(text);
+                    match part {
+                        Part::Delta | Part::Whole => words.push_str(text),
+                        // What comes next is another text, and begins a line.
+                        Part::End if words.is_empty() || words.ends_with('\n') => {}
+                        Part::End => words.push('\n'),
+                    }
                 }
             });
         };
@@ -219,7 +224,7 @@ enum Heard {
 fn is_whole(message: &AgentMessage<'_>) -> bool {
     match &message.said {
         Said::Text { part: Part::Whole, .. } | Said::Result(_) => message.owner.is_main(),
-        Said::Text { part: Part::Delta, .. }
+        Said::Text { part: Part::Delta | Part::End, .. }
         | Said::Ready(_)
         | Said::Thinking
         | Said::ToolCall { .. }

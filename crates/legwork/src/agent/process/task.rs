@@ -17,7 +17,7 @@ use legwork_core::redact::Secrets;
 use rustix::io::Errno;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::listen::{Keeping, Listener, Pipes};
 use super::raw::Raw;
@@ -33,6 +33,8 @@ const BUSY: [Duration; 4] = [
     Duration::from_secs(6),
     Duration::from_secs(15),
 ];
+/// How long a program that is cut while it is being started may still take to get there.
+const A_MOMENT: Duration = Duration::from_millis(500);
 /// Characters of standard error that are shown of an agent that crashed.
 const LAST_WORDS: usize = 300;
 /// Lines that wait to be written, see `MESSAGES_MAX`.
@@ -92,18 +94,7 @@ pub(super) async fn run(
 ) {
     let told = job.told.clone();
     let temp = environment::temp_folder(&job.folder, &job.order.label);
-    let mut heard = cuts.clone();
-    let begun = tokio::select! {
-        begun = begin(&job) => begun,
-        // Whatever was just being started goes with the start that is given up.
-        cut = Cut::wanted(&mut heard) => Err(match cut.why {
-            CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
-            CutReason::AfterResult | CutReason::Limit | CutReason::Auth | CutReason::StopNow => {
-                AttemptOutcome::Interrupted
-            }
-        }),
-    };
-    let report = match begun {
+    let report = match begin_unless_cut(&job, cuts.clone()).await {
         Ok(child) => attempt(job, child, &post, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
     };
@@ -118,6 +109,29 @@ pub(super) async fn run(
     post.send(AgentNews::Exited(Box::new(report))).await;
     // It can be large, and nobody waits for it.
     tokio::task::spawn_blocking(move || remove(&temp));
+}
+
+/// Starts the program. Who is cut meanwhile has a moment to get there, for what has begun can be
+/// ended and waited for like any other; whatever takes longer goes with the start that is given up.
+async fn begin_unless_cut(
+    job: &Job,
+    mut cuts: watch::Receiver<Option<Cut>>,
+) -> Result<Child, AttemptOutcome> {
+    let begun = begin(job);
+    tokio::pin!(begun);
+    let cut = tokio::select! {
+        begun = &mut begun => return begun,
+        cut = Cut::wanted(&mut cuts) => cut,
+    };
+    if let Ok(Ok(child)) = timeout(A_MOMENT, begun).await {
+        return Ok(child);
+    }
+    Err(match cut.why {
+        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CutReason::AfterResult | CutReason::Limit | CutReason::Auth | CutReason::StopNow => {
+            AttemptOutcome::Interrupted
+        }
+    })
 }
 
 async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {

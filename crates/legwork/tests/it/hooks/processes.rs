@@ -19,7 +19,10 @@ fn what_a_hook_does_not_read_holds_nobody_up() {
     hook(&hermit, "next_iteration", "wc -c > SEEN/size");
     // One that never reads, and has somebody who holds its input open: that is more than a pipe
     // takes.
-    hook(&hermit, "started", "setsid sleep 300 > /dev/null 2>&1 & echo $! > SEEN/server");
+    let holds = "exec 3<&0
+setsid sh -c 'echo $$ > SEEN/server; exec sleep 300' <&3 > /dev/null 2>&1 &
+while [ ! -s SEEN/server ]; do sleep 0.02; done";
+    hook(&hermit, "started", holds);
     hermit.run(&["new", "t"]).exits(0);
     hermit.file(".legwork/tasks/t/INSTRUCTIONS.md", &"Do it all. ".repeat(30_000));
     let script = hermit.script(GOES_ON);
