@@ -8,6 +8,9 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// So many bytes are looked at together.
+const BLOCK: usize = 64;
+
 /// The text without escape sequences, without control characters but newline and tab, without
 /// controls of writing direction and without what can't be seen. Borrowed when there is nothing to
 /// take out.
@@ -18,10 +21,28 @@ use std::str::Chars;
 /// A whole escape sequence goes, not only its first character, so that coloured output stays
 /// readable. A carriage return becomes a newline: what a progress bar wrote over is shown, too.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
-    match text.find(is_unsafe) {
+    match first_unsafe(text) {
         None => Cow::Borrowed(text),
         Some(first) => Cow::Owned(cleaned(text, first)),
     }
+}
+
+/// Where the first character is that must go. Most text is plain, and is looked through many bytes at
+/// once.
+fn first_unsafe(text: &str) -> Option<usize> {
+    let mut start = 0;
+    while start < text.len() {
+        let end = text.ceil_char_boundary(start + BLOCK);
+        let block = &text[start..end];
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+        // Without a way out early, so that the bytes need not be asked one by one.
+        let plain = block.bytes().fold(true, |plain, byte| plain & is_plain(byte));
+        if !plain && let Some(at) = block.find(is_unsafe) {
+            return Some(start + at);
+        }
+        start = end;
+    }
+    None
 }
 
 /// The text as one safe line of at most so many characters, `…` in place of what is cut off.

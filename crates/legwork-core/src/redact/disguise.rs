@@ -105,7 +105,7 @@ fn may_hide(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> bool {
         strange |= u8::from(!matches!(byte, b' '..=b'~'));
         escape |= u8::from(*byte == b'\\');
     }
-    if strange > 0 && block.iter().fold(0, |any, byte| any | u8::from(is_odd(*byte))) > 0 {
+    if strange > 0 && has_suspect(block) && block.iter().any(|byte| is_odd(*byte)) {
         return true;
     }
     if escape > 0 {
@@ -116,6 +116,17 @@ fn may_hide(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> bool {
         }
     }
     escape > 0
+}
+
+/// Whether there may be an odd byte in a block: what goes on with a character or ends a line is none,
+/// nor are most letters of the languages of Europe. Few questions, for many bytes at once.
+fn has_suspect(block: &[u8; BLOCK]) -> bool {
+    let suspect = |byte: u8| {
+        let control = byte < b' ' && byte != b'\n' && byte != b'\t';
+        let letter = byte > 0xc1 && byte != 0xc3;
+        control || letter || byte == 0x7f
+    };
+    block.iter().fold(0, |any, byte| any | u8::from(suspect(*byte))) > 0
 }
 
 /// Whether a character that nobody sees may begin with this byte.

@@ -2,6 +2,7 @@
 
 use legwork_core::agent::message::Went;
 use legwork_core::outcome::Tone;
+use memchr::memchr_iter;
 
 use super::advice;
 use super::call::{Tool, number};
@@ -156,22 +157,22 @@ impl Result<'_, '_> {
         let (status, text) = if counted || NOTHING.contains(&text.trim_end()) {
             (first.to_owned(), rest)
         } else {
-            let lines = text.trim_end().lines().count();
+            let lines = count_lines(text);
             let noun = if asked.tool == Tool::Glob { "file" } else { "line" };
             (format!("found {}", self.number(lines, noun)), text)
         };
         self.status(&lower_first(&status));
-        self.first(text, OUTPUT_LINES);
+        self.first(text, count_lines(text), OUTPUT_LINES);
     }
 
     /// How many lines there are, and the first of them.
     fn beginning(&mut self, status: &str, text: &str, most: usize) {
-        let lines = text.trim_end().lines().count();
+        let lines = count_lines(text);
         if lines == 0 {
             return self.status(&format!("{status}, no output"));
         }
         self.status(&format!("{status}, {}", self.number(lines, "line")));
-        self.first(text, most);
+        self.first(text, lines, most);
     }
 
     /// `3 lines`, or `more than 3 lines` where not all of them came.
@@ -179,12 +180,12 @@ impl Result<'_, '_> {
         format!("{}{}", self.extent.at_least(), number(count, noun))
     }
 
-    fn first(&mut self, text: &str, most: usize) {
-        let mut lines = text.trim_end().lines();
-        for line in lines.by_ref().take(most) {
+    /// The first of so many lines.
+    fn first(&mut self, text: &str, lines: usize, most: usize) {
+        for line in text.trim_end().lines().take(most) {
             self.excerpt(line);
         }
-        self.rest(lines.count());
+        self.rest(lines.saturating_sub(most));
     }
 
     fn rest(&mut self, lines: usize) {
@@ -201,6 +202,14 @@ impl Result<'_, '_> {
     fn status(&mut self, text: &str) {
         self.page.verbatim(Front { indent: self.indent, sign: "" }, Some(Ink::Faint), text);
     }
+}
+
+/// So many lines, without empty ones at the end. A command may have printed a hundred thousand of
+/// them, of which only their number is told: their ends are counted many bytes at once.
+fn count_lines(text: &str) -> usize {
+    let text = text.trim_end();
+    let ends = memchr_iter(b'\n', text.as_bytes()).count();
+    if text.is_empty() { 0 } else { ends + 1 }
 }
 
 /// Whether a command has not ended: only the program's own words say so, where it says them.

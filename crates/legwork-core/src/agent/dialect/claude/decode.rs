@@ -62,7 +62,7 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
         "" => {
             return Err(BadLine { why: "it has no type".to_owned() });
         }
-        "assistant" => assistant(line, each),
+        "assistant" => assistant(line, each)?,
         "user" => user(line, each),
         "result" => {
             // A second look at the line: there is one for each turn only.
@@ -114,7 +114,7 @@ fn owner(parent: Text<'_>) -> Owner<'_> {
     if parent.0.is_empty() { Owner::Main } else { Owner::Sub { call: parent.0 } }
 }
 
-fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
+fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let message = line.message.0.unwrap_or_default();
     let owner = owner(line.parent_tool_use_id);
     let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
@@ -122,7 +122,7 @@ fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
         let mut text = String::new();
         for block in blocks {
             let room = ERROR_MAX.saturating_sub(text.len());
-            text.push_str(beginning(&block.text.0, room));
+            text.push_str(beginning(&words(block.text)?, room));
         }
         let error = ErrorFacts {
             kind: line.error.0.into_owned(),
@@ -141,14 +141,15 @@ fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
             each(AgentMessage { owner: owner.clone(), said });
         }
         for block in blocks {
-            each(AgentMessage { owner: owner.clone(), said: block_said(block) });
+            each(AgentMessage { owner: owner.clone(), said: block_said(block)? });
         }
     }
+    Ok(())
 }
 
-fn block_said(block: Block<'_>) -> Said<'_> {
-    match &*block.kind.0 {
-        "text" => Said::Text { text: block.text.0, part: Part::Whole },
+fn block_said(block: Block<'_>) -> Result<Said<'_>, BadLine> {
+    Ok(match &*block.kind.0 {
+        "text" => Said::Text { text: words(block.text)?, part: Part::Whole },
         "thinking" | "redacted_thinking" => Said::Thinking,
         // A call that the provider makes by itself comes back within the same message.
         "tool_use" | "mcp_tool_use" => Said::ToolCall {
@@ -157,7 +158,14 @@ fn block_said(block: Block<'_>) -> Said<'_> {
             input: block.input.map_or("", RawValue::get),
         },
         _ => Said::Other { kind: block.kind.0 },
-    }
+    })
+}
+
+/// What a text says; nothing if it is none.
+fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
+    let Some(text) = text else { return Ok(Cow::Borrowed("")) };
+    let read: serde_json::Result<Text<'_>> = serde_json::from_str(text.get());
+    read.map(|text| text.0).map_err(|error| BadLine { why: error.to_string() })
 }
 
 fn user(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {

@@ -133,8 +133,10 @@ pub(super) struct Message<'a> {
 pub(super) struct Block<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Text<'a>,
+    /// As it is written: it is read when it is wanted, so that of a line with many texts there is
+    /// never more than one twice.
     #[serde(borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) id: Text<'a>,
     #[serde(borrow)]
