@@ -27,6 +27,19 @@ struct Run {
 
 /// What stands behind the `@` of an image that is named by what is in it.
 const DIGESTS: [&[u8]; 2] = [b"sha256:", b"sha512:"];
+/// What names the sort of token behind it.
+const SCHEMES: [&[u8]; 10] = [
+    b"bearer",
+    b"basic",
+    b"token",
+    b"apikey",
+    b"api-key",
+    b"key",
+    b"bot",
+    b"digest",
+    b"negotiate",
+    b"ntlm",
+];
 /// Nobody writes a name that is longer than this.
 const NAME_MAX: usize = 256;
 /// A longer part of a name is no word.
@@ -71,11 +84,13 @@ pub(super) fn common(
             last = behind;
             has_digit = run.last_digit.is_some_and(|digit| digit >= known_end);
         }
+        has_digit |= bytes[first..known_end].iter().any(u8::is_ascii_digit);
         let is_proven = match pattern.proof {
             Proof::Form | Proof::KeyBlock => true,
-            Proof::MadeUp => {
-                (has_digit || bytes[first..known_end].iter().any(u8::is_ascii_digit))
-                    && is_made_up(&bytes[first..last])
+            Proof::MadeUp => has_digit && is_made_up(&bytes[first..last]),
+            Proof::Digit => has_digit,
+            Proof::Scheme => {
+                has_digit && (names_scheme(&bytes[start..first]) || is_made_up(&bytes[first..last]))
             }
             Proof::Address => {
                 last = last_at(bytes, last);
@@ -120,6 +135,19 @@ fn is_made_up(token: &[u8]) -> bool {
         is_mixed || digits > NUMBER_MAX || part.len() > WORD_MAX
     };
     token.len() > NAME_MAX || token.split(|byte| !byte.is_ascii_alphanumeric()).any(is_odd)
+}
+
+/// Whether behind the name of a header a sort of token is named, or nothing stands.
+fn names_scheme(header: &[u8]) -> bool {
+    let colon = header.iter().position(|byte| matches!(byte, b':' | b'=')).unwrap_or(0);
+    let mut words = header[colon..]
+        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-')
+        // A tab may be written as `\t`.
+        .filter(|word| !word.is_empty() && *word != b"t");
+    match words.next() {
+        Some(word) => SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme)),
+        None => true,
+    }
 }
 
 /// The last `@` in front of the host: a password may have some as well. There is one at `at`.

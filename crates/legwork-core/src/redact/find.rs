@@ -112,7 +112,7 @@ impl Finder {
         if self.forms == Forms::Count {
             common(bytes, from, seam, |form| match form.proof {
                 Proof::KeyBlock => key_blocks.push(form.whole),
-                Proof::Form | Proof::MadeUp | Proof::Address => {
+                Proof::Form | Proof::MadeUp | Proof::Digit | Proof::Scheme | Proof::Address => {
                     hits.push(Hit { whole: form.whole, span: form.span, by: By::Us });
                 }
             });

@@ -54,6 +54,11 @@ pub(super) enum Proof {
     Form,
     /// It was made up by a machine: `sk-` can be the beginning of words, too.
     MadeUp,
+    /// There is a digit in it: a token may be made of words as well.
+    Digit,
+    /// There is a digit in it, and in front of it stands nothing or what says which sort of token
+    /// follows. Behind other words it was made up by a machine.
+    Scheme,
     /// What follows is a host: `docker://image:1.2@sha256:…` is none, and has no password.
     Address,
     /// It begins the block of a private key, and is not masked itself.
@@ -66,6 +71,10 @@ const fn token(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
 
 const fn weak(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
     Pattern { name, form, rest, front: Front::NoWord, proof: Proof::MadeUp }
+}
+
+const fn header(name: &'static str, form: &'static str, proof: Proof) -> Pattern {
+    Pattern { name, form, rest: HEADER, front: Front::NoWord, proof }
 }
 
 const fn place(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
@@ -98,9 +107,9 @@ pub(super) static PATTERNS: &[Pattern] = &[
     token("SendGrid key", r"(SG\.[A-Za-z0-9_-]{16})", Rest::Dotted(b"_-", 1, 16)),
     token("DigitalOcean token", r"(do[opr]_v1_[a-f0-9]{32})", PLAIN),
     token("age key", r"(AGE-SECRET-KEY-1[A-Z0-9]{40})", PLAIN),
-    weak("authorization header", r#"(?:Authorization|authorization|AUTHORIZATION)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, HEADER),
-    weak("bearer token", r"(?:Bearer|bearer|BEARER)(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", HEADER),
-    weak("key in a header", r#"(?:x-api-key|X-api-key|X-Api-Key|X-API-Key|X-API-KEY)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, HEADER),
+    header("authorization header", r#"(?:Authorization|authorization|AUTHORIZATION)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, Proof::Scheme),
+    header("bearer token", r"(?:Bearer|bearer|BEARER)(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", Proof::Digit),
+    header("key in a header", r#"(?:x-api-key|X-api-key|X-Api-Key|X-API-Key|X-API-KEY)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, Proof::Digit),
     Pattern { name: "password in an address", form: r"://[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", rest: Rest::Nothing, front: Front::Any, proof: Proof::Address },
     Pattern { name: "private key", form: r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)", rest: Rest::Nothing, front: Front::Any, proof: Proof::KeyBlock },
 ];

@@ -86,6 +86,36 @@ fn what_only_speaks_of_a_key_hides_nothing_behind_it() {
     assert!(masked(&text).ends_with(&"word\n".repeat(30)), "{}", masked(&text));
 }
 
+/// How a `+`, a `/` and a `=` are written in other texts.
+const SIGNS: [[&str; 3]; 9] = [
+    ["+", "/", "="],
+    ["+", "\\/", "="],
+    ["\\u002B", "\\u002f", "\\u003D"],
+    ["\\\\u002B", "\\\\\\u002f", "\\\\u003D"],
+    ["\\x2b", "\\x2F", "\\x3D"],
+    ["&#43;", "&#x2F;", "&#061;"],
+    ["&plus;", "&sol;", "&equals;"],
+    ["&amp;#43;", "&amp;#x2f;", "&amp;amp;#61;"],
+    ["%2B", "%252f", "%3D"],
+];
+
+fn with(signs: [&str; 3], line: &str) -> String {
+    let [plus, slash, equals] = signs;
+    let written = line.chars().map(|c| match c {
+        '+' => plus.to_owned(),
+        '/' => slash.to_owned(),
+        '=' => equals.to_owned(),
+        other => other.to_string(),
+    });
+    written.collect()
+}
+
+/// Whether as much of a line is left as nobody would take for a word.
+fn shows_any_of(out: &str, line: &str) -> bool {
+    let parts = line.split(['+', '/', '=']).flat_map(|part| part.as_bytes().chunks_exact(5));
+    parts.into_iter().any(|part| out.contains(str::from_utf8(part).unwrap()))
+}
+
 #[test]
 fn a_key_is_masked_whatever_stands_around_its_lines() {
     let around: [Around; 12] = [
@@ -106,17 +136,38 @@ fn a_key_is_masked_whatever_stands_around_its_lines() {
         for around in around {
             let first = ["-----BEGIN RSA PRIVATE KEY-----", header, ""];
             let last = ["-----END RSA PRIVATE KEY-----", "what follows stays"];
-            let lines = first.iter().chain(&KEY).chain(&last).zip(1..);
-            let text: String = lines.map(|(line, number)| around(number, line)).collect();
-            for text in [json!({ "text": text }).to_string(), text] {
-                let out = masked(&text);
-                for line in KEY {
-                    assert!(!out.contains(line) && !out.contains(&line[..6]), "{out}");
+            for signs in SIGNS {
+                let key = KEY.map(|line| with(signs, line));
+                let key = key.iter().map(String::as_str);
+                let lines = first.into_iter().chain(key).chain(last).zip(1..);
+                let text: String = lines.map(|(line, number)| around(number, line)).collect();
+                for text in [json!({ "text": text }).to_string(), text] {
+                    let out = masked(&text);
+                    assert!(!KEY.iter().any(|line| shows_any_of(&out, line)), "{out}");
+                    assert!(out.contains("what follows stays"), "{out}");
+                    let pieces = streamed(&Secrets::default(), text.as_bytes(), &[7]);
+                    assert_eq!(String::from_utf8(pieces).unwrap(), out);
                 }
-                assert!(out.contains("what follows stays"), "{out}");
-                let pieces = streamed(&Secrets::default(), text.as_bytes(), &[7]);
-                assert_eq!(String::from_utf8(pieces).unwrap(), out);
             }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_key_is_masked_however_its_signs_are_written(
+        lines in prop::collection::vec("[A-Za-z0-9+/]{64}", 1..8),
+        last in "[A-Za-z0-9+/]{4,60}={0,2}",
+        signs in prop::sample::select(&SIGNS[..]),
+    ) {
+        let key: String = lines.iter().chain([&last]).map(|line| with(signs, line) + "\n").collect();
+        let text = format!(
+            "-----BEGIN PRIVATE KEY-----\n{key}-----END PRIVATE KEY-----\nand this\n"
+        );
+        for text in [json!({ "text": text }).to_string(), text] {
+            let out = masked(&text);
+            prop_assert!(!lines.iter().any(|line| shows_any_of(&out, line)), "{}", out);
+            prop_assert!(out.contains("and this"), "{}", out);
         }
     }
 }

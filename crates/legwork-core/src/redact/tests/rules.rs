@@ -138,6 +138,14 @@ fn words_that_look_like_a_secret_at_first_stay() {
         ("Authorization: Basic a1b2-c3d4", "Authorization: Basic *********"),
         ("sk-circle-fade-dot-a1b2c3d4", "***************************"),
         ("Authorization: 1234567-89", "Authorization: **********"),
+        ("Authorization: staging-admin-4", "Authorization: ***************"),
+        (
+            "Authorization: Bearer staging-admin-token-2024",
+            "Authorization: Bearer ************************",
+        ),
+        (r#""authorization":"token%20staging-4""#, r#""authorization":"token%20*********""#),
+        ("Bearer staging-admin-token-2024", "Bearer ************************"),
+        ("x-api-key: correct-horse-battery-42", "x-api-key: ************************"),
     ] {
         assert_eq!(masked(&[], &[], text), expected);
     }
