@@ -451,6 +451,14 @@ fn a_project_can_not_mask_what_it_would_run() {
              [verify]\ncommands = [\"{command}\"]\n"
         ),
     );
-    let listed = hermit.run(&["trust", "--list"]);
-    assert!(listed.out.contains(command), "{}", listed.out);
+    for arguments in [
+        &["trust", "--list"][..],
+        &["config", "get", "verify.commands"],
+        &["config", "explain", "verify.commands"],
+        &["config", "get", "verify.commands", "--json"],
+        &["config", "explain", "verify.commands", "--json"],
+    ] {
+        let did = hermit.run(arguments);
+        assert!(did.out.contains(command), "{arguments:?}: {}", did.out);
+    }
 }

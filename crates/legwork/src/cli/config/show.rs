@@ -1,6 +1,7 @@
 //! How the configuration is shown.
 
 use legwork_core::display::{display_safe, one_line};
+use legwork_core::redact::Secrets;
 use serde_json::{Value as Json, json};
 
 use super::Format;
@@ -13,8 +14,7 @@ use crate::secrets;
 const WIDEST: usize = 40;
 
 pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let mask = mask(resolved);
-    let value = resolved.value(key.name).map(mask);
+    let value = Masks::of(resolved).winner(key, resolved);
     if let Some(Value::Table(entries)) = &value
         && !entries.is_empty()
     {
@@ -35,10 +35,10 @@ pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), 
 }
 
 pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let mask = mask(resolved);
+    let masks = Masks::of(resolved);
     if format.json {
         let entry = |key: &Key| {
-            let value = resolved.value(key.name).map(&mask);
+            let value = masks.winner(key, resolved);
             let value = value.map_or(Json::Null, |value| value.to_json());
             json!({ "key": key.name, "value": value, "origin": resolved.origin(key.name).to_json() })
         };
@@ -48,7 +48,7 @@ pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
         .iter()
         .map(|key| {
             // What was cut could not be masked any more.
-            let value = resolved.value(key.name).map(&mask);
+            let value = masks.winner(key, resolved);
             let value = value.map_or(format!("({})", key.unset), |value| value.to_string());
             let origin = one_line(&resolved.origin(key.name).to_string(), usize::MAX);
             [key.name.to_owned(), one_line(&value, WIDEST), origin]
@@ -65,17 +65,38 @@ pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
     print(&lines.join("\n"))
 }
 
-/// A value without what may be secret, and with masks for what is known to be.
-fn mask(resolved: &Resolved) -> impl Fn(&Value) -> Value + use<> {
-    let secrets = secrets::to_show(resolved);
-    move |value| value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
+/// What is masked in values that are shown.
+struct Masks {
+    /// By all that is known.
+    all: Secrets,
+    /// By what the user alone knows.
+    user: Secrets,
+}
+
+impl Masks {
+    fn of(resolved: &Resolved) -> Self {
+        Self { all: secrets::to_show(resolved), user: secrets::of_user() }
+    }
+
+    /// A value without what may be secret, and with masks for what is known to be. A project makes
+    /// no masks for what it needs approval for, or it could hide what it would run.
+    fn shown(&self, key: &Key, origin: &Origin, value: &Value) -> Value {
+        let is_asked_for = key.gated && origin.comes_with_project();
+        let secrets = if is_asked_for { &self.user } else { &self.all };
+        value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
+    }
+
+    /// The value that counts.
+    fn winner(&self, key: &Key, resolved: &Resolved) -> Option<Value> {
+        resolved.value(key.name).map(|value| self.shown(key, resolved.origin(key.name), value))
+    }
 }
 
 pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
     let layers = resolved.all(key.name);
-    let mask = mask(resolved);
+    let masks = Masks::of(resolved);
     if format.json {
-        return print_json(&explain_json(key, resolved, &layers, &mask));
+        return print_json(&explain_json(key, resolved, &layers, &masks));
     }
     let mut lines = vec![key.name.to_owned(), format!("  {}", key.about), String::new()];
     let mut row = |name: &str, text: &str| lines.push(format!("  {name:12} {text}"));
@@ -99,12 +120,12 @@ pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<
     }
     for (index, (origin, value)) in layers.iter().enumerate() {
         let mark = if index + 1 == layers.len() { "->" } else { "  " };
-        lines.push(format!("  {mark} {origin}: {}", mask(value)));
+        lines.push(format!("  {mark} {origin}: {}", masks.shown(key, origin, value)));
     }
-    if let Some(value @ Value::Table(_)) = resolved.value(key.name)
+    if let Some(value @ Value::Table(_)) = masks.winner(key, resolved)
         && layers.len() > 1
     {
-        lines.push(format!("  together: {}", mask(value)));
+        lines.push(format!("  together: {value}"));
     }
     print(&display_safe(&lines.join("\n")))
 }
@@ -113,15 +134,15 @@ fn explain_json(
     key: &Key,
     resolved: &Resolved,
     layers: &[(&Origin, &Value)],
-    mask: &impl Fn(&Value) -> Value,
+    masks: &Masks,
 ) -> Json {
-    let secretless = |value: &Value| mask(value).to_json();
     let last = layers.len().saturating_sub(1);
     let layers: Vec<Json> = layers
         .iter()
         .enumerate()
         .map(|(index, (origin, value))| {
-            json!({ "origin": origin.to_json(), "value": secretless(value), "wins": index == last })
+            let value = masks.shown(key, origin, value).to_json();
+            json!({ "origin": origin.to_json(), "value": value, "wins": index == last })
         })
         .collect();
     json!({
@@ -134,7 +155,7 @@ fn explain_json(
         "environment": key.env,
         "flag": key.flag,
         "trust": key.gated,
-        "value": resolved.value(key.name).map(secretless),
+        "value": masks.winner(key, resolved).map(|value| value.to_json()),
         "origin": resolved.origin(key.name).to_json(),
         "layers": layers,
     })
