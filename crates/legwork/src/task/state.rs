@@ -272,9 +272,13 @@ impl State {
                 self.end_is_not_known();
             }
         }
-        let last = &self.last_run.as_ref().filter(|last| last.ending.is_none())?.id;
-        let why = runs.damage(last)?;
-        Some(format!("what run {last} came to is not known: {why}"))
+        let LastRun { id, ending, .. } = self.last_run.as_ref()?;
+        let why = runs.damage(id)?;
+        Some(match ending {
+            // It was noted before the journal was damaged.
+            Some(_) => format!("the journal of run {id} can't be read to its end: {why}"),
+            None => format!("what run {id} came to is not known: {why}"),
+        })
     }
 
     /// Whatever was noted of the last run: its journal goes on where nobody can read it.

@@ -218,3 +218,24 @@ fn what_is_noted_is_written_whole_and_keeps_what_others_wrote() {
     let rebuilt = state::rebuild(&runs(), &Name::parse("a").unwrap());
     assert_eq!((rebuilt.state, rebuilt.iterations.total), (Status::Stopped, 4));
 }
+
+#[test]
+fn a_journal_that_was_damaged_after_its_end_was_noted_is_told_of() {
+    let hermit = with_task();
+    let task = Task::open(&hermit.project().canonicalize().unwrap(), "a").unwrap();
+    let run = recorded(&hermit, "a", 4, Some(Outcome::Stopped));
+    let view = RunView::of(&legwork::journal::read(&run.journal()).unwrap().records);
+    let runs = Runs::kept_in(home(&hermit)).unwrap();
+    State::record_run(&task, &runs, run.id(), &view).unwrap();
+    assert_eq!(shown(&hermit)["warning"], Value::Null);
+    let lines = fs::read_to_string(run.journal()).unwrap();
+    let (first, rest) = lines.split_once('\n').unwrap();
+    let damaged = format!("{first}\n{}", rest.replacen("\"event\"", "\"Event\"", 1));
+    fs::write(run.journal(), damaged).unwrap();
+    let page = shown(&hermit);
+    assert!(page["warning"].as_str().unwrap().contains("line 2 of"), "{page}");
+    assert_eq!(page["state"], "stopped", "what was noted");
+    hermit.run(&["show", "a"]).exits(0).says(&["warning: the journal of run ", "is damaged"]);
+    let listed = hermit.run(&["list"]).exits(0);
+    assert!(listed.out.contains("line 2 of"), "{}", listed.out);
+}
