@@ -272,7 +272,9 @@ impl RunView {
     /// The mean duration of the last five iterations, once there are five.
     pub fn mean_duration(&self) -> Option<Duration> {
         let count = u32::try_from(self.recent.len()).ok()?;
-        (self.recent.len() == RECENT).then(|| self.recent.iter().sum::<Duration>() / count)
+        (self.recent.len() == RECENT).then(|| {
+            self.recent.iter().fold(Duration::ZERO, |sum, one| sum.saturating_add(*one)) / count
+        })
     }
 
     /// Takes one event into account.
@@ -303,7 +305,9 @@ impl RunView {
             Event::AttemptFinished { cost, figure, report, .. } => {
                 self.charge(WORK, *cost, *figure, report);
             }
-            Event::LimitWaitEnded { waited, .. } => self.totals.waited += *waited,
+            Event::LimitWaitEnded { waited, .. } => {
+                self.totals.waited = self.totals.waited.saturating_add(*waited);
+            }
             Event::StatusChanged { progress, .. } => self.progressed(*progress),
             Event::BlockerReported { blocker } => self.blocker_reported(blocker),
             Event::GateStarted { iteration, claim } => {
@@ -337,7 +341,9 @@ impl RunView {
             Event::StopCancelled => self.stop = None,
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
-            Event::HookFailed { .. } | Event::Warning { .. } => self.warnings += 1,
+            Event::HookFailed { .. } | Event::Warning { .. } => {
+                self.warnings = self.warnings.saturating_add(1);
+            }
             Event::RunFinished { outcome, note, .. } => {
                 self.ending = Some(Ending::new(outcome, note.as_deref()));
             }
@@ -427,9 +433,9 @@ impl RunView {
     }
 
     fn attempt_started(&mut self) {
-        self.totals.attempts += 1;
+        self.totals.attempts = self.totals.attempts.saturating_add(1);
         if let Some(current) = &mut self.iteration {
-            current.attempts += 1;
+            current.attempts = current.attempts.saturating_add(1);
         }
     }
 
@@ -480,9 +486,9 @@ impl RunView {
     fn iteration_finished(&mut self, finished: &IterationFinished) {
         use crate::event::IterationResult::{Done, Failed, Interrupted};
         if finished.iteration.0 > 0 {
-            self.totals.iterations += 1;
+            self.totals.iterations = self.totals.iterations.saturating_add(1);
         }
-        self.totals.commits += finished.commits;
+        self.totals.commits = self.totals.commits.saturating_add(finished.commits);
         self.files_changed = self.files_changed.saturating_add(finished.files_changed);
         self.progressed(finished.task);
         match finished.result {
@@ -493,7 +499,9 @@ impl RunView {
                 }
                 match finished.progress {
                     Movement::Work => self.idle = 0,
-                    Movement::Idle if finished.blockers.is_empty() => self.idle += 1,
+                    Movement::Idle if finished.blockers.is_empty() => {
+                        self.idle = self.idle.saturating_add(1);
+                    }
                     Movement::Idle | Movement::Excused | Movement::Uncounted => {}
                 }
             }
@@ -510,7 +518,7 @@ impl RunView {
         }
         self.totals.tokens += report.tokens;
         let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();
-        spend.count += 1;
+        spend.count = spend.count.saturating_add(1);
         spend.cost += cost;
         spend.tokens += report.tokens;
     }

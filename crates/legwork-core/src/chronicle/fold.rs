@@ -184,7 +184,8 @@ impl Chronicler {
             Some(unread) if state == State::Unknown => unread.sentence(),
             Some(_) | None => cut(&summary.reason, LONGEST_WORDS),
         };
-        let verification = summary.verification.sentence();
+        // Before an end that is not known, it is no result.
+        let verification = summary.verification.sentence().filter(|_| state != State::Unknown);
         let (spans, more_spans) = spans.finish(last_at);
         let text = |text: &String| cut(text, LONGEST_WORDS);
         Chronicle {

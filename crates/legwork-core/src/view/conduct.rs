@@ -86,6 +86,10 @@ impl RunView {
             (Conduct::Gone, None) => {
                 vec![format!("its process is gone: `legwork resume {run}` goes on with it")]
             }
+            // There is no work to look at or to commit, and more room would not make any.
+            (Conduct::Ended, None) if self.is_rehearsal() => {
+                vec!["nothing real was done: a run without `--dry-run` does the work".to_owned()]
+            }
             (Conduct::Ended, None) => self.summary(run).next,
         }
     }

@@ -66,18 +66,16 @@ impl RunView {
     }
 
     /// Time at work. What is being done now counts up to now, though nothing of it is on record
-    /// yet.
+    /// yet; so does the time between attempts, as it does against the limit.
     pub fn at_work(&self, now: Timestamp) -> Duration {
         let since = match self.activity() {
-            Activity::Working { .. } | Activity::Checking | Activity::Asking { .. } => {
-                self.at.map_or(Duration::ZERO, |at| between(at, now))
-            }
             Activity::Starting
-            | Activity::Waiting { .. }
+            | Activity::Working { .. }
+            | Activity::Checking
+            | Activity::Asking { .. }
             | Activity::Retrying { .. }
-            | Activity::Paused
-            | Activity::Between
-            | Activity::Ended => Duration::ZERO,
+            | Activity::Between => self.at.map_or(Duration::ZERO, |at| between(at, now)),
+            Activity::Waiting { .. } | Activity::Paused | Activity::Ended => Duration::ZERO,
         };
         self.totals.duration.saturating_add(since)
     }

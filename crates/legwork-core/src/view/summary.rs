@@ -252,7 +252,27 @@ impl RunView {
             Some(Outcome::Unverified { .. }) => {
                 vec![format!("mend what keeps it from passing, then {again}")]
             }
-            Some(_) | None => vec![format!("{again} judges it once more")],
+            Some(
+                Outcome::MaxIterations { .. }
+                | Outcome::MaxCost { .. }
+                | Outcome::MaxDuration { .. }
+                | Outcome::MaxTokens { .. }
+                | Outcome::Stagnated { .. }
+                | Outcome::NoChanges { .. }
+                | Outcome::Blocked { .. }
+                | Outcome::Stopped
+                | Outcome::Interrupted
+                | Outcome::Failed { .. }
+                | Outcome::ConsecutiveErrors { .. }
+                | Outcome::Auth { .. }
+                | Outcome::BadAgent { .. }
+                | Outcome::HookAbort { .. }
+                | Outcome::LimitWaitTooLong { .. }
+                | Outcome::DiskFull { .. }
+                | Outcome::JournalFailed { .. }
+                | Outcome::PullRequestFailed { .. },
+            )
+            | None => vec![format!("{again} judges it once more")],
         }
     }
 

@@ -240,7 +240,7 @@ impl Facts {
         let IterationFinished { iteration, commits, duration, end, .. } = finished;
         self.last = Some(Last { number: iteration.0, commits, duration });
         self.iterations = self.iterations.max(iteration.0);
-        self.commits += commits;
+        self.commits = self.commits.saturating_add(commits);
         if let Some(head) = end.and_then(|end| end.head) {
             self.head = Some(head);
         }

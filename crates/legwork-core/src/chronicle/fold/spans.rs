@@ -109,7 +109,7 @@ impl Spans {
     }
 
     fn begin(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp, text: &str) {
-        self.in_iteration += 1;
+        self.in_iteration = self.in_iteration.saturating_add(1);
         if self.in_iteration > MOST_SPANS {
             self.left_off = self.left_off.saturating_add(1);
             return;

@@ -315,10 +315,15 @@ pub(super) fn spending(out: &mut String, chronicle: &Chronicle) {
     }
     put!(
         out,
-        "<section class=\"card\"><h2>Where the money went</h2><div class=\"scroll\"><table><thead><tr>\
+        "<section class=\"card\"><h2>{}</h2><div class=\"scroll\"><table><thead><tr>\
          <th scope=\"col\">For</th><th scope=\"col\" class=\"n\">Times</th><th scope=\"col\" class=\"n\">Cost</th>\
          <th scope=\"col\" class=\"n\">Written</th><th scope=\"col\" class=\"n\">Read</th>\
-         <th scope=\"col\" class=\"n\">Cache write</th><th scope=\"col\" class=\"n\">Cache read</th></tr></thead><tbody>"
+         <th scope=\"col\" class=\"n\">Cache write</th><th scope=\"col\" class=\"n\">Cache read</th></tr></thead><tbody>",
+        if chronicle.is_rehearsal {
+            "What the script says it cost"
+        } else {
+            "Where the money went"
+        }
     );
     let mut rows: Vec<(&String, &Spend)> = totals.by_purpose.iter().collect();
     // Stable, so the others stay in the order of their names.
@@ -326,7 +331,8 @@ pub(super) fn spending(out: &mut String, chronicle: &Chronicle) {
     for (name, spend) in rows {
         row(out, name, spend.count, spend.cost, &spend.tokens);
     }
-    let all = totals.by_purpose.values().map(|spend| spend.count).sum();
+    let counts = totals.by_purpose.values().map(|spend| spend.count);
+    let all = counts.fold(0, u32::saturating_add);
     put!(out, "</tbody><tfoot>");
     row(out, "all", all, totals.cost, &totals.tokens);
     put!(out, "</tfoot></table></div></section>\n");

@@ -97,3 +97,20 @@ fn without_spans(line: &str) -> String {
     out.push_str(rest);
     out
 }
+
+#[test]
+fn figures_that_nobody_could_have_counted_are_told_as_well() {
+    let mut records = sample(9).records();
+    for record in &mut records {
+        if let Event::IterationFinished(finished) = &mut record.event {
+            (finished.commits, finished.files_changed) = (u32::MAX, u32::MAX);
+            finished.duration = Duration::MAX;
+        } else if let Event::LimitWaitEnded { waited, .. } = &mut record.event {
+            *waited = Duration::MAX;
+        }
+    }
+    let chronicle = told(&records, false);
+    let most = format!("| commits | {}, ", u32::MAX);
+    assert!(chronicle.markdown().contains(&most), "{}", chronicle.markdown());
+    assert!(chronicle.html().contains("Where the money went"));
+}

@@ -25,7 +25,11 @@ fn a_rehearsal_is_called_one_and_never_done() {
         assert!(page.contains("the agent is a script, and nothing is spent"), "{page}");
         assert!(page.contains("rehearsed, nothing was spent"), "{page}");
         assert!(!page.contains("Done and verified"), "{page}");
+        assert!(!page.to_lowercase().contains("look at the work"), "{page}");
+        assert!(page.contains("without `--dry-run`") || page.contains("<code>--dry-run"), "{page}");
     }
+    assert!(html.contains("<h2>What the script says it cost</h2>"), "{html}");
+    assert!(!html.contains("Where the money went"), "{html}");
     assert!(markdown.contains("| cost | rehearsed, nothing was spent ($"), "{markdown}");
     let json = serde_json::to_value(&chronicle).unwrap();
     assert_eq!((&json["is_rehearsal"], &json["verdict"]), (&true.into(), &"rehearsed".into()));
@@ -50,7 +54,7 @@ fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
     for end in [8, records.len()] {
         let chronicle = unread(&records[..end], Break::Damaged { line: 9 }, false);
         assert_eq!((chronicle.state, chronicle.verdict), (State::Unknown, Verdict::Unknown));
-        assert_eq!(chronicle.ending, None);
+        assert_eq!((chronicle.ending, chronicle.verification.as_ref()), (None, None));
         for page in [chronicle.markdown(), chronicle.html()] {
             assert!(page.contains("Not known"), "{page}");
             assert!(page.contains("the journal is damaged from line 9 on"), "{page}");

@@ -67,6 +67,18 @@ fn time_at_work_goes_up_to_now_while_somebody_works() {
     let waits = waits.unwrap();
     let waiting = told(&records[..=waits], true);
     assert_eq!(waiting.totals.duration, records[waits].active, "nobody works while it waits");
+    // The time between attempts counts against the limit as well.
+    let mut retrying = records[..4].to_vec();
+    let retry = Event::RetryScheduled {
+        at_time: last.at + Duration::from_mins(5),
+        why: "the provider is overloaded".to_owned(),
+    };
+    retrying.push(Record { event: retry, ..last.clone() });
+    assert_eq!(told(&retrying, true).totals.duration, now);
+    assert_eq!(
+        told(&records[..1], true).totals.duration,
+        records[0].active + Duration::from_mins(1)
+    );
 }
 
 #[test]
