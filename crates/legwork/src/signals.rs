@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use legwork_core::event::{Origin, StopWhen};
 use legwork_core::input::Control;
-use legwork_core::policy::signals::{Purpose, is_news};
+use legwork_core::policy::signals::{Hearing, Purpose};
 use rustix::process::Signal as Kind;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 /// By these somebody asks us to stop, and asks again if it takes too long.
 const ASKS: [Kind; 3] = [Kind::TERM, Kind::INT, Kind::QUIT];
@@ -39,8 +40,9 @@ const ENDS: &[Kind] = &[
 pub struct Signals {
     caught: Vec<(Kind, Signal)>,
     hang_ups: HangUps,
-    /// When the first of them came.
-    first: Option<Instant>,
+    /// What those up to now have said, in times since we listen.
+    hearing: Hearing,
+    begun: Instant,
 }
 
 /// What it means that the terminal is gone.
@@ -62,7 +64,12 @@ impl Signals {
             .chain(heard)
             .map(|kind| Ok((*kind, signal(SignalKind::from_raw(kind.as_raw()))?)));
         let caught = caught.collect::<io::Result<_>>()?;
-        Ok(Self { caught, hang_ups: HangUps::Heeded, first: None })
+        Ok(Self {
+            caught,
+            hang_ups: HangUps::Heeded,
+            hearing: Hearing::default(),
+            begun: Instant::now(),
+        })
     }
 
     /// The same, with another meaning of a terminal that is gone.
@@ -73,26 +80,45 @@ impl Signals {
 
     /// Waits for the next one that says more than those before it.
     pub async fn next(&mut self) {
-        self.next_wish().await;
+        loop {
+            let purpose = purpose(self.next_kind().await);
+            let told = self.hearing.heard(purpose, self.begun.elapsed());
+            if told.or_else(|| self.hearing.let_go()).is_some() {
+                return;
+            }
+        }
     }
 
-    /// The same, and says what is wanted. A system that goes down sends several at once: then that
-    /// is what happens. They are counted when they come, however long it takes to act upon them.
+    /// The same, and says what is wanted. What is not said at once is not lost when nobody waits any
+    /// more.
     async fn next_wish(&mut self) -> Control {
+        loop {
+            let due = self.hearing.due().map(|due| due.saturating_sub(self.begun.elapsed()));
+            let kind = match due {
+                // What has come by then is heard, however late we are.
+                Some(due) => timeout(due, self.next_kind()).await.ok(),
+                None => Some(self.next_kind().await),
+            };
+            let told = match kind {
+                Some(kind) => self.hearing.heard(purpose(kind), self.begun.elapsed()),
+                None => self.hearing.let_go(),
+            };
+            if let Some(told) = told {
+                return wish(told);
+            }
+        }
+    }
+
+    /// Waits for the next of them. A system that goes down sends several at once: then that is what
+    /// happens. They are counted when they come, however long it takes to act upon them.
+    async fn next_kind(&mut self) -> Kind {
         let deaf = (self.hang_ups == HangUps::Ignored).then_some(Kind::HUP);
         poll_fn(|context| {
-            loop {
-                let mut heard = self.caught.iter_mut().filter(|(kind, _)| Some(*kind) != deaf);
-                let came = heard.find_map(|(kind, signal)| {
-                    (signal.poll_recv(context) == Poll::Ready(Some(()))).then_some(*kind)
-                });
-                let Some(kind) = came else { return Poll::Pending };
-                let first = self.first.map(|first| first.elapsed());
-                self.first.get_or_insert_with(Instant::now);
-                if is_news(purpose(kind), first) {
-                    return Poll::Ready(wish(kind));
-                }
-            }
+            let mut heard = self.caught.iter_mut().filter(|(kind, _)| Some(*kind) != deaf);
+            let came = heard.find_map(|(kind, signal)| {
+                (signal.poll_recv(context) == Poll::Ready(Some(()))).then_some(*kind)
+            });
+            came.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -109,15 +135,19 @@ impl Signals {
 }
 
 fn purpose(kind: Kind) -> Purpose {
-    if ASKS.contains(&kind) { Purpose::Asks } else { Purpose::TakesAway }
+    match kind {
+        Kind::TERM => Purpose::Terminates,
+        kind if ASKS.contains(&kind) => Purpose::Asks,
+        _ => Purpose::TakesAway,
+    }
 }
 
 /// What a signal wants of a run.
-fn wish(kind: Kind) -> Control {
+fn wish(purpose: Purpose) -> Control {
     let stop = |by| Control::Stop { when: StopWhen::Now, by };
-    match purpose(kind) {
-        Purpose::Asks if kind == Kind::TERM => stop(Origin::Terminate),
+    match purpose {
         Purpose::Asks => stop(Origin::Signal),
+        Purpose::Terminates => stop(Origin::Terminate),
         Purpose::TakesAway => Control::HangUp,
     }
 }

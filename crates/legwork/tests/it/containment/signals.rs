@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use legwork_core::event::Event;
+use legwork_core::event::{Event, Origin};
 use rustix::process::Signal;
 
 use super::super::fake_agent::{Scene, send};
@@ -58,11 +58,11 @@ fn a_second_signal_waits_for_nobody_and_nobody_survives() {
 #[test]
 fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
     thread::scope(|scope| {
-        for both in [
-            [Signal::TERM, Signal::HUP],
-            [Signal::HUP, Signal::HUP],
-            [Signal::HUP, Signal::TERM],
-            [Signal::INT, Signal::TERM],
+        for (both, who) in [
+            ([Signal::TERM, Signal::HUP], Origin::Terminate),
+            ([Signal::HUP, Signal::HUP], Origin::Signal),
+            ([Signal::HUP, Signal::TERM], Origin::Terminate),
+            ([Signal::INT, Signal::TERM], Origin::Terminate),
         ] {
             scope.spawn(move || {
                 let scene = Scene::new(TIDY);
@@ -81,7 +81,16 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
                 scene.agent.tell("go");
                 finish(child).exits(130);
                 assert!(scene.agent.file("tidied").exists(), "killed after {both:?}");
-                assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+                let journal = scene.hermit.journal();
+                assert_eq!(ending(&journal), "interrupted");
+                let asked: Vec<_> = journal
+                    .iter()
+                    .filter_map(|record| match record.event {
+                        Event::StopRequested { by, .. } => Some(by),
+                        _ => None,
+                    })
+                    .collect();
+                assert_eq!(asked, [who], "{both:?}");
             });
         }
     });
