@@ -253,7 +253,7 @@ pub struct Notices {
     last: Option<(RunId, u64)>,
     /// Whether an iteration has begun.
     begun: bool,
-    /// Whether the ending was told since the run was last going on.
+    /// Whether this process has told the ending.
     ended: bool,
 }
 
@@ -267,6 +267,9 @@ impl Notices {
     pub fn of(&mut self, line: &Line) -> Vec<Notice> {
         let first = !self.begun;
         self.note(line);
+        // An ending of the past was another one: whoever goes on after it ends anew, whether that
+        // could be recorded or not.
+        self.ended |= matches!(line.record.event, Event::RunFinished { .. });
         let kinds = Self::kinds(&line.record.event, first);
         kinds.into_iter().map(|kind| self.notice(kind, line)).collect()
     }
@@ -290,9 +293,6 @@ impl Notices {
         self.last = Some((line.run.clone(), line.seq));
         let event = &line.record.event;
         self.begun |= matches!(event, Event::IterationStarted { .. });
-        // Going on after the end is a new chance to end.
-        self.ended &= !matches!(event, Event::RunContinued { .. });
-        self.ended |= matches!(event, Event::RunFinished { .. });
     }
 
     /// What an event is worth telling as; `first` = no iteration has begun before it.

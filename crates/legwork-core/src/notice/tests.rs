@@ -187,6 +187,18 @@ fn an_ending_that_could_not_be_recorded_is_told_once() {
 }
 
 #[test]
+fn an_ending_of_the_past_does_not_hide_one_that_could_not_be_recorded() {
+    let mut story =
+        Story::default().past(started("claude")).past(iteration(1)).past(ended(Outcome::Stopped));
+    let outcome = Outcome::JournalFailed { why: "no space left on device".to_owned() };
+    let ending = view::Ending { outcome, note: None };
+    let notice = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
+    assert_eq!((notice.kind, notice.seq), (Kind::Error, 4));
+    assert!(notice.text.starts_with("The journal could not be written: no space"), "{notice:?}");
+    assert_eq!(story.notices.ending(ending, Timestamp::UNIX_EPOCH), None, "told once");
+}
+
+#[test]
 fn the_past_is_known_and_not_told_again() {
     let story = Story::default()
         .past(started("claude"))

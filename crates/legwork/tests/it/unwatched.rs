@@ -2,6 +2,7 @@
 //! than anybody can. The run goes its way, and everything is kept.
 
 use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -130,6 +131,23 @@ fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() 
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     usual_end(&scene, unread(&scene, "1", Pty::is_filled));
     assert!(seen.exists(), "the hook was not waited for");
+}
+
+#[test]
+fn events_that_nobody_reads_take_no_word_from_standard_error() {
+    let scene = Scene::new(MANY);
+    fs::create_dir_all(scene.hermit.project().join(".legwork/hooks")).unwrap();
+    let hook = scene.hermit.project().join(".legwork/hooks/finished");
+    fs::write(&hook, "#!/bin/sh\nexit 3\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = ["-m", "1", "--output", "json", "--include-messages", "--trust"];
+    let mut child = scene.start(&arguments);
+    let (unread, mut words) = (child.stdout.take(), child.stderr.take().unwrap());
+    usual_end(&scene, wait(child));
+    drop(unread);
+    let mut said = String::new();
+    words.read_to_string(&mut said).unwrap();
+    assert!(said.contains("warning: the hook `finished` failed: exited with 3"), "{said}");
 }
 
 #[test]

@@ -130,6 +130,13 @@ impl Impatience {
         Self { signals, before: 0, task }
     }
 
+    /// Somebody asked twice to leave.
+    #[cfg(test)]
+    pub(super) fn at_once() -> Self {
+        let (_, signals) = watch::channel(2);
+        Self { signals, before: 2, task: tokio::spawn(async {}) }
+    }
+
     /// The run is over: whoever signals from now on does not want to wait.
     pub(super) fn run_is_over(&mut self) {
         self.before = *self.signals.borrow();

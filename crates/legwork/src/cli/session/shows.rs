@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use legwork_core::redact::Secrets;
 use legwork_core::view;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::hooks::Impatience;
 use super::{Place, Session, Voice};
@@ -159,20 +159,33 @@ impl Shows {
         complaints.over.store(true, Ordering::Release);
         let Ending { outcome, note, .. } = ending;
         let ending = view::Ending { outcome: outcome.clone(), note: note.clone() };
+        // Each by itself: one that is slow takes nothing from the others.
+        let on_its_way = spawn_blocking(move || notifier.map(|notifier| notifier.close(ending)));
         let shown = spawn_blocking(move || {
-            let on_its_way = notifier.map(|notifier| Arc::new(notifier.close(ending)));
-            let shown = screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE));
-            log.finish(LOG_PATIENCE);
-            (shown, on_its_way)
+            screen.map_or(Finished::InTime, |screen| screen.finish(PATIENCE))
         });
-        let (shown, on_its_way) = tokio::select! {
-            biased;
-            // It never fails but by a panic, and then nobody can say what was shown.
-            done = shown => done.unwrap_or((Finished::Abandoned, None)),
-            () = impatience.out_after(A_MOMENT) => (Finished::Abandoned, None),
-        };
-        complaints.voice.after(shown);
+        let logged = spawn_blocking(move || log.finish(LOG_PATIENCE));
+        let (on_its_way, shown, _) = tokio::join!(
+            unless_out(on_its_way, impatience),
+            unless_out(shown, impatience),
+            unless_out(logged, impatience),
+        );
+        // Only where both write to the same place does one know of the other.
+        if complaints.level.speaks() {
+            complaints.voice.after(shown.unwrap_or(Finished::Abandoned));
+        }
+        let on_its_way = on_its_way.flatten().map(Arc::new);
         Settling { voice: Arc::clone(&complaints.voice), on_its_way }
+    }
+}
+
+/// What comes of it, unless somebody wants to leave, and it takes more than a moment after that.
+/// `None`, too, after a panic, which has said enough: then nobody knows what came of it.
+async fn unless_out<T>(job: JoinHandle<T>, impatience: &Impatience) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = job => done.ok(),
+        () = impatience.out_after(A_MOMENT) => None,
     }
 }
 
@@ -215,4 +228,90 @@ fn log(session: &Session, place: &Place, secrets: &Secrets, complaints: Arc<Comp
         out = out.copy(&session.project, dir, name);
     }
     Log::new(out, secrets.clone(), earlier)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use legwork_core::agent::message::AgentMessage;
+    use legwork_core::journal::Line;
+    use legwork_core::outcome::Outcome;
+
+    use super::*;
+    use crate::report::{Reporter, Speaker, Wants};
+
+    /// Shows nothing, and is done when it is told.
+    struct Until(Option<Receiver<()>>);
+
+    impl Reporter for Until {
+        fn past(&mut self, _: &Line) {}
+
+        fn event(&mut self, _: &Line, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn note(&mut self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            if let Some(told) = &self.0 {
+                // Whoever would have told it is gone when the test is over.
+                let _ = told.recv();
+            }
+            Ok(())
+        }
+
+        fn wants(&self) -> Wants {
+            Wants::Events
+        }
+    }
+
+    /// Whether what is said after the end is heard, of a run whose screen or log hangs.
+    async fn is_heard(level: Level, hangs: [bool; 2]) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let followed = Followed {
+            journal: folder.path().join("journal.jsonl"),
+            output: folder.path().to_owned(),
+            after: 0,
+        };
+        let (keep, told): (Vec<_>, Vec<_>) = hangs
+            .map(|hangs| {
+                let (keep, told) = channel();
+                (keep, hangs.then_some(told))
+            })
+            .into_iter()
+            .unzip();
+        let [screen, log] = <[_; 2]>::try_from(told)
+            .unwrap()
+            .map(|told| Display::start(followed.clone(), Box::new(Until(told))));
+        let complaints = Complaints {
+            notes: OnceLock::new(),
+            over: AtomicBool::new(false),
+            level,
+            voice: Arc::new(Voice::new()),
+        };
+        let (screen, complaints) = (Some(screen), Arc::new(complaints));
+        let shows = Shows { screen, log, notifier: None, complaints };
+        let ending = Ending { outcome: Outcome::Interrupted, note: None, unrecorded: None };
+        let settling = shows.finish(&ending, &Impatience::at_once()).await;
+        drop(keep);
+        settling.voice.is_heard()
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_slow_takes_no_word_from_a_screen_that_is_not() {
+        assert!(is_heard(Level::Progress, [false, true]).await);
+    }
+
+    #[tokio::test]
+    async fn a_screen_that_hangs_takes_the_words_that_would_go_to_the_same_place() {
+        assert!(!is_heard(Level::Progress, [true, false]).await);
+        assert!(is_heard(Level::Json, [true, false]).await);
+    }
 }
