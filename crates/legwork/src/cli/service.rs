@@ -325,17 +325,17 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
 }
 
-/// As they can be typed; what may fail is said to.
+/// As they can be typed, or pasted as a whole; what may fail is said to after them. Not every shell
+/// takes a remark beside a command for one.
 fn lines(commands: &[Telling]) -> String {
-    let line = |telling: &Telling| {
-        let line = shell_words::join(&telling.command);
-        match telling.failure {
-            OnFailure::Complain => line,
-            OnFailure::GoOn => format!("{line}     # may fail: there may be none yet"),
-        }
-    };
-    let lines: Vec<_> = commands.iter().map(line).collect();
-    lines.join("\n  ")
+    let lines: Vec<_> =
+        commands.iter().map(|telling| shell_words::join(&telling.command)).collect();
+    let may_fail = commands.iter().filter(|telling| telling.failure == OnFailure::GoOn);
+    let remarks = may_fail.map(|telling| {
+        let first: Vec<_> = telling.command.iter().take(2).map(String::as_str).collect();
+        format!("\n`{}` may fail: there may be none yet", first.join(" "))
+    });
+    lines.join("\n  ") + &remarks.collect::<String>()
 }
 
 fn carry_out(Telling { command, failure }: &Telling) -> Result<(), Failure> {

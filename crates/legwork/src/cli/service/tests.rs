@@ -148,8 +148,9 @@ fn launchd_forgets_an_agent_before_it_hears_of_it_again() {
     let user = rustix::process::getuid().as_raw();
     let said = lines(&launchd::commands("x", Path::new("/srv/x.plist")));
     let expected = format!(
-        "launchctl bootout gui/{user}/dev.legwork.x     # may fail: there may be none yet\n  \
-         launchctl bootstrap gui/{user} /srv/x.plist"
+        "launchctl bootout gui/{user}/dev.legwork.x\n  \
+         launchctl bootstrap gui/{user} /srv/x.plist\n\
+         `launchctl bootout` may fail: there may be none yet"
     );
     assert_eq!(said, expected);
     let nothing_to_forget = Telling::may_fail(["false".to_owned()]);
