@@ -115,10 +115,12 @@ impl Copy<'_> {
             &["test", "--package", "legwork", "--test", "it", "--", "supervisor::", "simulation::"];
         let night: &[&str] =
             &["test", "--package", "legwork", "--test", "it", "--", "selftest::every_row"];
+        let hooks: &[&str] = &["test", "--package", "legwork", "--test", "it", "--", "hooks::"];
         let pages: &[&str] = &["test", "--package", "legwork-core", "--lib", "chronicle"];
         let hunters = match name.split_once('-') {
             Some(("selftest", _)) => vec![night],
             Some(("report", _)) => vec![pages],
+            Some(("hooks", _)) => vec![hooks],
             Some(_) | None => vec![core, whole],
         };
         for arguments in hunters {
