@@ -2,9 +2,9 @@
 //! start of the run.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use legwork_core::input::{CheckResult, CheckVerdict};
@@ -12,6 +12,7 @@ use legwork_core::redact::Secrets;
 use legwork_core::settings::{Rerun, Verify};
 use legwork_core::units::whole_millis;
 
+use crate::files;
 use crate::process::{Containment, Ended, Finished, Log, Stop, run_and_log, shell};
 
 /// How much of a check's output goes into the journal and the next prompt.
@@ -82,11 +83,12 @@ impl Checks {
         let Finished { ended, output, duration } =
             run_and_log(&launch, self.verify.timeout, KEPT, stop, (log.as_mut(), &self.secrets))
                 .await;
-        let kept = log.is_some_and(|log| log.close().is_ok());
-        if !kept {
+        let closed = log.map(Log::close);
+        if let Some(Err(_)) = &closed {
             // Half a log would be taken for a whole one; there may be none to remove.
             let _ = fs::remove_file(&file);
         }
+        let kept = matches!(closed, Some(Ok(())));
         let verdict = match ended {
             Ended::Exited(exit) if exit.is_success() => CheckVerdict::Passed,
             Ended::Exited(exit) => CheckVerdict::Failed { how: exit.0 },
@@ -109,5 +111,5 @@ fn open(file: &Path) -> io::Result<File> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)
+    files::create_anew(file)
 }

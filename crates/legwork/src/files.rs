@@ -1,11 +1,13 @@
 //! Files of the project: read without following links out of it, replaced in one stroke.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -125,6 +127,45 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         return Err(io::Error::other("it is not a plain file"));
     }
     Ok(file)
+}
+
+/// Opens a plain file to add to it; where there is none, one is made that is nobody else's business.
+/// Anything else in its place, or a link in the place of its folder, is an error, and is neither
+/// followed nor waited for.
+pub fn append_regular(path: &Path) -> io::Result<File> {
+    let (folder, name) = folder_and_name(path)?;
+    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NONBLOCK
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
+}
+
+/// A new file that is nobody else's business, in the place of whatever has its name. A folder there,
+/// or a link in the place of its folder, is an error.
+pub fn create_anew(path: &Path) -> io::Result<File> {
+    let (folder, name) = folder_and_name(path)?;
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// The folder of a file, opened so that no link in its place is followed.
+fn folder_and_name(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok((rustix::fs::open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name))
 }
 
 /// Reads a file of the project of at most `most` bytes; `None` if it is not there.
@@ -280,5 +321,69 @@ fn rename_unless_taken(from: &Path, to: &Path) -> io::Result<()> {
             Err(_) => fs::rename(from, to),
         },
         done => done.map_err(io::Error::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn pipe(path: &Path) {
+        rustix::fs::mkfifoat(CWD, path, Mode::RWXU).unwrap();
+    }
+
+    #[test]
+    fn what_is_added_to_is_a_plain_file_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("log");
+        for text in ["a", "b"] {
+            append_regular(&file).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read(&file).unwrap(), b"ab");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn neither_a_pipe_nor_a_link_is_added_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, link, outside) =
+            (folder.path().join("pipe"), folder.path().join("link"), folder.path().join("outside"));
+        pipe(&queue);
+        assert!(append_regular(&queue).is_err());
+        // One with somebody at its other end could be opened.
+        let _reader = rustix::fs::open(&queue, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty());
+        assert!(append_regular(&queue).is_err());
+        symlink(&outside, &link).unwrap();
+        assert!(append_regular(&link).is_err());
+        assert!(!outside.exists());
+    }
+
+    #[test]
+    fn a_new_file_takes_the_place_of_whatever_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, link, outside) =
+            (folder.path().join("pipe"), folder.path().join("link"), folder.path().join("outside"));
+        pipe(&queue);
+        symlink(&outside, &link).unwrap();
+        fs::write(&outside, "theirs").unwrap();
+        for file in [&queue, &link, &queue] {
+            create_anew(file).unwrap().write_all(b"ours").unwrap();
+            assert!(fs::symlink_metadata(file).unwrap().is_file());
+            assert_eq!(fs::read(file).unwrap(), b"ours");
+        }
+        assert_eq!(fs::read(&outside).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_folder_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, outside) = (folder.path().join("link"), folder.path().join("outside"));
+        fs::create_dir(&outside).unwrap();
+        symlink(&outside, &link).unwrap();
+        assert!(append_regular(&link.join("log")).is_err());
+        assert!(create_anew(&link.join("log")).is_err());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
 }

@@ -140,6 +140,9 @@ struct Score {
     in_use: Option<InUse>,
 }
 
+/// What a new run needs of its folder and its task, and what people should know of it.
+type Furnished = (Option<InUse>, Pinned, Option<String>, Writer<DiskFile>);
+
 impl Session {
     /// Makes a new run and says how it ended.
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
@@ -165,11 +168,15 @@ impl Session {
                     return Ok(None);
                 }
             };
-            let in_use = self.hold_task()?;
-            let pinned = user_hooks::pin(&self.project, place.folder.path(), &self.hooks.items)?;
-            let (first, note) = (Input::Start, self.set_aside(&place)?);
-            let writer = journal::create(&place.folder.journal(), place.folder.id().clone())
-                .map_err(|error| Failure::because(&error))?;
+            let (in_use, pinned, note, writer) = match self.furnish(&place) {
+                Ok(furnished) => furnished,
+                Err(failure) => {
+                    drop(place);
+                    folder.forget();
+                    return Err(failure);
+                }
+            };
+            let first = Input::Start;
             let containment = contain(&place);
             let mut opening = self.opening(agent.clone(), &containment, &pinned)?;
             self.keep_told(&mut opening, &place)?;
@@ -178,6 +185,17 @@ impl Session {
                 Score { place, agent, containment, machine, writer, first, pinned, note, in_use };
             Box::pin(self.conduct(score, signals)).await.map(Some)
         })
+    }
+
+    /// Puts into the folder of a new run what has to be there before it begins.
+    fn furnish(&self, place: &Place) -> Result<Furnished, Failure> {
+        let in_use = self.hold_task()?;
+        let folder = &place.folder;
+        let pinned = user_hooks::pin(&self.project, folder.path(), &self.hooks.items)?;
+        let note = self.set_aside(place)?;
+        let writer = journal::create(&folder.journal(), folder.id().clone())
+            .map_err(|error| Failure::because(&error))?;
+        Ok((in_use, pinned, note, writer))
     }
 
     /// Finds the agent program. Where nobody is asked nobody is needed.

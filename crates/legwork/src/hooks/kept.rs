@@ -1,10 +1,11 @@
 //! What hooks printed, in the folder of the run.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use legwork_core::display::display_safe;
+
+use crate::files;
 
 /// The name of the file.
 pub const LOG: &str = "hooks.log";
@@ -13,8 +14,7 @@ const MOST: u64 = 4 << 20;
 
 /// Adds what one hook printed.
 pub(super) fn append(folder: &Path, hook: &str, how: &str, output: &str) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.append(true).create(true).mode(0o600).open(folder.join(LOG))?;
+    let mut file = files::append_regular(&folder.join(LOG))?;
     let length = file.metadata()?.len();
     if length >= MOST {
         return Ok(());

@@ -12,11 +12,10 @@ use legwork_core::hook::{Hook, Hooks};
 
 use crate::error::Failure;
 use crate::files;
+use crate::journal::run_dir;
 use crate::nearest::nearest;
 use crate::trust::{self, Form, HOOKS, Item};
 
-/// The folder of the copies in the folder of a run.
-const COPIES: &str = "hooks";
 /// So much of a name is shown.
 const NAME: usize = 100;
 
@@ -166,9 +165,9 @@ impl Pinned {
         if is_executable(&path) && read(&path).is_ok_and(|there| there == *bytes) {
             return Ok(Ready { path, put_back: false });
         }
-        if fs::symlink_metadata(run.join(COPIES)).is_ok_and(|folder| !folder.is_dir()) {
+        if fs::symlink_metadata(run.join(run_dir::HOOKS)).is_ok_and(|folder| !folder.is_dir()) {
             // If it can't be removed, the next line says what is wrong.
-            let _ = fs::remove_file(run.join(COPIES));
+            let _ = fs::remove_file(run.join(run_dir::HOOKS));
         }
         files::replace_program(&path, bytes).map_err(|error| {
             let why = Failure::because(&error).message;
@@ -187,7 +186,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The copy of a hook.
 fn place(run: &Path, hook: Hook) -> PathBuf {
-    run.join(COPIES).join(hook.name())
+    run.join(run_dir::HOOKS).join(hook.name())
 }
 
 fn in_project(hook: Hook) -> String {

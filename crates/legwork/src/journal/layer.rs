@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::FileError;
 use super::private;
+use crate::files;
 
 /// A file that grows at its end.
 pub trait FileLayer {
@@ -73,8 +74,7 @@ impl DiskFile {
     }
 
     fn fill_reserve(&self, bytes: u64) -> io::Result<()> {
-        let mut file =
-            private::options().write(true).create(true).truncate(true).open(&self.reserve)?;
+        let mut file = files::create_anew(&self.reserve)?;
         file.write_all(&incompressible(bytes))?;
         file.sync_all()
     }
@@ -112,7 +112,8 @@ impl FileLayer for DiskFile {
 
     fn reserve(&mut self, bytes: u64) -> io::Result<()> {
         // A run that is taken over may still have one, and perhaps no space for another.
-        if fs::metadata(&self.reserve).is_ok_and(|found| found.len() == bytes) {
+        let found = fs::symlink_metadata(&self.reserve);
+        if found.is_ok_and(|found| found.is_file() && found.len() == bytes) {
             return Ok(());
         }
         self.fill_reserve(bytes).inspect_err(|_| {
@@ -192,6 +193,18 @@ mod tests {
 
         file.release_reserve().unwrap();
         assert!(!reserve.exists());
+
+        // Neither waits it for somebody at the other end of a pipe, nor writes where a link leads.
+        let made = std::process::Command::new("mkfifo").arg(&reserve).status().unwrap();
+        assert!(made.success());
+        file.reserve(64 << 10).unwrap();
+        assert!(fs::symlink_metadata(&reserve).unwrap().is_file());
+        let elsewhere = reserve.with_extension("elsewhere");
+        fs::rename(&reserve, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &reserve).unwrap();
+        file.reserve(64 << 10).unwrap();
+        assert!(fs::symlink_metadata(&reserve).unwrap().is_file());
+        file.release_reserve().unwrap();
         file.release_reserve().unwrap();
     }
 }

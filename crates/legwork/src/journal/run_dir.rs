@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use legwork_core::event::Purpose;
+use legwork_core::hook::Hook;
 use legwork_core::units::{CallId, RunId};
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +33,9 @@ const TRIES: u32 = 16;
 
 /// The most characters of a project's name that its folder keeps.
 const LONGEST_NAME: usize = 64;
+
+/// The folder of the copies of hooks in the folder of a run.
+pub const HOOKS: &str = "hooks";
 
 /// The folder of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,7 +214,15 @@ impl RunDir {
             // Each may never have been made.
             let _ = fs::remove_file(file);
         }
-        for folder in [&self.prompts(), &self.output(), &self.path] {
+        let copies = self.path.join(HOOKS);
+        // A link in its place would lead to files of somebody else's.
+        if fs::symlink_metadata(&copies).is_ok_and(|found| found.is_dir()) {
+            for hook in Hook::ALL {
+                // Most runs have none of them.
+                let _ = fs::remove_file(copies.join(hook.name()));
+            }
+        }
+        for folder in [&copies, &self.prompts(), &self.output(), &self.path] {
             // Only an empty one can be removed.
             let _ = fs::remove_dir(folder);
         }
@@ -435,6 +447,8 @@ mod tests {
         let [empty, used] = ["2026-11-15T10:00:00Z", "2026-11-15T11:00:00Z"]
             .map(|time| RunDir::create(state.path(), at(time)).unwrap());
         fs::write(empty.lock(), "").unwrap();
+        fs::create_dir(empty.path().join(HOOKS)).unwrap();
+        fs::write(empty.path().join(HOOKS).join("finished"), "").unwrap();
         fs::write(used.path().join("mine.txt"), "").unwrap();
         assert_eq!(RunDir::list(state.path()).unwrap(), [begun.id().clone()]);
         assert_eq!(RunDir::list_all(state.path()).unwrap().len(), 3);

@@ -28,6 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::child::Exit;
 use super::containment::own_program;
+use crate::files;
 
 /// The longest word that is listened to: less than the kernel takes at once.
 const WORD_MAX: u64 = 4096;
@@ -103,7 +104,7 @@ impl Departure {
         end_with_parent(false)?;
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         // A disk that is full is said elsewhere.
-        let complaints = file_for(complaints).ok();
+        let complaints = files::append_regular(complaints).ok();
         self.left.store(true, Ordering::Relaxed);
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::stdio::dup2_stdout(&nothing)?;
@@ -124,12 +125,6 @@ fn is_unread(pipe: &File) -> io::Result<bool> {
     let mut looked = [PollFd::new(pipe, PollFlags::OUT)];
     poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     Ok(looked[0].revents().contains(PollFlags::ERR))
-}
-
-fn file_for(complaints: &Path) -> io::Result<File> {
-    let no_links = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
-    let mut options = File::options();
-    options.append(true).create(true).mode(0o600).custom_flags(no_links).open(complaints)
 }
 
 /// Whether we hang up when whoever started us is gone. Where the system can't do that the word that

@@ -1,6 +1,7 @@
 //! Programs of the user's that a run calls: what they are told, and what they can do to it.
 
 mod endings;
+mod harm;
 mod processes;
 
 use std::fs;

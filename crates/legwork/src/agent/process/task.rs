@@ -1,8 +1,8 @@
 //! The life of one attempt or call, from its start to its report.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +24,7 @@ use super::raw::Raw;
 use super::{Clock, Message, Setup, Show, Told};
 use crate::agent::cut::Cut;
 use crate::agent::{Order, Post, environment};
+use crate::files;
 use crate::process::{Child, Launch, Left, Stdin, spawn};
 
 /// How long is waited before a program that could not be started is tried again.
@@ -338,9 +339,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    files::create_anew(path)?.write_all(text.as_bytes())
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {
