@@ -58,6 +58,8 @@ pub struct Setup {
     pub rehearsal: bool,
     /// Where it is said that somebody has changed what is run.
     pub complain: Complain,
+    /// The number of the last line that an earlier process has written.
+    pub after: u64,
 }
 
 impl fmt::Debug for Setup {
@@ -83,7 +85,7 @@ type Failed = String;
 impl Hooks {
     /// The hooks of a run whose journal is there.
     pub fn new(setup: Setup) -> Self {
-        let first = Told::before(&setup.settings, &setup.secrets);
+        let first = Told::before(&setup.settings, &setup.secrets, setup.after);
         let journal = Follower::new(setup.folder.journal(), first);
         Self { setup: Arc::new(setup), journal: Arc::new(Mutex::new(journal)) }
     }

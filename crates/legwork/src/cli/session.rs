@@ -245,7 +245,8 @@ impl Session {
         let (level, variables) = (self.first_level(), &self.variables);
         let environment =
             self.program.environment(&self.settings, variables, &place.folder, level)?;
-        let hooks = self.hooks(&place, &environment, &containment, (pinned, shows.complain()));
+        let known = (pinned, shows.complain(), writer.last_seq());
+        let hooks = self.hooks(&place, &environment, &containment, known);
         let kept = containment.clone();
         // Pieces of a text are kept once their line is whole; that they come is known at once.
         let show = screen.clone().map(|screen| -> Show { Arc::new(move |_, _| screen.heard()) });

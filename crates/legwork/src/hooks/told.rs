@@ -27,6 +27,9 @@ pub(super) struct Told {
     /// Those since the last iteration began.
     blockers: Vec<u8>,
     finished: Vec<u8>,
+    /// The number of the last line of an earlier process. An ending up to there is over: whoever
+    /// goes on with the run comes to another.
+    after: u64,
     facts: Facts,
 }
 
@@ -96,7 +99,7 @@ impl Follower {
 
 impl Told {
     /// What is known before the first line.
-    pub(super) fn before(settings: &Settings, secrets: &Secrets) -> Self {
+    pub(super) fn before(settings: &Settings, secrets: &Secrets, after: u64) -> Self {
         let mask = |text: &str| secrets.mask(text).into_owned();
         let facts = Facts {
             task: settings.task.as_deref().map(mask).unwrap_or_default(),
@@ -105,7 +108,7 @@ impl Told {
             max_iterations: settings.limits.max_iterations,
             ..Facts::default()
         };
-        Self { facts, ..Self::default() }
+        Self { after, facts, ..Self::default() }
     }
 
     /// The run is over like this, whether the journal has it or not.
@@ -151,8 +154,9 @@ impl Told {
                 facts.iteration_finished(*finished);
             }
             Event::RunFinished { outcome, totals, .. } => {
-                self.finished = whole();
-                facts.ended(outcome, &totals);
+                let is_past = line.seq != UNNUMBERED && line.seq <= self.after;
+                self.finished = if is_past { Vec::new() } else { whole() };
+                facts.ended(Some(outcome).filter(|_| !is_past), &totals);
             }
             Event::IterationSkipped { .. }
             | Event::AttemptStarted { .. }
@@ -247,11 +251,11 @@ impl Facts {
     }
 
     /// The totals are the last word: of a run whose journal failed, events may be missing.
-    fn ended(&mut self, outcome: Outcome, totals: &Totals) {
+    fn ended(&mut self, outcome: Option<Outcome>, totals: &Totals) {
         self.iterations = totals.iterations;
         self.commits = totals.commits;
         self.cost = totals.cost;
-        self.outcome = Some(outcome);
+        self.outcome = outcome;
     }
 }
 
@@ -286,5 +290,42 @@ fn exit_code(outcome: &AttemptOutcome) -> i32 {
         | AttemptOutcome::Interrupted
         | AttemptOutcome::Suspect { .. }
         | AttemptOutcome::Lost => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use legwork_core::outcome::samples;
+
+    use super::*;
+
+    fn ended(outcome: Outcome) -> Record {
+        let event = Event::RunFinished { outcome, note: None, totals: Totals::default() };
+        Record { at: Timestamp::UNIX_EPOCH, active: Duration::ZERO, event }
+    }
+
+    #[test]
+    fn an_ending_of_an_earlier_process_is_not_that_of_this_one() {
+        let run = RunId("20261118-010203-0a1b".to_owned());
+        let mut endings = samples().into_iter();
+        let (earlier, now) = (endings.next().unwrap(), endings.next_back().unwrap());
+        let mut told = Told { after: 8, ..Told::default() };
+        told.take(Line { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
+        assert!(told.input(Hook::Finished).is_empty());
+        // The journal could not be written any more.
+        told.close(ended(now.clone()), &run);
+        assert_eq!(told.facts.outcome.as_ref(), Some(&now));
+        let line: serde_json::Value = serde_json::from_slice(&told.input(Hook::Finished)).unwrap();
+        assert_eq!((&line["seq"], &line["reason"]), (&0.into(), &now.name().into()));
+    }
+
+    #[test]
+    fn an_ending_that_is_in_the_journal_is_told_as_it_is_there() {
+        let run = RunId("20261118-010203-0a1b".to_owned());
+        let outcome = samples().remove(0);
+        let mut told = Told { after: 8, ..Told::default() };
+        told.take(Line { seq: 9, run: run.clone(), record: ended(outcome.clone()) }, b"{\"a\":1}");
+        told.close(ended(outcome), &run);
+        assert_eq!(told.input(Hook::Finished), b"{\"a\":1}\n");
     }
 }

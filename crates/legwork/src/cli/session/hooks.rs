@@ -27,7 +27,7 @@ impl Session {
         place: &Place,
         environment: &[(OsString, OsString)],
         containment: &Containment,
-        (pinned, complain): (Pinned, Complain),
+        (pinned, complain, after): (Pinned, Complain, u64),
     ) -> Option<Hooks> {
         let wanted = &self.settings.hooks;
         if !wanted.any() {
@@ -44,6 +44,7 @@ impl Session {
             pinned,
             rehearsal,
             complain,
+            after,
         }))
     }
 
