@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use legwork_core::agent::dialect::{Dialect, Ending};
-use legwork_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
-use legwork_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline, Death};
-use legwork_core::units::Tokens;
+use nightwright_core::agent::dialect::{Dialect, Ending};
+use nightwright_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
+use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline, Death};
+use nightwright_core::units::Tokens;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 

@@ -7,9 +7,9 @@
 
 use std::sync::LazyLock;
 
-use legwork_core::agent::deltas::Deltas;
-use legwork_core::agent::dialect::Dialect;
-use legwork_core::redact::Secrets;
+use nightwright_core::agent::deltas::Deltas;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::redact::Secrets;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use legwork_core::display::{display_safe, one_line};
+use nightwright_core::display::{display_safe, one_line};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use legwork_core::event::{self, Record};
-use legwork_core::journal::{End, Line, Scan, crc32c, encode};
-use legwork_core::units::RunId;
+use nightwright_core::event::{self, Record};
+use nightwright_core::journal::{End, Line, Scan, crc32c, encode};
+use nightwright_core::units::RunId;
 use libfuzzer_sys::fuzz_target;
 
 /// A whole journal with one event of every kind.

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use legwork_core::agent::decode::{Kept, Line, Lines};
+use nightwright_core::agent::decode::{Kept, Line, Lines};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

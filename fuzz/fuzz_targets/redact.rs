@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use legwork_core::redact::{Masking, Secrets};
+use nightwright_core::redact::{Masking, Secrets};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

@@ -5,10 +5,10 @@
 #![no_main]
 
 use jiff::{SignedDuration, Timestamp};
-use legwork_core::agent::dialect::{Dialect, Ending};
-use legwork_core::agent::message::{ErrorFacts, ResultFacts};
-use legwork_core::agent::outcome::{AttemptOutcome, Death};
-use legwork_core::units::Tokens;
+use nightwright_core::agent::dialect::{Dialect, Ending};
+use nightwright_core::agent::message::{ErrorFacts, ResultFacts};
+use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::units::Tokens;
 use libfuzzer_sys::fuzz_target;
 
 /// Dates have no year: the farthest is a year from the oldest that counts as this year's.

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use legwork_core::agent::decode::Line;
-use legwork_core::agent::dialect::Dialect;
-use legwork_core::agent::outcome::{CutReason, Deadline, Death};
-use legwork_core::agent::report::{AgentNews, AttemptReport};
-use legwork_core::agent::transcript::{Closing, Reading, Transcript};
-use legwork_core::event::Purpose;
-use legwork_core::settings::Completion;
+use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::outcome::{CutReason, Deadline, Death};
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::event::Purpose;
+use nightwright_core::settings::Completion;
 use libfuzzer_sys::fuzz_target;
 
 /// What an attempt may take, however little it said: lists are cut at a thousand entries, and an

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use legwork_core::watchdog;
+use nightwright_core::watchdog;
 use libfuzzer_sys::fuzz_target;
 
 /// What is shown of the words, in characters, with the mark of a cut.

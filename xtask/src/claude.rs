@@ -1,7 +1,7 @@
 //! The tests that use the real agent program, and the program itself: installed once, in the
 //! version that they are about, and never in the tree.
 //!
-//! Where it can't be had the step says so and passes, so that nobody needs it to work on legwork.
+//! Where it can't be had the step says so and passes, so that nobody needs it to work on nightwright.
 //! In CI it has to be there: the tests leave a file each when they are done, and these are counted,
 //! because a suite that skips itself looks just like one that passes.
 
@@ -14,19 +14,19 @@ use crate::program::{self, cargo};
 use crate::tools::{self, Tool};
 
 /// The file that names the version; the tests read it too.
-const VERSION: &str = include_str!("../../crates/legwork/tests/it/real/version");
+const VERSION: &str = include_str!("../../crates/nightwright/tests/it/real/version");
 const PACKAGE: &str = "@anthropic-ai/claude-code";
 
 /// Says where the program is or should be, in place of the cache folder.
-const FOLDER_VARIABLE: &str = "LEGWORK_TEST_CLAUDE_DIR";
+const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_CLAUDE_DIR";
 /// Tells the tests where to leave a file each.
-const TALLY_VARIABLE: &str = "LEGWORK_TEST_TALLY";
+const TALLY_VARIABLE: &str = "NIGHTWRIGHT_TEST_TALLY";
 
 /// In CI at least so many of the tests have to be really made.
 const LEAST: usize = 18;
 
 /// The tests, in the words of nextest and of libtest.
-pub(crate) const FILTER: &str = "package(legwork) and test(/^real::/)";
+pub(crate) const FILTER: &str = "package(nightwright) and test(/^real::/)";
 pub(crate) const PREFIX: &str = "real::";
 
 const INSTALLERS: [Tool; 2] = [
@@ -70,7 +70,7 @@ fn enough(made: usize, is_ci: bool) -> Result<(), String> {
 
 /// Makes the tests; says how many really were.
 fn make(root: &Path, folder: &Path) -> Result<usize, String> {
-    let tally = std::env::temp_dir().join(format!("legwork-tally-{}", std::process::id()));
+    let tally = std::env::temp_dir().join(format!("nightwright-tally-{}", std::process::id()));
     let failed = |error: std::io::Error| format!("can't use `{}`: {error}", tally.display());
     fs::create_dir(&tally).map_err(failed)?;
     let result =
@@ -124,7 +124,7 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String
     let cache = variable("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
     let cache = cache.ok_or("there is no home folder, and so no cache folder")?;
-    Ok(cache.join(format!("legwork-tests/claude-code-{}", VERSION.trim())))
+    Ok(cache.join(format!("nightwright-tests/claude-code-{}", VERSION.trim())))
 }
 
 /// Looks first, and installs only if it is not there.
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_folder_is_the_one_named_or_in_the_cache() {
-        let name = format!("legwork-tests/claude-code-{}", VERSION.trim());
+        let name = format!("nightwright-tests/claude-code-{}", VERSION.trim());
         let home = ("HOME", "/h");
         assert_eq!(found(&[home]), Ok(Path::new("/h/.cache").join(&name)));
         assert_eq!(found(&[home, ("XDG_CACHE_HOME", "")]), Ok(Path::new("/h/.cache").join(&name)));
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_program_of_another_version_or_none_is_not_the_one() {
-        let folder = std::env::temp_dir().join(format!("legwork-check-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("nightwright-check-{}", std::process::id()));
         assert!(check(&folder).unwrap_err().contains("can't start"));
         let program = folder.join("node_modules/.bin/claude");
         fs::create_dir_all(program.parent().unwrap()).unwrap();

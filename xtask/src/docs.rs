@@ -1,6 +1,6 @@
 //! The generated pages: what the binary says about itself, kept as files people can read.
 //!
-//! The product prints each page (`legwork reference PAGE`), because only it knows its options,
+//! The product prints each page (`nightwright reference PAGE`), because only it knows its options,
 //! events and endings. Here they are only put in their place, or compared with what is there.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use crate::program::{self, cargo};
 
-/// What `legwork reference` can print, and the file in `docs/reference` that it is.
+/// What `nightwright reference` can print, and the file in `docs/reference` that it is.
 const PAGES: [(&str, &str); 8] = [
     ("cli", "cli.md"),
     ("events", "events.md"),
@@ -64,7 +64,7 @@ fn generate(root: &Path, page: &str) -> Result<String, String> {
     command.args(["reference", page]).current_dir(root);
     command.env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8").env_remove("COLUMNS");
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("LEGWORK_") {
+        if name.to_string_lossy().starts_with("NIGHTWRIGHT_") {
             command.env_remove(name);
         }
     }

@@ -1,4 +1,4 @@
-//! The commands for working on legwork: `cargo xtask test`, `tidy`, `docs` and more.
+//! The commands for working on nightwright: `cargo xtask test`, `tidy`, `docs` and more.
 //!
 //! Each command is a module with one function that takes the root of the repository and says in
 //! one sentence what went wrong, if anything did. This file only finds the command and turns its

@@ -3,7 +3,7 @@
 //! A mutant is a patch in `xtask/mutants`, whose first line says what it plants. The tree is copied
 //! beside its own build folder, so that only what a patch changes is built anew, and the tests that
 //! should find the error are run: first the machine's own, then the supervisor's and the simulated
-//! runs. One whose name begins with `selftest-` has to be found by `legwork selftest`, one that begins
+//! runs. One whose name begins with `selftest-` has to be found by `nightwright selftest`, one that begins
 //! with `report-` by the tests of what tells of a run, and nothing else is asked. It takes minutes, and so it is no part of the test command; only that every patch
 //! still applies is.
 
@@ -110,13 +110,21 @@ impl Copy<'_> {
 
     /// The first test that finds the error; an error if none does, or none can be run.
     fn hunt(&self, name: &str) -> Result<String, String> {
-        let core: &[&str] = &["test", "--package", "legwork-core", "--lib", "machine"];
-        let whole: &[&str] =
-            &["test", "--package", "legwork", "--test", "it", "--", "supervisor::", "simulation::"];
+        let core: &[&str] = &["test", "--package", "nightwright-core", "--lib", "machine"];
+        let whole: &[&str] = &[
+            "test",
+            "--package",
+            "nightwright",
+            "--test",
+            "it",
+            "--",
+            "supervisor::",
+            "simulation::",
+        ];
         let night: &[&str] =
-            &["test", "--package", "legwork", "--test", "it", "--", "selftest::every_row"];
-        let hooks: &[&str] = &["test", "--package", "legwork", "--test", "it", "--", "hooks::"];
-        let pages: &[&str] = &["test", "--package", "legwork-core", "--lib", "chronicle"];
+            &["test", "--package", "nightwright", "--test", "it", "--", "selftest::every_row"];
+        let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
+        let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "chronicle"];
         let hunters = match name.split_once('-') {
             Some(("selftest", _)) => vec![night],
             Some(("report", _)) => vec![pages],
@@ -125,8 +133,8 @@ impl Copy<'_> {
         };
         for arguments in hunters {
             let mut command = cargo(&self.tree, arguments);
-            command.env("CARGO_TARGET_DIR", &self.build).env("LEGWORK_SEEDS", SEEDS);
-            command.env("RUST_BACKTRACE", "0").env_remove("LEGWORK_SEED");
+            command.env("CARGO_TARGET_DIR", &self.build).env("NIGHTWRIGHT_SEEDS", SEEDS);
+            command.env("RUST_BACKTRACE", "0").env_remove("NIGHTWRIGHT_SEED");
             let output = command
                 .output()
                 .map_err(|error| format!("can't start `{}`: {error}", program::shown(&command)))?;

@@ -31,8 +31,8 @@ const COLUMNS: u16 = 100;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The demo's script and its project.
-const SCRIPT: &str = "crates/legwork/src/rehearsal/demo.toml";
-const PROJECT: &str = "crates/legwork/src/rehearsal/demo_project";
+const SCRIPT: &str = "crates/nightwright/src/rehearsal/demo.toml";
+const PROJECT: &str = "crates/nightwright/src/rehearsal/demo_project";
 
 /// Makes the check wait for the file `taken`, once there is something to be checked.
 const HOLD: &str = "if grep -q lower slug.sh; then until [ -e taken ]; do sleep 0.05; done; fi";
@@ -56,12 +56,12 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         Ok::<_, String>(())
     };
     keep("progress.svg", &take(in_front(root).arg("demo"), LIMIT, || Ok(()))?)?;
-    let scratch = Path::new("/tmp/legwork-pictures");
+    let scratch = Path::new("/tmp/nightwright-pictures");
     let project = held(root, scratch).map_err(|error| format!("can't make a project: {error}"))?;
     let mut run = in_front(root);
     run.args(["run", "--verbose", "--dry-run", "-m", "1", "--max-cost", "5"]);
     run.args(["-p", "make check.sh pass", "--rehearsal"]).arg(root.join(SCRIPT));
-    run.arg("-C").arg(&project).env("LEGWORK_STATE_DIR", scratch.join("state"));
+    run.arg("-C").arg(&project).env("NIGHTWRIGHT_STATE_DIR", scratch.join("state"));
     keep("verbose.svg", &take(&mut run, TOOL, || fs::write(project.join("taken"), ""))?)?;
     fs::remove_dir_all(scratch).map_err(|error| format!("can't remove the project: {error}"))
 }
@@ -92,7 +92,7 @@ fn held(root: &Path, scratch: &Path) -> std::io::Result<PathBuf> {
 
 /// The folder of the demo has letters in its name that differ each time.
 fn without_chance(picture: &str) -> String {
-    const FOLDER: &str = "legwork-demo";
+    const FOLDER: &str = "nightwright-demo";
     let mut parts = picture.split(FOLDER);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {

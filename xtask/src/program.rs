@@ -61,7 +61,7 @@ pub(crate) fn shown(command: &Command) -> String {
 /// The product as cargo has built it in this profile.
 pub(crate) fn built(root: &Path, profile: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    target.join(profile).join("legwork")
+    target.join(profile).join("nightwright")
 }
 
 #[cfg(test)]

@@ -35,9 +35,10 @@ impl Proof {
 pub(crate) fn run(root: &Path, proof: Proof) -> Result<(), String> {
     match proof {
         Proof::Kill(times) => {
-            let arguments = ["test", "--release", "--package", "legwork", "--test", "it", "kill::"];
+            let arguments =
+                ["test", "--release", "--package", "nightwright", "--test", "it", "kill::"];
             let mut command = cargo(root, &arguments);
-            command.args(["--", "--nocapture"]).env("LEGWORK_KILLS", times.to_string());
+            command.args(["--", "--nocapture"]).env("NIGHTWRIGHT_KILLS", times.to_string());
             program::run(&mut command)
         }
     }

@@ -33,13 +33,14 @@ impl Play {
 }
 
 pub(crate) fn run(root: &Path, play: Play) -> Result<(), String> {
-    let arguments = ["test", "--release", "--package", "legwork", "--test", "it", "simulation::"];
+    let arguments =
+        ["test", "--release", "--package", "nightwright", "--test", "it", "simulation::"];
     let mut command = cargo(root, &arguments);
-    command.env_remove("LEGWORK_SEED").env_remove("LEGWORK_SEEDS");
+    command.env_remove("NIGHTWRIGHT_SEED").env_remove("NIGHTWRIGHT_SEEDS");
     match play {
-        Play::Many(count) => command.env("LEGWORK_SEEDS", count.to_string()),
+        Play::Many(count) => command.env("NIGHTWRIGHT_SEEDS", count.to_string()),
         Play::One(seed) => {
-            command.args(["--", "--nocapture"]).env("LEGWORK_SEED", seed.to_string())
+            command.args(["--", "--nocapture"]).env("NIGHTWRIGHT_SEED", seed.to_string())
         }
     };
     program::run(&mut command)

@@ -23,7 +23,8 @@ pub(crate) use tree::paths;
 
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let files = tree::read(root)?;
-    let arguments = ["tree", "--package", "legwork-core", "--edges", "normal", "--prefix", "none"];
+    let arguments =
+        ["tree", "--package", "nightwright-core", "--edges", "normal", "--prefix", "none"];
     let core_tree = program::stdout(&mut cargo(root, &arguments));
 
     let findings = findings(&files, &core_tree, |path| root.join(path).exists());
@@ -50,6 +51,7 @@ fn findings(
     all.extend(boundaries::unsafe_code_has_one_home(files));
     all.extend(modules::undeclared(files));
     all.extend(leftovers::unfinished(files));
+    all.extend(leftovers::former_name(files));
     all.extend(leftovers::machine_paths(files));
     all.extend(length::too_long(files, &length::ALLOWED));
     all.extend(code_map::wrong_paths(text_of(files, "ARCHITECTURE.md"), &exists));
@@ -92,19 +94,19 @@ mod tests {
     #[test]
     fn every_rule_is_asked() {
         let files = [
-            File::new("crates/legwork-core/src/lib.rs", "use std::fs;"),
-            File::new("crates/legwork/src/lib.rs", "mod report;\nmod git;\nmod hex;\nmod cli;"),
-            File::new("crates/legwork/src/report.rs", "use crate::supervisor::Run;"),
-            File::new("crates/legwork/src/git.rs", "fn f() { Command::new(g); todo!() }"),
-            File::new("crates/legwork/src/cli.rs", "mod session;"),
-            File::new("crates/legwork/src/cli/session.rs", "use super::say;"),
-            File::new("crates/legwork/src/hex.rs", "fn f() { unsafe { g() } }"),
-            File::new("crates/legwork/tests/it/forgotten.rs", ""),
+            File::new("crates/nightwright-core/src/lib.rs", "use std::fs;"),
+            File::new("crates/nightwright/src/lib.rs", "mod report;\nmod git;\nmod hex;\nmod cli;"),
+            File::new("crates/nightwright/src/report.rs", "use crate::supervisor::Run;"),
+            File::new("crates/nightwright/src/git.rs", "fn f() { Command::new(g); todo!() }"),
+            File::new("crates/nightwright/src/cli.rs", "mod session;"),
+            File::new("crates/nightwright/src/cli/session.rs", "use super::say;"),
+            File::new("crates/nightwright/src/hex.rs", "fn f() { unsafe { g() } }"),
+            File::new("crates/nightwright/tests/it/forgotten.rs", ""),
             File::new("xtask/src/main.rs", &"\n".repeat(700)),
             File::new("README.md", &format!("in /{}/ann/x", "home")),
             File::new("docs/page.md", "[to](#nothing)"),
         ];
-        let core_tree = Ok("legwork-core v0.1.0\ntokio v1.54.0\n".to_owned());
+        let core_tree = Ok("nightwright-core v0.1.0\ntokio v1.54.0\n".to_owned());
         let mut places: Vec<_> = findings(&files, &core_tree, |_| true)
             .into_iter()
             .map(|finding| format!("{}:{}", finding.path, finding.line))
@@ -116,14 +118,14 @@ mod tests {
                 ".ci/run:1",
                 "ARCHITECTURE.md:1",
                 "README.md:1",
-                "crates/legwork-core/Cargo.toml:1",
-                "crates/legwork-core/src/lib.rs:1",
-                "crates/legwork/src/cli/session.rs:1",
-                "crates/legwork/src/git.rs:1",
-                "crates/legwork/src/git.rs:1",
-                "crates/legwork/src/hex.rs:1",
-                "crates/legwork/src/report.rs:1",
-                "crates/legwork/tests/it/forgotten.rs:1",
+                "crates/nightwright-core/Cargo.toml:1",
+                "crates/nightwright-core/src/lib.rs:1",
+                "crates/nightwright/src/cli/session.rs:1",
+                "crates/nightwright/src/git.rs:1",
+                "crates/nightwright/src/git.rs:1",
+                "crates/nightwright/src/hex.rs:1",
+                "crates/nightwright/src/report.rs:1",
+                "crates/nightwright/tests/it/forgotten.rs:1",
                 "docs/page.md:1",
                 "xtask/src/main.rs:601",
             ]

@@ -13,6 +13,6 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     material::write(&stream, megabytes, Extra::None)
         .map_err(|error| format!("can't write {}: {error}", stream.display()))?;
     let arguments =
-        ["run", "--release", "--package", "legwork-core", "--example", "decode_speed", "--"];
+        ["run", "--release", "--package", "nightwright-core", "--example", "decode_speed", "--"];
     program::run(cargo(root, &arguments).arg(&stream))
 }

@@ -38,6 +38,6 @@ pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
             .map_err(|error| format!("can't write {}: {error}", path.display()))?;
     }
     let arguments =
-        ["run", "--release", "--package", "legwork", "--example", "fingerprint_speed", "--"];
+        ["run", "--release", "--package", "nightwright", "--example", "fingerprint_speed", "--"];
     program::run(cargo(root, &arguments).arg(&project))
 }

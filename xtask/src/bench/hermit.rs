@@ -1,4 +1,4 @@
-//! A folder in which legwork finds a project, a home and an agent, and nothing of the machine's.
+//! A folder in which nightwright finds a project, a home and an agent, and nothing of the machine's.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,8 @@ pub(super) struct Hermit {
 
 impl Hermit {
     pub(super) fn new(name: &str) -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("legwork-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("nightwright-{name}-{}", std::process::id()));
         let hermit = Self { folder };
         for name in ["project", "state", "home", "tmp", "bin"] {
             let path = hermit.path(name);
@@ -48,7 +49,7 @@ impl Hermit {
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", self.path("bin").display()))
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
-            .env("LEGWORK_STATE_DIR", self.path("state"))
+            .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .stdin(Stdio::null())

@@ -81,7 +81,7 @@ impl Selection {
     }
 }
 
-/// Plays to legwork and to the plain loops, and prints a table.
+/// Plays to nightwright and to the plain loops, and prints a table.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
     let behaviours = selection.read(root)?;
     // As the tests are built, because they have most likely been.
@@ -95,19 +95,19 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<(), String> {
         // That these go wrong is no news.
         clear(&folder)?;
     }
-    let ours = play(Player::Legwork, root, &behaviours, &folder)?;
-    columns.insert(0, (Player::Legwork.title(), tally(&ours)));
+    let ours = play(Player::Nightwright, root, &behaviours, &folder)?;
+    columns.insert(0, (Player::Nightwright.title(), tally(&ours)));
     print!("{}", table::render(&columns));
     complain(&ours, &folder)
 }
 
-/// The step of the test command: legwork alone, with the binary that was just built.
+/// The step of the test command: nightwright alone, with the binary that was just built.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let behaviours = Selection::default().read(root)?;
     let folder = stage_folder()?;
-    let scores = play(Player::Legwork, root, &behaviours, &folder)?;
+    let scores = play(Player::Nightwright, root, &behaviours, &folder)?;
     let tally = tally(&scores);
-    print!("{}", table::render(&[(Player::Legwork.title(), tally)]));
+    print!("{}", table::render(&[(Player::Nightwright.title(), tally)]));
     complain(&scores, &folder)?;
     if tally.wasted * 100 > tally.oracle * WASTE_ALLOWED {
         return Err(format!("more than {WASTE_ALLOWED} % of the iterations were wasted"));
@@ -118,14 +118,14 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 /// Who has to make something of the agent.
 #[derive(Clone, Copy, Debug)]
 enum Player {
-    Legwork,
+    Nightwright,
     Loop(PlainLoop),
 }
 
 impl Player {
     fn title(self) -> &'static str {
         match self {
-            Self::Legwork => "legwork",
+            Self::Nightwright => "nightwright",
             Self::Loop(kind) => kind.title(),
         }
     }
@@ -138,14 +138,14 @@ impl Player {
     ) -> Result<Observed, String> {
         let stage = Stage::set(folder, behaviour)?;
         match self {
-            Self::Legwork => stage.legwork(program, behaviour),
+            Self::Nightwright => stage.nightwright(program, behaviour),
             Self::Loop(kind) => plain_loop::play(kind, &stage, program, behaviour),
         }
     }
 
     fn score(self, behaviour: &Behaviour, observed: &Observed) -> Score {
         match self {
-            Self::Legwork => score::score(&behaviour.expect, observed),
+            Self::Nightwright => score::score(&behaviour.expect, observed),
             Self::Loop(_) => score::score(&behaviour.expect.ending_alone(), observed),
         }
     }
@@ -230,7 +230,7 @@ fn complain(played: &[Played], folder: &Path) -> Result<(), String> {
 
 /// A new folder for all of it.
 fn stage_folder() -> Result<PathBuf, String> {
-    let folder = std::env::temp_dir().join(format!("legwork-judgement-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("nightwright-judgement-{}", std::process::id()));
     clear(&folder)?;
     Ok(folder)
 }

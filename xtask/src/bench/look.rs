@@ -21,22 +21,22 @@ const TASKS: [&str; 8] =
 
 /// What is measured, beside how it is called.
 const LOOKS: [(&str, &[&str]); 5] = [
-    ("`legwork list`", &["list"]),
-    ("`legwork show orders`", &["show", "orders"]),
-    ("`legwork status`", &["status"]),
-    ("`legwork status orders`", &["status", "orders"]),
-    ("`legwork report`", &["report"]),
+    ("`nightwright list`", &["list"]),
+    ("`nightwright show orders`", &["show", "orders"]),
+    ("`nightwright status`", &["status"]),
+    ("`nightwright status orders`", &["status", "orders"]),
+    ("`nightwright report`", &["report"]),
 ];
 
 pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
-    let release = ["build", "--release", "--package", "legwork", "--bin", "legwork"];
+    let release = ["build", "--release", "--package", "nightwright", "--bin", "nightwright"];
     program::run(&mut cargo(root, &release))?;
-    let example = ["build", "--release", "--package", "legwork", "--example", "made_up_runs"];
+    let example = ["build", "--release", "--package", "nightwright", "--example", "made_up_runs"];
     program::run(&mut cargo(root, &example))?;
-    let legwork = built(root, "release");
+    let nightwright = built(root, "release");
     let hermit = Hermit::new("bench-look")?;
     println!("making {runs} runs");
-    fill(&hermit, &legwork, runs)?;
+    fill(&hermit, &nightwright, runs)?;
 
     let journals = hermit.path("state").join("*/runs/*/journal.jsonl");
     let cat = format!("cat {} | wc -c", journals.display());
@@ -50,14 +50,14 @@ pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
         reference.args(["-c", &format!("cat {} > /dev/null", journals.display())]);
         times[0].push(measure(&mut reference)?.time);
         for ((_, words), times) in LOOKS.iter().zip(&mut times[1..]) {
-            times.push(look(&hermit, &legwork, words)?);
+            times.push(look(&hermit, &nightwright, words)?);
         }
         // What the tasks remember of their runs is lost: all journals have to be read.
         for path in &notes {
             let moved = path.with_extension("away");
             fs::rename(path, moved).map_err(|error| format!("can't move a note: {error}"))?;
         }
-        times[LOOKS.len() + 1].push(look(&hermit, &legwork, &["list"])?);
+        times[LOOKS.len() + 1].push(look(&hermit, &nightwright, &["list"])?);
         for path in &notes {
             let moved = path.with_extension("away");
             fs::rename(moved, path).map_err(|error| format!("can't move a note: {error}"))?;
@@ -67,24 +67,25 @@ pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
 }
 
 fn note(hermit: &Hermit, task: &str) -> std::path::PathBuf {
-    hermit.path("project").join(format!(".legwork/tasks/{task}/.state.json"))
+    hermit.path("project").join(format!(".nightwright/tasks/{task}/.state.json"))
 }
 
-fn fill(hermit: &Hermit, legwork: &Path, runs: u64) -> Result<(), String> {
+fn fill(hermit: &Hermit, nightwright: &Path, runs: u64) -> Result<(), String> {
     for task in TASKS {
-        let mut new = hermit.command(legwork);
+        let mut new = hermit.command(nightwright);
         program::run(new.args(["new", task]).stderr(Stdio::null()))?;
-        let text = hermit.path("project").join(format!(".legwork/tasks/{task}/INSTRUCTIONS.md"));
+        let text =
+            hermit.path("project").join(format!(".nightwright/tasks/{task}/INSTRUCTIONS.md"));
         fs::write(text, "Do it.\n").map_err(|error| format!("can't write: {error}"))?;
     }
-    let example = legwork.with_file_name("examples").join("made_up_runs");
+    let example = nightwright.with_file_name("examples").join("made_up_runs");
     let mut made_up = hermit.command(&example);
     made_up.arg(hermit.path("project")).args([&runs.to_string(), ITERATIONS]).args(TASKS);
     program::run(&mut made_up)
 }
 
-fn look(hermit: &Hermit, legwork: &Path, words: &[&str]) -> Result<Duration, String> {
-    Ok(measure(hermit.command(legwork).args(words).stderr(Stdio::null()))?.time)
+fn look(hermit: &Hermit, nightwright: &Path, words: &[&str]) -> Result<Duration, String> {
+    Ok(measure(hermit.command(nightwright).args(words).stderr(Stdio::null()))?.time)
 }
 
 /// Prints it; an error names what took longer than it may.
@@ -94,7 +95,8 @@ fn table(times: &[Vec<Duration>], megabytes: u64) -> Result<(), String> {
     let reference = middle(&times[0]);
     println!("\n| | ms | to the reference | wanted |\n| --- | ---: | ---: | ---: |");
     println!("| `cat` of all journals ({megabytes} MB) | {:.0} | | |", milliseconds(reference));
-    let names = LOOKS.iter().map(|(name, _)| *name).chain(["`legwork list`, with all notes lost"]);
+    let names =
+        LOOKS.iter().map(|(name, _)| *name).chain(["`nightwright list`, with all notes lost"]);
     let mut missed = Vec::new();
     for ((place, name), times) in names.enumerate().zip(&times[1..]) {
         let time = middle(times);
@@ -121,6 +123,6 @@ mod tests {
         times[LOOKS.len() + 1] = vec![10 * WANTED];
         assert_eq!(table(&times, 1), Ok(()));
         times[2] = vec![WANTED + Duration::from_millis(1)];
-        assert_eq!(table(&times, 1), Err("not reached: `legwork show orders`".to_owned()));
+        assert_eq!(table(&times, 1), Err("not reached: `nightwright show orders`".to_owned()));
     }
 }

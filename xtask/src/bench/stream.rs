@@ -1,6 +1,6 @@
 //! `bench stream`: a run whose agent talks without a pause, beside the same agent piped through
 //! `tee` into a file, which keeps everything and reads nothing, and through `jq`, which reads
-//! everything and keeps nothing. Legwork does both.
+//! everything and keeps nothing. Nightwright does both.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,8 +23,8 @@ const MEMORY_LONG: u64 = 64 << 20;
 const AROUND: u64 = 50;
 
 pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
-    program::run(&mut cargo(root, &["build", "--release", "--package", "legwork"]))?;
-    let legwork = program::built(root, "release");
+    program::run(&mut cargo(root, &["build", "--release", "--package", "nightwright"]))?;
+    let nightwright = program::built(root, "release");
     let hermit = Hermit::new("bench-stream")?;
     let stream = hermit.path("stream.ndjson");
     let bytes = material(&stream, megabytes, Extra::None)?;
@@ -34,17 +34,17 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     for round in 0..ROUNDS {
         eprintln!("==> round {} of {ROUNDS}", round + 1);
         rounds[0].push(through(&hermit, "claude | tee \"$TMPDIR/raw\"")?);
-        rounds[1].push(through_legwork(&hermit, &legwork, bytes)?);
+        rounds[1].push(through_nightwright(&hermit, &nightwright, bytes)?);
         rounds[2].push(through(&hermit, "claude | jq -c .type")?);
     }
     let [tee, ours, jq] = rounds.map(|rounds| middle(&rounds));
     let rate = |taken: Taken| speed(bytes, taken.time);
 
     println!("\n{} MB of stream-json, {ROUNDS} rounds in turn, medians:\n", bytes / MEGABYTE);
-    println!("| through | MB/s | legwork to it | wanted | peak MiB | wanted |");
+    println!("| through | MB/s | nightwright to it | wanted | peak MiB | wanted |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     println!(
-        "| `legwork run -m 1 --quiet` | {:.0} | | | {:.1} | <= {} |",
+        "| `nightwright run -m 1 --quiet` | {:.0} | | | {:.1} | <= {} |",
         rate(ours),
         mebibytes(ours.peak),
         MEMORY >> 20
@@ -53,12 +53,12 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     println!("| `tee` into a file | {:.0} | {of_tee:.2}x | >= {OF_TEE}x | | |", rate(tee));
     println!("| `jq -c .type` | {:.0} | {of_jq:.1}x | >= {OF_JQ}x | | |", rate(jq));
 
-    let long = memory_of_the_unusual(&hermit, &legwork)?;
+    let long = memory_of_the_unusual(&hermit, &nightwright)?;
     verdict(of_tee, of_jq, ours.peak, long)
 }
 
 /// Streams as no agent should print them. Only the memory counts.
-fn memory_of_the_unusual(hermit: &Hermit, legwork: &Path) -> Result<u64, String> {
+fn memory_of_the_unusual(hermit: &Hermit, nightwright: &Path) -> Result<u64, String> {
     println!("\nMemory of the supervisor, for streams of {AROUND} MB with something in them:\n");
     println!("| in the stream | peak MiB | wanted |");
     println!("| --- | ---: | ---: |");
@@ -75,7 +75,7 @@ fn memory_of_the_unusual(hermit: &Hermit, legwork: &Path) -> Result<u64, String>
         let stream = hermit.path("stream.ndjson");
         let bytes = material(&stream, AROUND, extra)?;
         hermit.agent(&format!("{before}exec cat '{}'", stream.display()))?;
-        let taken = through_legwork(hermit, legwork, bytes)?;
+        let taken = through_nightwright(hermit, nightwright, bytes)?;
         worst = worst.max(taken.peak);
         println!("| {name} | {:.1} | <= {} |", mebibytes(taken.peak), MEMORY_LONG >> 20);
     }
@@ -110,9 +110,9 @@ fn through(hermit: &Hermit, pipeline: &str) -> Result<Taken, String> {
 }
 
 /// A whole run of one iteration, which has to keep every byte.
-fn through_legwork(hermit: &Hermit, legwork: &Path, bytes: u64) -> Result<Taken, String> {
+fn through_nightwright(hermit: &Hermit, nightwright: &Path, bytes: u64) -> Result<Taken, String> {
     let arguments = ["run", "-p", "move the handlers", "-m", "1", "--quiet", "--max-retries", "0"];
-    let taken = measure(hermit.command(legwork).args(arguments))?;
+    let taken = measure(hermit.command(nightwright).args(arguments))?;
     let kept = hermit.kept();
     hermit.tidy()?;
     if kept == bytes { Ok(taken) } else { Err(format!("{kept} bytes of {bytes} were kept")) }

@@ -1,4 +1,4 @@
-//! What the fuzzer starts from: the recordings of the agent, and a journal that legwork wrote.
+//! What the fuzzer starts from: the recordings of the agent, and a journal that nightwright wrote.
 //!
 //! Each target's file says what its first bytes mean; here they are put in front. Nothing of this
 //! is kept in the repository: it is made from what is there already.
@@ -79,7 +79,7 @@ fn seeds(root: &Path, target: &str) -> Result<Vec<Vec<u8>>, String> {
 
 /// What the agent printed in each recording, but for the longest.
 fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
-    let folder = root.join("crates/legwork-core/tests/fixtures/claude");
+    let folder = root.join("crates/nightwright-core/tests/fixtures/claude");
     let unreadable = |error| format!("can't read {}: {error}", folder.display());
     let mut texts = Vec::new();
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
@@ -93,7 +93,7 @@ fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
 
 /// What agents say at the end of a turn.
 fn spoken(root: &Path) -> Result<Vec<Vec<u8>>, String> {
-    let path = root.join("crates/legwork-core/src/watchdog/corpus.txt");
+    let path = root.join("crates/nightwright-core/src/watchdog/corpus.txt");
     let corpus = fs::read_to_string(&path)
         .map_err(|error| format!("can't read {}: {error}", path.display()))?;
     let words = corpus.lines().filter_map(|line| line.split_once('|'));
@@ -126,8 +126,8 @@ fn demonstrated(root: &Path) -> Result<String, String> {
         fs::remove_dir_all(&folder).map_err(failed)?;
     }
     fs::create_dir_all(folder.join("tmp")).map_err(failed)?;
-    let mut command = cargo(root, &["run", "--quiet", "--package", "legwork", "--", "demo"]);
-    command.env("LEGWORK_STATE_DIR", folder.join("state")).env("TMPDIR", folder.join("tmp"));
+    let mut command = cargo(root, &["run", "--quiet", "--package", "nightwright", "--", "demo"]);
+    command.env("NIGHTWRIGHT_STATE_DIR", folder.join("state")).env("TMPDIR", folder.join("tmp"));
     program::stdout(&mut command)?;
     find(&folder.join("state"), "journal.jsonl")
         .and_then(|path| fs::read_to_string(path).ok())

@@ -14,26 +14,26 @@ const SIZE: &str = "--window-size=1200,1500";
 
 /// Takes it and puts it there.
 pub(super) fn take(root: &Path, picture: &Path) -> Result<(), String> {
-    let example = ["build", "--quiet", "--package", "legwork", "--example", "made_up_runs"];
+    let example = ["build", "--quiet", "--package", "nightwright", "--example", "made_up_runs"];
     program::run(&mut cargo(root, &example))?;
-    let scratch = Path::new("/tmp/legwork-pictures-report");
+    let scratch = Path::new("/tmp/nightwright-pictures-report");
     if scratch.exists() {
         fs::remove_dir_all(scratch).map_err(|error| format!("can't clear a folder: {error}"))?;
     }
     let project = scratch.join("shop");
     fs::create_dir_all(&project).map_err(|error| format!("can't make a folder: {error}"))?;
-    let legwork = built(root, "debug");
-    let made_up = legwork.with_file_name("examples").join("made_up_runs");
+    let nightwright = built(root, "debug");
+    let made_up = nightwright.with_file_name("examples").join("made_up_runs");
     let state = scratch.join("state");
     let in_project = |program: &Path| {
         let mut command = Command::new(program);
-        command.current_dir(&project).env("LEGWORK_STATE_DIR", &state).stderr(Stdio::null());
+        command.current_dir(&project).env("NIGHTWRIGHT_STATE_DIR", &state).stderr(Stdio::null());
         command
     };
-    program::run(in_project(&legwork).args(["new", TASK]).stdout(Stdio::null()))?;
+    program::run(in_project(&nightwright).args(["new", TASK]).stdout(Stdio::null()))?;
     program::run(in_project(&made_up).arg(&project).args(["1", ITERATIONS, TASK]))?;
     let page = scratch.join("report.html");
-    program::run(in_project(&legwork).args(["report", "-o"]).arg(&page))?;
+    program::run(in_project(&nightwright).args(["report", "-o"]).arg(&page))?;
     let browser = [
         "--headless",
         "--no-sandbox",

@@ -4,8 +4,8 @@ use super::Finding;
 use super::source::mentions;
 use super::tree::File;
 
-const CORE_MANIFEST: &str = "crates/legwork-core/Cargo.toml";
-const SHELL: &str = "crates/legwork/src";
+const CORE_MANIFEST: &str = "crates/nightwright-core/Cargo.toml";
+const SHELL: &str = "crates/nightwright/src";
 
 /// Packages that have no place below core, and what each of them would bring along.
 const NOT_IN_CORE: [(&str, &str); 11] = [
@@ -42,16 +42,16 @@ const STEERS: [&str; 2] = ["crate::supervisor", "super::supervisor"];
 /// What goes on beside a run and after it. A terminal that nobody reads blocks whoever writes to it,
 /// so nothing there writes by itself.
 const BESIDE_A_RUN: [&str; 5] = [
-    "crates/legwork/src/cli/session.rs",
-    "crates/legwork/src/cli/session/hooks.rs",
-    "crates/legwork/src/cli/session/night.rs",
-    "crates/legwork/src/cli/session/said.rs",
-    "crates/legwork/src/cli/session/shows.rs",
+    "crates/nightwright/src/cli/session.rs",
+    "crates/nightwright/src/cli/session/hooks.rs",
+    "crates/nightwright/src/cli/session/night.rs",
+    "crates/nightwright/src/cli/session/said.rs",
+    "crates/nightwright/src/cli/session/shows.rs",
 ];
 const SAYS: [&str; 5] = ["super::say", "cli::say", "super::show", "cli::show", "stderr().write"];
 
 /// The one file that may have unsafe code, with its reasons.
-const UNSAFE_HOME: &str = "crates/legwork/src/process/descriptors.rs";
+const UNSAFE_HOME: &str = "crates/nightwright/src/process/descriptors.rs";
 
 const SPAWNS: [&str; 3] = ["Command::new(", "std::process::Command", "tokio::process"];
 
@@ -71,7 +71,7 @@ pub(super) fn core_dependencies(core_tree: &Result<String, String>) -> Vec<Findi
 
 pub(super) fn core_source(files: &[File]) -> Vec<Finding> {
     let needles = NOT_IN_CORE_SOURCE.map(|(needle, _)| needle);
-    let core = files.iter().filter(|file| file.path.starts_with("crates/legwork-core/src/"));
+    let core = files.iter().filter(|file| file.path.starts_with("crates/nightwright-core/src/"));
     forbid(core, &needles, |needle| {
         let why = NOT_IN_CORE_SOURCE.iter().find(|(name, _)| *name == needle);
         (format!("core must not mention `{needle}`"), why.map_or("", |(_, why)| why))
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn every_package_on_the_list_is_found_below_core() {
         for (package, why) in NOT_IN_CORE {
-            let tree = format!("legwork-core v0.1.0\nserde v1.0.0\n{package} v9.9.9 (*)\n");
+            let tree = format!("nightwright-core v0.1.0\nserde v1.0.0\n{package} v9.9.9 (*)\n");
             let findings = core_dependencies(&Ok(tree));
             assert_eq!(findings.len(), 1, "{package}");
             assert_eq!(findings[0].why, why);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_package_is_known_by_its_whole_name() {
-        let tree = "legwork-core v0.1.0\ntokio-util v0.7.0\nlibcst v1.0.0\n".to_owned();
+        let tree = "nightwright-core v0.1.0\ntokio-util v0.7.0\nlibcst v1.0.0\n".to_owned();
         assert_eq!(core_dependencies(&Ok(tree)), []);
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn everything_on_the_list_is_found_in_the_source_of_core() {
         for (needle, why) in NOT_IN_CORE_SOURCE {
             let text = format!("// about {needle}\nfn f() {{ {needle}::x(); }}\n");
-            let findings = core_source(&[File::new("crates/legwork-core/src/a/b.rs", &text)]);
+            let findings = core_source(&[File::new("crates/nightwright-core/src/a/b.rs", &text)]);
             assert_eq!(lines(&findings), [2], "{needle}");
             assert_eq!(findings[0].why, why);
         }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_shell_may_touch_the_world() {
-        assert_eq!(core_source(&[File::new("crates/legwork/src/a.rs", "use std::fs;")]), []);
+        assert_eq!(core_source(&[File::new("crates/nightwright/src/a.rs", "use std::fs;")]), []);
     }
 
     #[test]
@@ -179,9 +179,9 @@ mod tests {
                 assert_eq!(lines(&what_shows_cannot_steer(&[file])), [4], "{path}");
             }
         }
-        let file = File::new("crates/legwork/src/tui.rs", "super::supervisor::stop();");
+        let file = File::new("crates/nightwright/src/tui.rs", "super::supervisor::stop();");
         assert_eq!(lines(&what_shows_cannot_steer(&[file])), [1]);
-        let file = File::new("crates/legwork/src/cli/run.rs", "use crate::supervisor;");
+        let file = File::new("crates/nightwright/src/cli/run.rs", "use crate::supervisor;");
         assert_eq!(what_shows_cannot_steer(&[file]), []);
     }
 
@@ -193,7 +193,8 @@ mod tests {
                 assert_eq!(lines(&found), [2], "{path}: {text}");
             }
         }
-        let before = File::new("crates/legwork/src/cli/session/program.rs", "use crate::cli::say;");
+        let before =
+            File::new("crates/nightwright/src/cli/session/program.rs", "use crate::cli::say;");
         assert_eq!(a_run_says_nothing_by_itself(&[before]), []);
         let shows = File::new(BESIDE_A_RUN[4], "use super::shows::Shows;");
         assert_eq!(a_run_says_nothing_by_itself(&[shows]), []);
@@ -203,7 +204,7 @@ mod tests {
     fn unsafe_code_is_found_wherever_it_has_no_home() {
         let text = "// unsafe is a word here\n#[expect(unsafe_code)]\nunsafe { f() }\n";
         let found = |path| lines(&unsafe_code_has_one_home(&[File::new(path, text)]));
-        assert_eq!(found("crates/legwork/src/process/child.rs"), [2, 3]);
+        assert_eq!(found("crates/nightwright/src/process/child.rs"), [2, 3]);
         assert_eq!(found(UNSAFE_HOME), [0; 0]);
     }
 
@@ -211,12 +212,12 @@ mod tests {
     fn a_child_is_started_in_process_and_nowhere_else() {
         for text in ["Command::new(g)", "use tokio::process;", "use std::process::{Command, X};"] {
             let at = |path| spawning_has_one_home(&[File::new(path, text)]).len();
-            assert_eq!(at("crates/legwork/src/git/status.rs"), 1, "{text}");
-            assert_eq!(at("crates/legwork/src/process/spawn.rs"), 0, "{text}");
-            assert_eq!(at("crates/legwork/src/process.rs"), 0, "{text}");
-            assert_eq!(at("crates/legwork/tests/it/harness.rs"), 0, "{text}");
+            assert_eq!(at("crates/nightwright/src/git/status.rs"), 1, "{text}");
+            assert_eq!(at("crates/nightwright/src/process/spawn.rs"), 0, "{text}");
+            assert_eq!(at("crates/nightwright/src/process.rs"), 0, "{text}");
+            assert_eq!(at("crates/nightwright/tests/it/harness.rs"), 0, "{text}");
         }
-        let exit = File::new("crates/legwork/src/main.rs", "use std::process::ExitCode;");
+        let exit = File::new("crates/nightwright/src/main.rs", "use std::process::ExitCode;");
         assert_eq!(spawning_has_one_home(&[exit]), []);
     }
 }

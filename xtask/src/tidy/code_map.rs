@@ -12,7 +12,7 @@ pub(super) fn wrong_paths(page: Option<&str>, exists: impl Fn(&str) -> bool) -> 
     };
     let named = named_paths(text);
     if named.is_empty() {
-        let why = "a code map has paths such as `crates/legwork/src` in backticks";
+        let why = "a code map has paths such as `crates/nightwright/src` in backticks";
         return vec![Finding::new(PAGE, 1, "the page names no path", why)];
     }
     named

@@ -31,6 +31,29 @@ fn switches_off(line: &str) -> bool {
     line.contains("#[ignore") || conditional
 }
 
+/// The name the project had before its first release. Two halves, so that this file has none of it.
+const FORMER_NAME: &str = concat!("leg", "work");
+
+/// Mentions of the former name, in any case, in the text or the path of a file.
+pub(super) fn former_name(files: &[File]) -> Vec<Finding> {
+    let is_named = |text: &str| text.to_lowercase().contains(FORMER_NAME);
+    let mut findings = Vec::new();
+    for file in files {
+        let lines = file.text.lines().zip(1..).filter(|(text, _)| is_named(text));
+        let path = is_named(&file.path).then_some(0);
+        for line in path.into_iter().chain(lines.map(|(_, line)| line)) {
+            let rule = format!("no `{FORMER_NAME}`");
+            findings.push(Finding::new(
+                &file.path,
+                line,
+                rule,
+                "the project is called nightwright",
+            ));
+        }
+    }
+    findings
+}
+
 /// Paths that exist on one person's machine only. Recordings are kept as they were made.
 pub(super) fn machine_paths(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -109,6 +132,15 @@ mod tests {
     }
 
     #[test]
+    fn the_former_name_is_found_in_text_and_path() {
+        let name = FORMER_NAME.to_uppercase();
+        let files = [File::new("a.md", &format!("x\n{name}_STATE_DIR\n")), File::new(&name, "")];
+        let found: Vec<_> = former_name(&files).iter().map(|finding| finding.line).collect();
+        assert_eq!(found, [2, 0]);
+        assert_eq!(former_name(&[File::new("a.md", "nightwright does the leg work")]), []);
+    }
+
+    #[test]
     fn paths_of_one_machine_are_found_in_any_file() {
         for parts in [&["work"][..], &["root"], &["home", "ann"], &["home", "ann-marie.b"]] {
             let path = absolute(parts);
@@ -139,7 +171,7 @@ mod tests {
     fn recordings_are_kept_as_they_were_made() {
         let text = absolute(&["home", "ann"]);
         let at = |path| machine_paths(&[File::new(path, &text)]).len();
-        assert_eq!(at("crates/legwork/tests/fixtures/claude/limit.ndjson"), 0);
-        assert_eq!(at("crates/legwork/tests/it/limit.ndjson"), 1);
+        assert_eq!(at("crates/nightwright/tests/fixtures/claude/limit.ndjson"), 0);
+        assert_eq!(at("crates/nightwright/tests/it/limit.ndjson"), 1);
     }
 }

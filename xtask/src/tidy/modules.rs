@@ -11,10 +11,10 @@ use super::tree::File;
 
 /// The folders that hold a crate's source, and the files in them that cargo starts from.
 const CRATES: [(&str, &[&str]); 5] = [
-    ("crates/legwork-core/src", &["lib.rs"]),
-    ("crates/legwork-core/tests/recordings", &["main.rs"]),
-    ("crates/legwork/src", &["lib.rs", "main.rs"]),
-    ("crates/legwork/tests/it", &["main.rs"]),
+    ("crates/nightwright-core/src", &["lib.rs"]),
+    ("crates/nightwright-core/tests/recordings", &["main.rs"]),
+    ("crates/nightwright/src", &["lib.rs", "main.rs"]),
+    ("crates/nightwright/tests/it", &["main.rs"]),
     ("xtask/src", &["main.rs"]),
 ];
 
@@ -75,9 +75,9 @@ mod tests {
     fn forgotten(sources: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = sources
             .iter()
-            .map(|(path, text)| File::new(&format!("crates/legwork/tests/it/{path}"), text))
+            .map(|(path, text)| File::new(&format!("crates/nightwright/tests/it/{path}"), text))
             .collect();
-        let folder = "crates/legwork/tests/it/";
+        let folder = "crates/nightwright/tests/it/";
         let paths = undeclared(&files).into_iter().map(|finding| finding.path);
         paths.map(|path| path.strip_prefix(folder).unwrap().to_owned()).collect()
     }

@@ -35,8 +35,9 @@ impl Observed {
         let mut observed = Self { truth, ..Self::default() };
         let mut ended = false;
         for line in text.lines() {
-            let event: Value = serde_json::from_str(line)
-                .map_err(|error| format!("legwork printed something that is no event: {error}"))?;
+            let event: Value = serde_json::from_str(line).map_err(|error| {
+                format!("nightwright printed something that is no event: {error}")
+            })?;
             ended |= observed.take(&event);
         }
         Ok(ended.then_some(observed))

@@ -52,7 +52,7 @@ pub(super) fn play(
         .env("MAX", behaviour.max_iterations.to_string())
         .env("PATIENCE", if behaviour.hangs.is_some() { SHORT_PATIENCE } else { PATIENCE })
         .env("OUTPUT", stage.path("output"))
-        .env("LEGWORK_REHEARSAL_SCRIPT", stage.script());
+        .env("NIGHTWRIGHT_REHEARSAL_SCRIPT", stage.script());
     to_the_end(&mut command)?;
     let said = fs::read_to_string(stage.path("stdout"))
         .map_err(|error| format!("can't read what the loop printed: {error}"))?;
@@ -80,7 +80,7 @@ mod tests {
 
     /// What a loop says of an agent that does this, in at most three iterations.
     fn ends(kind: PlainLoop, agent: &str) -> String {
-        let name = format!("legwork-plain-loop-{}-{}", std::process::id(), agent.len());
+        let name = format!("nightwright-plain-loop-{}-{}", std::process::id(), agent.len());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("rehearse"), agent).unwrap();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_other_loop_believes_the_marker_wherever_it_is() {
-        let late = "[ $LEGWORK_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
+        let late = "[ $NIGHTWRIGHT_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
         assert_eq!(ends(PlainLoop::Grep, late), "completed 2");
         assert_eq!(ends(PlainLoop::Grep, "echo working; exit 1"), "max_iterations 3");
     }

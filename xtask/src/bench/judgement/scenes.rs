@@ -105,7 +105,7 @@ fn steps_of(scene: &mut Table) -> Result<Vec<Value>, String> {
     match scene.remove("status") {
         None => {}
         Some(status @ Value::Table(_)) => {
-            let path = format!(".legwork/tasks/{TASK}/.status.json");
+            let path = format!(".nightwright/tasks/{TASK}/.status.json");
             let text = serde_json::to_string(&status)
                 .map_err(|error| format!("`status` is no JSON: {error}"))?;
             steps.push(step(&[("write", &path), ("text", &text)]));
@@ -155,7 +155,7 @@ mod tests {
             steps = [
               { say = "First." },
               { write = "one.txt", text = "one" },
-              { write = ".legwork/tasks/work/.status.json", text = '{"complete":false}' },
+              { write = ".nightwright/tasks/work/.status.json", text = '{"complete":false}' },
               { run = "git commit -am one" },
             ]
             ending = { result = "One is there." }

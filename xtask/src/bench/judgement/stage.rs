@@ -72,7 +72,7 @@ impl Stage {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
-            .env("LEGWORK_STATE_DIR", self.path("state"))
+            .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .stdin(Stdio::null())
@@ -81,8 +81,8 @@ impl Stage {
         Ok(command)
     }
 
-    /// Plays the behaviour to legwork.
-    pub(super) fn legwork(
+    /// Plays the behaviour to nightwright.
+    pub(super) fn nightwright(
         &self,
         program: &Path,
         behaviour: &Behaviour,
@@ -90,10 +90,10 @@ impl Stage {
         let mut command = self.command(program)?;
         command.args(arguments(behaviour)).arg("--rehearsal").arg(self.script());
         for (variable, hang) in [
-            ("LEGWORK_START_TIMEOUT", Hang::Start),
-            ("LEGWORK_IDLE_TIMEOUT", Hang::Silence),
-            ("LEGWORK_AFTER_RESULT_TIMEOUT", Hang::Result),
-            ("LEGWORK_VERIFY_MODEL_TIMEOUT", Hang::Verdict),
+            ("NIGHTWRIGHT_START_TIMEOUT", Hang::Start),
+            ("NIGHTWRIGHT_IDLE_TIMEOUT", Hang::Silence),
+            ("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", Hang::Result),
+            ("NIGHTWRIGHT_VERIFY_MODEL_TIMEOUT", Hang::Verdict),
         ] {
             let hangs = behaviour.hangs == Some(hang);
             command.env(variable, if hangs { SHORT_DEADLINE } else { USUAL_DEADLINE });
@@ -103,7 +103,7 @@ impl Stage {
         }
         let ended = to_the_end(&mut command)?;
         let events = fs::read_to_string(self.path("stdout"))
-            .map_err(|error| format!("can't read what legwork printed: {error}"))?;
+            .map_err(|error| format!("can't read what nightwright printed: {error}"))?;
         let truth = self.holds(&behaviour.truth)?;
         match Observed::of_events(&events, truth)? {
             Some(observed) => {
@@ -112,7 +112,7 @@ impl Stage {
             }
             None if ended.is_some() => {
                 let said = fs::read_to_string(self.path("stderr")).unwrap_or_default();
-                Err(format!("legwork did not run it: {}", said.trim_end()))
+                Err(format!("nightwright did not run it: {}", said.trim_end()))
             }
             None => Ok(Observed::without_end(&events, truth)),
         }
@@ -190,7 +190,7 @@ pub(super) fn to_the_end(command: &mut Command) -> Result<Option<ExitStatus>, St
     }
 }
 
-/// How legwork is called.
+/// How nightwright is called.
 fn arguments(behaviour: &Behaviour) -> Vec<String> {
     let words: &[&str] = match behaviour.mode {
         Mode::Prompt => &["run", "-p", &behaviour.goal],

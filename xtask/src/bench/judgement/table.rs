@@ -50,9 +50,9 @@ mod tests {
         let ours = Tally { behaviours: 3, right: 3, wasted: 1, oracle: 20, ..Tally::default() };
         let theirs = Tally { false_completions: 2, wasted: 7, ..Tally::default() };
         assert_eq!(
-            render(&[("legwork", ours), ("bare loop", theirs)]),
+            render(&[("nightwright", ours), ("bare loop", theirs)]),
             "\
-|                      |      legwork |    bare loop |
+|                      |  nightwright |    bare loop |
 | ---                  |         ---: |         ---: |
 | behaviours           |            3 |            0 |
 | ended as they should |            3 |            0 |

@@ -2,7 +2,7 @@
 # that does not leave keeps it for ever; here it is given up after a while.
 for ((i = 1; i <= MAX; i++)); do
   SECONDS=0
-  LEGWORK_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1
+  NIGHTWRIGHT_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1
   if ((SECONDS >= PATIENCE)); then
     echo "hung $i"
     exit

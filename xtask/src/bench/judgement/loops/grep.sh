@@ -1,7 +1,7 @@
 # The agent again and again, until the marker of completion is somewhere in its output.
 for ((i = 1; i <= MAX; i++)); do
   SECONDS=0
-  LEGWORK_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1
+  NIGHTWRIGHT_ATTEMPT=$i timeout -k 1 "$PATIENCE" "$AGENT" rehearse --print < "$PROMPT" > "$OUTPUT" 2>&1
   if ((SECONDS >= PATIENCE)); then
     echo "hung $i"
     exit

@@ -1,0 +1,390 @@
+//! One realistic event of every kind, as one run might have recorded them: for the reference page
+//! and for tests that must cover every kind.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{
+    AgentFacts, Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished,
+    IterationKind, IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StatusField,
+    StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
+};
+use crate::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use crate::agent::report::{
+    Answer, AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow, Ready, StreamFacts, Verdict,
+    WatchSignal, Words,
+};
+use crate::input::{
+    Boxes, ChangedFile, Changes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress,
+};
+use crate::outcome::{Outcome, Proof};
+use crate::principles::{Preset, Principles};
+use crate::settings::{EvidenceKind, Limits, Settings, Verify};
+use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
+
+/// One event of every kind, in the order in which the kinds are declared.
+pub fn samples() -> Vec<Event> {
+    [beginning(), attempts(), waits(), words(), gate(), steering(), ending()].concat()
+}
+
+fn beginning() -> Vec<Event> {
+    vec![
+        Event::RunStarted(Box::new(RunStarted {
+            settings: Settings {
+                mode: "loop".to_owned(),
+                task: Some("migrate-api".to_owned()),
+                goal: "Move every handler to the new router.\nOne at a time.".to_owned(),
+                notes_file: Some("NOTES.md".to_owned()),
+                limits: limits(),
+                verify: Verify { commands: vec!["cargo test".to_owned()], ..Verify::default() },
+                ..Settings::default()
+            },
+            agent: AgentFacts {
+                name: "claude".to_owned(),
+                path: "/usr/local/bin/claude".to_owned(),
+                version: Some("2.1.37".to_owned()),
+            },
+            project: "/srv/shop".to_owned(),
+            git_head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
+            containment: "guard".to_owned(),
+            sandbox: "off".to_owned(),
+            hooks: std::collections::BTreeMap::new(),
+            seed: 11_400_714_819_323_198_485,
+        })),
+        Event::RunContinued { why: Continuation::AfterCrash },
+        Event::IterationStarted {
+            iteration: Iteration(3),
+            kind: IterationKind::Work,
+            before: None,
+            start: mark("5f0c9b1e"),
+            boxes: Some(Boxes { open: 4, done: 2 }),
+            status: None,
+        },
+        Event::IterationSkipped { iteration: Iteration(4) },
+    ]
+}
+
+fn attempts() -> Vec<Event> {
+    vec![
+        Event::AttemptStarted {
+            attempt: AttemptId(7),
+            iteration: Iteration(3),
+            cap: Some(Usd::from_cents(420)),
+            model: Some("opus".to_owned()),
+        },
+        Event::AgentReady {
+            attempt: AttemptId(7),
+            ready: Ready {
+                model: "claude-opus-4-6".to_owned(),
+                version: "2.1.37".to_owned(),
+                permission_mode: "acceptEdits".to_owned(),
+                tools: 18,
+                api_key: String::new(),
+                failed_servers: vec!["tracker".to_owned()],
+            },
+        },
+        Event::AttemptCut { attempt: AttemptId(7), why: CutReason::Deadline(Deadline::Idle) },
+        Event::AttemptFinished {
+            attempt: AttemptId(7),
+            cost: Usd::from_micros(421_337),
+            figure: Figure::Reported,
+            duration: Duration::from_millis(372_481),
+            report: Box::new(report()),
+        },
+        Event::RetryScheduled {
+            at_time: time(1_794_786_045_250),
+            why: "the provider is overloaded".to_owned(),
+        },
+    ]
+}
+
+fn waits() -> Vec<Event> {
+    vec![
+        Event::LimitWaitStarted {
+            limit: WaitKind::Usage,
+            until: Some(time(1_794_790_800_000)),
+            retry_at: time(1_794_790_860_000),
+            wait: Duration::from_millis(4_814_750),
+        },
+        Event::LimitWaitEnded { why: WaitEnd::Elapsed, waited: Duration::from_millis(4_814_802) },
+        Event::QuotaReported {
+            quota: QuotaNews {
+                window: QuotaWindow::FiveHour,
+                used: 91,
+                resets_at: Some(time(1_794_790_800_000)),
+            },
+        },
+        Event::StatusChanged {
+            progress: Some(TaskProgress { completed: 35, total: 60 }),
+            summary: "orders and invoices moved".to_owned(),
+            complete: false,
+            phase: Some("payments".to_owned()),
+            blockers: vec!["5f4dcc3b".to_owned()],
+            delta: Some(5),
+            changed: vec![StatusField::Progress, StatusField::Summary],
+            other: None,
+        },
+    ]
+}
+
+fn words() -> Vec<Event> {
+    vec![
+        Event::BlockerReported { blocker: blocker() },
+        Event::WatchdogNoticed { attempt: AttemptId(7), notice: notice() },
+        Event::NudgeSent {
+            attempt: AttemptId(7),
+            answers: Some(notice()),
+            text: "Nobody is here to answer. Choose, note the choice, go on.".to_owned(),
+        },
+        Event::PermissionDenied { attempt: AttemptId(7), tool: "WebFetch".to_owned() },
+    ]
+}
+
+fn gate() -> Vec<Event> {
+    vec![
+        Event::GateStarted {
+            iteration: Iteration(3),
+            claim: vec![EvidenceKind::Status, EvidenceKind::Promise],
+        },
+        Event::ChecksStarted { commands: vec!["cargo test".to_owned()] },
+        Event::ChecksFinished {
+            results: vec![CheckResult {
+                command: "cargo test".to_owned(),
+                verdict: CheckVerdict::Failed { how: Death::Code(101) },
+                output: "test invoice::rounds … FAILED\n\ttest result: \"FAILED\"".to_owned(),
+                log: Some("checks/002-1.log".to_owned()),
+                duration: Duration::from_millis(48_120),
+            }],
+            fingerprint: Fingerprint("c01d5eed".to_owned()),
+        },
+        Event::ChangesInspected {
+            findings: vec![Finding {
+                path: "tests/invoice.rs".to_owned(),
+                what: "2 assertions removed".to_owned(),
+            }],
+            changes: Changes {
+                files: 1,
+                listed: vec![ChangedFile {
+                    path: "tests/invoice.rs".to_owned(),
+                    added: 4,
+                    removed: 6,
+                }],
+            },
+        },
+        Event::CallStarted {
+            call: CallId(2),
+            purpose: Purpose::Verify,
+            cap: Some(Usd::from_cents(25)),
+        },
+        Event::CallCut { call: CallId(2), why: CutReason::Deadline(Deadline::Attempt) },
+        Event::CallFinished {
+            call: CallId(2),
+            purpose: Purpose::Verify,
+            cost: Usd::from_micros(8_125),
+            figure: Figure::Estimated,
+            duration: Duration::from_millis(9_702),
+            report: Box::new(AttemptReport {
+                answer: Some(Answer::Verdict(Verdict {
+                    complete: false,
+                    reason: "one handler is still on the old router".to_owned(),
+                    missing: vec!["src/returns.rs".to_owned()],
+                })),
+                ..AttemptReport::bare(AttemptOutcome::Finished)
+            }),
+        },
+        Event::VerdictGiven {
+            verdict: VerdictKind::No,
+            reason: "one handler is still on the old router".to_owned(),
+            missing: vec!["src/returns.rs".to_owned()],
+        },
+        Event::GateFinished {
+            result: GateResult::Rejected {
+                why: "`cargo test` failed (exit 101)".to_owned(),
+                failure: Some("8d3a51f0".to_owned()),
+            },
+        },
+        Event::CouncilDecided {
+            iteration: Iteration(3),
+            conflict: "speed against stable routes".to_owned(),
+            decision: "keep the old routes for one release".to_owned(),
+        },
+        Event::PrinciplesAdopted { principles: Principles::of(Preset::Startup) },
+    ]
+}
+
+fn steering() -> Vec<Event> {
+    vec![
+        Event::FeedbackAdded {
+            source: FeedbackSource::Checks,
+            text: "`cargo test` failed (exit 101): test invoice::rounds".to_owned(),
+        },
+        Event::LimitChanged { limits: limits() },
+        Event::CheckpointMade {
+            iteration: Iteration(3),
+            reference: "refs/nightwright/20261115-233412-7f3a/3".to_owned(),
+        },
+        Event::IterationFinished(Box::new(IterationFinished {
+            iteration: Iteration(3),
+            result: IterationResult::Failed {
+                why: "the provider is overloaded".to_owned(),
+                too_long: false,
+            },
+            ends: Some(Outcome::ConsecutiveErrors {
+                errors: 3,
+                last: "the provider is overloaded".to_owned(),
+            }),
+            progress: Movement::Work,
+            claim: vec![EvidenceKind::Status],
+            blockers: vec![blocker()],
+            signal: false,
+            end: Some(mark("c01d5eed")),
+            files_changed: 4,
+            beside_list: Some(3),
+            commits: 2,
+            task: Some(TaskProgress { completed: 35, total: 60 }),
+            phase: Some("resources".to_owned()),
+            boxes: Some(Boxes { open: 25, done: 35 }),
+            cost: Usd::from_micros(429_462),
+            duration: Duration::from_millis(430_303),
+            summary: "Moved the invoice handlers.".to_owned(),
+        })),
+    ]
+}
+
+fn ending() -> Vec<Event> {
+    let tokens =
+        Tokens { input: 9_310, output: 41_022, cache_read: 2_240_117, cache_write: 88_406 };
+    let work = Spend { count: 7, cost: Usd::from_micros(3_204_518), tokens };
+    vec![
+        Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Operator },
+        Event::StopCancelled,
+        Event::RunPaused,
+        Event::RunResumed,
+        Event::HookFailed {
+            hook: "iteration_finished".to_owned(),
+            why: "exited with 127".to_owned(),
+        },
+        Event::Warning { text: "`.status.json` is not valid JSON: it says nothing".to_owned() },
+        Event::RunFinished {
+            outcome: Outcome::Completed { proof: Proof::Verified },
+            note: Some("a check was flaky".to_owned()),
+            totals: Totals {
+                iterations: 6,
+                attempts: 7,
+                commits: 11,
+                duration: Duration::from_millis(2_713_904),
+                waited: Duration::from_millis(4_814_750),
+                cost: Usd::from_micros(3_204_518),
+                estimated: Usd::from_micros(8_125),
+                tokens,
+                by_purpose: [("work".to_owned(), work)].into(),
+            },
+        },
+    ]
+}
+
+fn limits() -> Limits {
+    Limits {
+        max_iterations: Some(50),
+        max_cost: Some(Usd::from_cents(2_000)),
+        max_duration: Some(Duration::from_hours(8)),
+        ..Limits::default()
+    }
+}
+
+fn mark(fingerprint: &str) -> Mark {
+    Mark {
+        fingerprint: Fingerprint(fingerprint.to_owned()),
+        head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
+        head_tree: Some("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned()),
+        status: Some("1835021:212:1794786000.250000000".to_owned()),
+    }
+}
+
+fn report() -> AttemptReport {
+    AttemptReport {
+        outcome: AttemptOutcome::Finished,
+        cost: Some(Usd::from_micros(421_337)),
+        priced: Some(Usd::from_micros(420_911)),
+        tokens: Tokens { input: 1_204, output: 6_118, cache_read: 310_552, cache_write: 12_034 },
+        turns: 23,
+        words: Words {
+            promise: true,
+            says_done: true,
+            noticed: vec![notice()],
+            summary: "Moved the invoice handlers.".to_owned(),
+            ..Words::default()
+        },
+        denied: vec!["WebFetch".to_owned()],
+        answer: None,
+        heard: None,
+        stream: StreamFacts {
+            stdout_bytes: 481_220,
+            stderr_bytes: 0,
+            bad_lines: 0,
+            unknown_events: 0,
+            results: 1,
+            tool_calls: 31,
+            tool_errors: 2,
+            quiet: Duration::from_millis(412),
+        },
+        unknown: Vec::new(),
+    }
+}
+
+fn notice() -> Notice {
+    Notice {
+        signal: WatchSignal::Asking,
+        key: "shall i also move the tests".to_owned(),
+        text: "Shall I also move the tests?".to_owned(),
+        context: String::new(),
+    }
+}
+
+fn blocker() -> Blocker {
+    Blocker { key: "3f2a9c04".to_owned(), text: "a password for the staging database".to_owned() }
+}
+
+fn time(millisecond: i64) -> Timestamp {
+    Timestamp::from_millisecond(millisecond).expect("the dates above are within this century")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of all kinds, as serde lists them in its error.
+    fn every_kind() -> Vec<String> {
+        let error = serde_json::from_str::<Event>(r#"{"event":"?"}"#).unwrap_err().to_string();
+        let (_, list) = error.split_once("expected one of ").unwrap();
+        let names = list.split('`').skip(1).step_by(2);
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn there_is_one_sample_of_every_kind_in_the_order_of_declaration() {
+        let names: Vec<_> = samples().iter().map(Event::name).collect();
+        assert_eq!(names, every_kind());
+        assert!(names.len() > 30);
+    }
+
+    #[test]
+    fn the_name_is_the_one_in_the_json() {
+        for event in samples() {
+            let json = serde_json::to_value(&event).unwrap();
+            assert_eq!(json["event"], event.name());
+        }
+    }
+
+    #[test]
+    fn every_meaning_is_one_sentence_of_its_own() {
+        let mut meanings: Vec<_> = samples().iter().map(Event::meaning).collect();
+        for meaning in &meanings {
+            assert!(meaning.ends_with('.') && !meaning.contains(". "), "{meaning}");
+        }
+        meanings.sort_unstable();
+        meanings.dedup();
+        assert_eq!(meanings.len(), samples().len());
+    }
+}

@@ -1,0 +1,273 @@
+//! The line format of the journal: version, number, time, event, checksum.
+//!
+//! ```text
+//! {"v":1,"seq":12,"at":"2026-11-15T23:40:33.123Z","active_ms":81234,"run":"…","event":"…",…,"crc":"xxxxxxxx"}
+//! ```
+//!
+//! One event is one line. `v` is the first member and `crc`, the CRC-32C of all bytes before its
+//! comma in eight lower-case hex digits, the last one. Both stay where they are in every later
+//! version: that is how an older nightwright tells a newer line from a damaged one, which it would cut
+//! off. Members that are not known are ignored, so a version may add some without a new number;
+//! whatever an older reader must not ignore takes a new one.
+//!
+//! A line is written by hand around the event's own JSON object, and taken apart again before the
+//! two halves are read: `#[serde(flatten)]` would turn every line into a tree first, and a resume
+//! reads all of them.
+
+mod checksum;
+mod scan;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+use memchr::memchr_iter;
+use serde::Deserialize;
+
+use crate::display::is_unsafe;
+use crate::event::{self, Event, Record};
+use crate::units::RunId;
+
+pub use checksum::crc32c;
+pub use scan::{End, Scan, ScanError, TornTail, Wrong};
+
+/// The version written. Older ones are read, newer ones refused.
+pub const VERSION: u64 = 1;
+
+/// The longest line, its newline left out, that is written or read. Nothing we record comes near
+/// it; it keeps a file without newlines from being read into memory whole.
+pub const LONGEST_LINE: usize = 16 << 20;
+
+/// A line, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number: from 1, without gaps.
+    pub seq: u64,
+    /// The run it belongs to.
+    pub run: RunId,
+    /// What happened, and when.
+    pub record: Record,
+}
+
+/// Why a line can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Its bytes are not the ones that were written.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// It is whole, and of a version that only a later nightwright knows.
+    #[error("version {version} is newer than the newest this nightwright reads ({VERSION})")]
+    Newer {
+        /// Its version.
+        version: u64,
+    },
+    /// It is whole and of a version we know, and its event is not: a later nightwright added it.
+    #[error("this nightwright does not know the event `{name}`")]
+    UnknownEvent {
+        /// The event's name.
+        name: String,
+    },
+    /// It is whole, and still not what a line has to be.
+    #[error("it is not a journal line")]
+    Malformed(#[source] serde_json::Error),
+}
+
+/// How a checksum says that bytes are not the ones that were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// There is none at the end of the line.
+    #[error("its end is missing or overwritten")]
+    NoChecksum,
+    /// It is that of other bytes.
+    #[error("its checksum is {written:08x}, and its bytes give {computed:08x}")]
+    Mismatch {
+        /// As written in the line.
+        written: u32,
+        /// As the bytes have it.
+        computed: u32,
+    },
+}
+
+/// Appends the line of one event, with its newline.
+pub fn encode(buffer: &mut Vec<u8>, seq: u64, run: &RunId, record: &Record) {
+    let Record { at, active, event } = record;
+    let start = buffer.len();
+    let active_ms = u64::try_from(active.as_millis()).unwrap_or(u64::MAX);
+
+    put(buffer, format_args!("{{\"v\":{VERSION},\"seq\":{seq},\"at\":\""));
+    timestamp(buffer, *at);
+    put(buffer, format_args!("\",\"active_ms\":{active_ms},\"run\":"));
+    json(buffer, run);
+
+    // The event's object becomes the rest of the line's: its opening brace turns into a comma and
+    // its closing one makes room for the checksum.
+    let object = buffer.len();
+    json(buffer, event);
+    escape_unseen(buffer, object);
+    buffer[object] = b',';
+    buffer.pop();
+
+    let crc = crc32c(&buffer[start..]);
+    put(buffer, format_args!(",\"crc\":\"{crc:08x}\"}}\n"));
+}
+
+/// Writes as `\uXXXX` what a terminal would obey or not show, so that the file can be looked at as
+/// it is. Texts of JSON are the only place for such characters.
+pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
+    let text = &buffer[start..];
+    // Plain text, as nearly all of it is, is seen to be so at once.
+    if text.is_ascii() && memchr::memchr(0x7f, text).is_none() {
+        return;
+    }
+    let Ok(text) = str::from_utf8(text) else { return };
+    if !text.contains(is_unsafe) {
+        return;
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if !is_unsafe(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            write!(escaped, "\\u{unit:04x}").expect("writing to memory can't fail");
+        }
+    }
+    buffer.truncate(start);
+    buffer.extend_from_slice(escaped.as_bytes());
+}
+
+/// Reads a line, given without its newline.
+pub fn decode(line: &[u8]) -> Result<Line, LineError> {
+    let body = verify(line)?;
+    match as_written(body) {
+        Some(line) => Ok(line),
+        None => in_any_order(line),
+    }
+}
+
+/// Reads a line whose members stand as [`encode`] puts them, given without its checksum: apart
+/// from each other, the line's own and the event's are read in two thirds of the time.
+/// `None` says nothing about what is wrong, or whether anything is.
+fn as_written(body: &[u8]) -> Option<Line> {
+    let body = str::from_utf8(body).ok()?;
+    // A quote inside a string is escaped, so this is a member's name. Were it that of a member
+    // further down, the text before it would not be an object that only lacks its end.
+    let event = |at: &usize| body[*at..].starts_with(",\"event\":");
+    let (own, event) = body.split_at(memchr_iter(b',', body.as_bytes()).find(event)?);
+    let mut text = String::with_capacity(body.len() + "}{}".len());
+    text.extend([own, "}{", &event[",".len()..], "}"]);
+    let (own, event) = text.split_at(own.len() + "}".len());
+    let own: Own = serde_json::from_str(own).ok()?;
+    (own.v == VERSION).then_some(())?;
+    Some(own.line(serde_json::from_str(event).ok()?))
+}
+
+/// Reads a line that some other program wrote, or finds out why it can't be read.
+fn in_any_order(line: &[u8]) -> Result<Line, LineError> {
+    let own: Own = match serde_json::from_slice(line) {
+        Ok(own) => own,
+        Err(error) => return Err(unreadable(line, error)),
+    };
+    if own.v > VERSION {
+        return Err(LineError::Newer { version: own.v });
+    }
+    let Name { event: name } = serde_json::from_slice(line).map_err(LineError::Malformed)?;
+    match serde_json::from_slice(line) {
+        Ok(event) => Ok(own.line(event)),
+        Err(error) if event::samples().iter().any(|known| known.name() == name) => {
+            Err(LineError::Malformed(error))
+        }
+        Err(_) => Err(LineError::UnknownEvent { name: name.into_owned() }),
+    }
+}
+
+/// The members of a line that are not its event's. Borrowed where they have no escapes.
+#[derive(Deserialize)]
+struct Own<'line> {
+    v: u64,
+    seq: u64,
+    at: Timestamp,
+    active_ms: u64,
+    #[serde(borrow)]
+    run: Cow<'line, str>,
+}
+
+impl Own<'_> {
+    fn line(self, event: Event) -> Line {
+        let active = Duration::from_millis(self.active_ms);
+        Line {
+            seq: self.seq,
+            run: RunId(self.run.into_owned()),
+            record: Record { at: self.at, active, event },
+        }
+    }
+}
+
+/// What the event is called, known or not.
+#[derive(Deserialize)]
+struct Name<'line> {
+    #[serde(borrow)]
+    event: Cow<'line, str>,
+}
+
+/// All that can be asked of a line of any version.
+#[derive(Deserialize)]
+struct Version {
+    v: u64,
+}
+
+/// Why a line that is whole could not be read: a newer version may have other members.
+fn unreadable(line: &[u8], error: serde_json::Error) -> LineError {
+    match serde_json::from_slice(line) {
+        Ok(Version { v }) if v > VERSION => LineError::Newer { version: v },
+        Ok(_) | Err(_) => LineError::Malformed(error),
+    }
+}
+
+/// Compares the checksum at the end of a line with the bytes before it, and gives those.
+fn verify(line: &[u8]) -> Result<&[u8], Damage> {
+    let (body, written) = split_checksum(line).ok_or(Damage::NoChecksum)?;
+    let computed = crc32c(body);
+    if written == computed { Ok(body) } else { Err(Damage::Mismatch { written, computed }) }
+}
+
+/// `…,"crc":"xxxxxxxx"}` into what is before it and its value.
+fn split_checksum(line: &[u8]) -> Option<(&[u8], u32)> {
+    let (line, digits) = line.strip_suffix(b"\"}")?.split_last_chunk::<8>()?;
+    let body = line.strip_suffix(b",\"crc\":\"")?;
+    let value = digits.iter().try_fold(0, |value, digit| {
+        // Upper case would be a second way to write the same line, and so a change nobody notices.
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(value << 4 | u32::from(digit))
+    })?;
+    Some((body, value))
+}
+
+/// Milliseconds, always with three digits; more only where a time has more, because a replay must
+/// see the very same time.
+fn timestamp(buffer: &mut Vec<u8>, at: Timestamp) {
+    const MILLIS: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+    const EXACT: DateTimePrinter = DateTimePrinter::new();
+    let printer = if at.subsec_nanosecond() % 1_000_000 == 0 { &MILLIS } else { &EXACT };
+    printer.print_timestamp(&at, buffer).expect("writing to memory can't fail");
+}
+
+fn put(buffer: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    buffer.write_fmt(text).expect("writing to memory can't fail");
+}
+
+fn json(buffer: &mut Vec<u8>, value: &impl serde::Serialize) {
+    serde_json::to_writer(buffer, value)
+        .expect("ids and events are strings, numbers and objects with names: all of them are JSON");
+}
+
+#[cfg(test)]
+mod tests;

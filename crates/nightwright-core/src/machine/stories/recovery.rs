@@ -1,0 +1,336 @@
+//! Going on after a crash, at every phase.
+
+use super::super::ledger::Ledger;
+use super::super::story::story;
+use crate::event::Event;
+use crate::units::Usd;
+
+#[test]
+fn a_lost_attempt_is_charged_and_costs_one_retry() {
+    story(
+        "
+        given max_cost 4, reserve 0, retries 1
+        > start
+        > prepared A
+        > crash
+        > go on
+          run_continued AfterCrash
+          attempt_finished 1 lost $2.00 estimated
+          retry_scheduled: lost with an earlier nightwright process
+        > timer
+          attempt_started 2 cap $2.00
+        > crash
+        > go on
+          attempt_finished 2 lost
+          iteration_finished 1 failed
+        ",
+    );
+}
+
+#[test]
+fn a_lost_attempt_that_uses_up_the_budget_leads_to_the_limit_s_ending() {
+    story(
+        "
+        given max_cost 1, reserve 0
+        > start
+        > prepared A
+        > agent fails overloaded $0.99
+        > timer
+          attempt_started 2
+        > crash
+        > go on
+          attempt_finished 2 lost
+          retry_scheduled
+        > timer
+          iteration_finished 1 interrupted
+          run_finished max_cost
+        ",
+    );
+}
+
+#[test]
+fn a_result_in_the_output_of_a_lost_attempt_is_taken_as_it_is() {
+    story(
+        "
+        given checks
+        > start
+        > prepared A
+        > crash
+        > go on with result $0.70 promise
+          attempt_finished 1 finished $0.70
+          -> survey
+        > surveyed B
+        > checks pass
+          run_finished completed
+        ",
+    );
+}
+
+#[test]
+fn an_iteration_with_a_finished_attempt_is_judged_from_there() {
+    story(
+        "
+        given checks
+        > start
+        > prepared A
+        > agent finishes promise
+        > crash
+        > go on
+          not attempt_started
+          -> survey
+        > surveyed B
+          -> run checks
+        ",
+    );
+}
+
+#[test]
+fn a_half_done_gate_starts_from_its_beginning() {
+    story(
+        "
+        given checks, model always
+        > start
+        > iteration A->B promise
+        > checks pass
+          call_started 1 verify
+        > crash
+        > go on
+          call_finished 1 verify lost
+          -> survey
+        > surveyed B
+          gate_started [Promise]
+          -> run checks
+        ",
+    );
+}
+
+#[test]
+fn a_finished_review_is_not_repeated() {
+    story(
+        "
+        given review, checks
+        > start
+        > iteration A->B promise
+        > call says: fine
+        > crash
+        > go on
+          -> survey
+        > surveyed B
+          not call_started
+          -> run checks
+        ",
+    );
+}
+
+#[test]
+fn a_limit_wait_goes_on_to_its_end() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails usage_limited until=2h
+        > crash
+        > wait 1h
+        > go on
+          -> wait until
+        > timer
+          limit_wait_ended Elapsed
+          attempt_started 2
+        ",
+    );
+}
+
+#[test]
+fn a_limit_learned_just_before_the_crash_is_still_waited_for() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails usage_limited until=2h
+        > crash
+        > go on
+          -> wait until
+          not attempt_started
+        ",
+    );
+}
+
+#[test]
+fn a_delay_is_skipped() {
+    story(
+        "
+        given delay 1h
+        > start
+        > iteration A->B
+        > crash
+        > go on
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn a_pause_is_kept_over_a_crash() {
+    story(
+        "
+        > start
+        > prepared A
+        > pause
+        > agent finishes
+        > surveyed B
+        > crash
+        > go on
+          not -> prepare
+        > resume
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn a_stop_is_not_kept_over_a_crash() {
+    story(
+        "
+        > start
+        > prepared A
+        > stop
+        > crash
+        > go on
+        > timer
+          attempt_started 2
+        ",
+    );
+}
+
+#[test]
+fn limits_hold_across_a_crash() {
+    story(
+        "
+        given max_iterations 2, max_cost 5, reserve 0
+        > start
+        > iteration A->B $2
+        > crash
+        > go on
+        > prepared B
+          attempt_started 2 cap $3.00
+        > agent finishes $1
+        > surveyed C
+          run_finished max_iterations
+        ",
+    );
+}
+
+#[test]
+fn time_between_death_and_resume_counts_for_no_limit() {
+    story(
+        "
+        given max_duration 1h
+        > start
+        > iteration A->B
+        > crash
+        > wait 9h
+        > go on
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn an_ended_run_goes_on_only_with_more_room_or_when_told_to() {
+    story(
+        "
+        given max_iterations 1
+        > start
+        > iteration A->B
+          run_finished max_iterations
+        > crash
+        > go on
+          nothing
+        > go on with max_iterations 1
+          nothing
+        > go on with max_iterations 2
+          run_continued AfterEnd
+          limit_changed
+          -> prepare
+        ",
+    );
+    story(
+        "
+        given threshold 1
+        > start
+        > iteration A->A
+          run_finished stagnated
+        > crash
+        > go on again
+          run_continued AfterEnd
+          -> prepare
+        ",
+    );
+}
+
+#[test]
+fn resuming_after_resuming_is_resuming() {
+    story(
+        "
+        given retries 9
+        > start
+        > prepared A
+        > crash
+        > go on
+        > crash
+        > go on
+          run_continued AfterCrash
+          not attempt_finished
+        > timer
+          attempt_started 2
+        ",
+    );
+}
+
+#[test]
+fn a_wait_that_is_picked_up_is_no_longer_than_it_was_however_the_date_was_set() {
+    story(
+        "
+        > start
+        > prepared A
+        > agent fails rate_limited
+          -> wait 5m 00s
+        > crash
+        > clock jumps back 24h
+        > go on
+          -> wait until 2026-11-14T22:05:00Z
+        ",
+    );
+}
+
+#[test]
+fn the_totals_of_an_ending_make_up_for_events_that_could_not_be_recorded() {
+    let mut told = story(
+        "
+        given max_iterations 1
+        > start
+        > iteration A->B $0.30
+          run_finished max_iterations
+        ",
+    );
+    let recorded = |event: &Event| {
+        !matches!(event, Event::AttemptFinished { .. } | Event::IterationFinished(_))
+    };
+    told.journal.retain(|record| recorded(&record.event));
+    let totals = &Ledger::replay(&told.journal).totals;
+    assert_eq!((totals.cost, totals.iterations), (Usd::from_cents(30), 1));
+}
+
+#[test]
+fn whoever_goes_on_only_with_what_was_cut_off_leaves_everything_else_alone() {
+    for (left, then) in [
+        ("> prepared A\n> crash", "run_continued AfterCrash"),
+        ("> prepared A\n> terminate\n> agent exits\n> crash", "run_continued AfterEnd"),
+        ("> iteration A->B\n> crash", "nothing"),
+        ("> prepared A\n> signal\n> agent exits\n> crash", "nothing"),
+        ("> prepared A\n> stop\n> crash", "nothing"),
+        ("> prepared A\n> pause\n> crash", "nothing"),
+    ] {
+        story(&format!("given max_iterations 1\n> start\n{left}\n> go on if cut off\n  {then}"));
+    }
+}

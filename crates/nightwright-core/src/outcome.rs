@@ -1,0 +1,303 @@
+//! Every ending of a run: its name, its exit code, its sentence. One enum serves journal, hooks,
+//! notifications, JSON and exit code.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Usd, human};
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Outcome {
+    /// A claim passed the gate.
+    Completed {
+        /// Whether the gate had anything to check with.
+        proof: Proof,
+    },
+    /// Too many idle iterations in a row, or the same checks failing in the same way.
+    Stagnated {
+        /// How many.
+        idle: u32,
+    },
+    /// The same, in modes where every iteration is expected to change files.
+    NoChanges {
+        /// How many.
+        idle: u32,
+    },
+    /// All allowed iterations are used up.
+    MaxIterations {
+        /// The limit.
+        limit: u32,
+    },
+    /// The money is used up.
+    MaxCost {
+        /// The limit.
+        limit: Usd,
+    },
+    /// The time is used up.
+    MaxDuration {
+        /// The limit.
+        #[serde(with = "crate::units::millis", rename = "limit_ms")]
+        #[schemars(with = "u64")]
+        limit: Duration,
+    },
+    /// The tokens are used up.
+    MaxTokens {
+        /// The limit.
+        limit: u64,
+    },
+    /// The agent can't go on without something that only a person can give.
+    Blocked {
+        /// What is needed.
+        needs: String,
+    },
+    /// Completion was claimed again and again and not believed.
+    Unverified {
+        /// Why it was not.
+        why: String,
+    },
+    /// Stopped after an iteration, as asked.
+    Stopped,
+    /// The agent's status file says that the task failed.
+    Failed {
+        /// In its words.
+        why: String,
+    },
+    /// Too many failed iterations, or failed reviews, in a row.
+    ConsecutiveErrors {
+        /// How many.
+        errors: u32,
+        /// The last one.
+        last: String,
+    },
+    /// The account does not let the agent work: not logged in, refused, no credit.
+    Auth {
+        /// What the agent said.
+        why: String,
+    },
+    /// The agent program can't work: it does not start, or its model does not exist.
+    BadAgent {
+        /// What it said.
+        why: String,
+    },
+    /// A hook said so.
+    HookAbort {
+        /// Which, and how.
+        why: String,
+    },
+    /// A limit lasts longer than we were allowed to wait.
+    LimitWaitTooLong {
+        /// When the limit ends, if that is known.
+        until: Option<Timestamp>,
+    },
+    /// Free disk space is below the floor.
+    DiskFull {
+        /// Bytes free.
+        free: u64,
+        /// Bytes that have to be.
+        floor: u64,
+    },
+    /// Events could not be recorded; spending off the record is worse than stopping.
+    JournalFailed {
+        /// The error.
+        why: String,
+    },
+    /// The pull request could not be made or merged.
+    PullRequestFailed {
+        /// What happened.
+        why: String,
+    },
+    /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
+    Interrupted,
+}
+
+/// Whether a completed run was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Checks or a model confirmed it.
+    Verified,
+    /// The gate was empty.
+    NotVerified,
+}
+
+/// What a caller of the program is told beyond success and failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// Every orderly ending exits 0.
+    Lenient,
+    /// With `--require-complete`: everything but `completed` exits non-zero.
+    RequireComplete,
+}
+
+impl Outcome {
+    /// The name in journal, JSON and hooks.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed { .. } => "completed",
+            Self::Stagnated { .. } => "stagnated",
+            Self::NoChanges { .. } => "no_changes",
+            Self::MaxIterations { .. } => "max_iterations",
+            Self::MaxCost { .. } => "max_cost",
+            Self::MaxDuration { .. } => "max_duration",
+            Self::MaxTokens { .. } => "max_tokens",
+            Self::Blocked { .. } => "blocked",
+            Self::Unverified { .. } => "unverified",
+            Self::Stopped => "stopped",
+            Self::Failed { .. } => "failed",
+            Self::ConsecutiveErrors { .. } => "consecutive_errors",
+            Self::Auth { .. } => "auth",
+            Self::BadAgent { .. } => "bad_agent",
+            Self::HookAbort { .. } => "hook_abort",
+            Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
+            Self::DiskFull { .. } => "disk_full",
+            Self::JournalFailed { .. } => "journal_failed",
+            Self::PullRequestFailed { .. } => "pull_request_failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit code of the program. Exit 2 is a usage error and never comes from a run.
+    pub fn exit_code(&self, strictness: Strictness) -> u8 {
+        let unfinished = |code| match strictness {
+            Strictness::Lenient => 0,
+            Strictness::RequireComplete => code,
+        };
+        match self {
+            Self::Completed { .. } => 0,
+            Self::MaxIterations { .. }
+            | Self::MaxCost { .. }
+            | Self::MaxDuration { .. }
+            | Self::MaxTokens { .. } => unfinished(3),
+            Self::Stagnated { .. } | Self::NoChanges { .. } => unfinished(4),
+            Self::Blocked { .. } => unfinished(5),
+            Self::Unverified { .. } => unfinished(6),
+            Self::Stopped => unfinished(7),
+            Self::Failed { .. }
+            | Self::ConsecutiveErrors { .. }
+            | Self::Auth { .. }
+            | Self::BadAgent { .. }
+            | Self::HookAbort { .. }
+            | Self::LimitWaitTooLong { .. }
+            | Self::DiskFull { .. }
+            | Self::JournalFailed { .. }
+            | Self::PullRequestFailed { .. } => 1,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// How good an ending it is, for the sign in front of its sentence.
+    pub fn tone(&self) -> Tone {
+        match self.exit_code(Strictness::RequireComplete) {
+            0 => Tone::Good,
+            1 => Tone::Bad,
+            _ => Tone::Mixed,
+        }
+    }
+
+    /// The ending in one sentence, given how many iterations were finished.
+    pub fn sentence(&self, iterations: u32) -> String {
+        match self {
+            Self::Completed { proof } => format!(
+                "Task completed successfully after {}{}",
+                count(iterations, "iteration"),
+                match proof {
+                    Proof::Verified => "",
+                    Proof::NotVerified => ", not verified",
+                }
+            ),
+            Self::Stagnated { idle } => format!(
+                "Stagnation detected: {} with no work",
+                count(*idle, "consecutive iteration")
+            ),
+            Self::NoChanges { idle } => format!("No changes in {}", count(*idle, "iteration")),
+            Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
+            Self::MaxCost { limit } => format!("Reached maximum cost ({limit})"),
+            Self::MaxDuration { limit } => format!("Reached maximum duration ({})", human(*limit)),
+            Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
+            Self::Blocked { needs } => format!("Blocked: {needs}"),
+            Self::Unverified { why } => format!("Completion was claimed, but not verified: {why}"),
+            Self::Stopped if iterations == 0 => {
+                "Stopped before the first iteration, as asked".to_owned()
+            }
+            Self::Stopped => format!("Stopped after iteration {iterations} as asked"),
+            Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
+            Self::ConsecutiveErrors { errors, last } => {
+                format!("{errors} errors in a row; the last: {last}")
+            }
+            Self::Auth { why } => format!("The agent's account refused to work: {why}"),
+            Self::BadAgent { why } => format!("The agent program can't work: {why}"),
+            Self::HookAbort { why } => format!("Ended by a hook: {why}"),
+            Self::LimitWaitTooLong { until: Some(until) } => {
+                format!("The usage limit lasts until {until}, longer than nightwright may wait")
+            }
+            Self::LimitWaitTooLong { until: None } => {
+                "The limit did not end within the time that nightwright may wait".to_owned()
+            }
+            Self::DiskFull { free, floor } => format!(
+                "Too little free disk space: {} MiB, and {} MiB have to stay free",
+                free >> 20,
+                floor >> 20
+            ),
+            Self::JournalFailed { why } => format!("The journal could not be written: {why}"),
+            Self::PullRequestFailed { why } => format!("The pull request failed: {why}"),
+            Self::Interrupted => "Interrupted".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How good an ending is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// What was wanted.
+    Good,
+    /// An orderly end that is not what was wanted.
+    Mixed,
+    /// Something is wrong.
+    Bad,
+}
+
+/// `1 iteration`, `3 iterations`.
+pub fn count(number: u32, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// One of each, for the reference page and for tests that must cover every ending.
+pub fn samples() -> Vec<Outcome> {
+    vec![
+        Outcome::Completed { proof: Proof::Verified },
+        Outcome::Stagnated { idle: 3 },
+        Outcome::NoChanges { idle: 2 },
+        Outcome::MaxIterations { limit: 10 },
+        Outcome::MaxCost { limit: Usd::from_cents(500) },
+        Outcome::MaxDuration { limit: Duration::from_hours(8) },
+        Outcome::MaxTokens { limit: 1_000_000 },
+        Outcome::Blocked { needs: "a password for the staging database".to_owned() },
+        Outcome::Unverified { why: "`cargo test` failed (exit 101)".to_owned() },
+        Outcome::Stopped,
+        Outcome::Failed { why: "the library does not support this".to_owned() },
+        Outcome::ConsecutiveErrors { errors: 3, last: "overloaded".to_owned() },
+        Outcome::Auth { why: "not logged in".to_owned() },
+        Outcome::BadAgent { why: "error: unknown option '--colour'".to_owned() },
+        Outcome::HookAbort { why: "`started` exited with 2".to_owned() },
+        Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },
+        Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },
+        Outcome::JournalFailed { why: "no space left on device".to_owned() },
+        Outcome::PullRequestFailed { why: "merge conflict".to_owned() },
+        Outcome::Interrupted,
+    ]
+}

@@ -1,0 +1,110 @@
+//! What is said when a run is over.
+
+use super::*;
+use crate::outcome::{self, Tone};
+
+#[test]
+fn a_summary_says_what_it_came_to() {
+    let story = Story::begun()
+        .iteration(1)
+        .attempt(1)
+        .attempt_ends(1, 58, AttemptOutcome::Finished)
+        .claims()
+        .check(CheckVerdict::Passed)
+        .call_ends(Purpose::Verify, 3, Figure::Estimated)
+        .gate(GateResult::Passed { proof: Proof::Verified })
+        .done(1, Movement::Work, 5)
+        .ends(Outcome::Completed { proof: Proof::Verified });
+    let summary = story.summary();
+    assert_eq!(summary.tone, Tone::Good);
+    assert_eq!(summary.reason, "Task completed successfully after 1 iteration");
+    assert_eq!((summary.attempts, summary.commits, summary.files_changed), (1, 1, 2));
+    assert_eq!(summary.cost, Usd::from_cents(61));
+    assert_eq!(summary.estimated, Usd::from_cents(3));
+    assert_eq!(summary.tokens.counted(), 220);
+    let purposes: Vec<_> =
+        summary.purposes.iter().map(|purpose| (purpose.name.as_str(), purpose.unit)).collect();
+    assert_eq!(purposes, [("work", "attempt"), ("verify", "call")]);
+    assert_eq!(summary.duration, Duration::from_secs(story.seconds));
+    assert_eq!(summary.verification.sentence().unwrap(), "verified by `make test`");
+}
+
+#[test]
+fn a_summary_says_what_was_verified_and_by_what() {
+    let verdict = || Event::VerdictGiven {
+        verdict: VerdictKind::Yes,
+        reason: "all there".to_owned(),
+        missing: Vec::new(),
+    };
+    let passed = |proof| GateResult::Passed { proof };
+    let rejected = GateResult::Rejected { why: "`make test` failed".to_owned(), failure: None };
+    let claimed = || Story::begun().claims();
+    let cases = [
+        (Story::begun(), None),
+        (claimed(), None),
+        (
+            claimed().check(CheckVerdict::Flaky).then(verdict()).gate(passed(Proof::Verified)),
+            Some("verified by `make test` and a model's verdict"),
+        ),
+        (
+            claimed().then(verdict()).gate(passed(Proof::Verified)),
+            Some("verified by a model's verdict"),
+        ),
+        (
+            claimed().gate(passed(Proof::NotVerified)),
+            Some("not verified: there was nothing to verify with"),
+        ),
+        (
+            claimed().gate(rejected),
+            Some("claimed complete in iteration 1, and not believed: `make test` failed"),
+        ),
+    ];
+    for (story, sentence) in cases {
+        let proof = Proof::Verified;
+        let summary = story.ends(Outcome::Completed { proof }).summary();
+        assert_eq!(summary.verification.sentence().as_deref(), sentence);
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
+    let proof = Proof::Verified;
+    let story = Story::begun().claims().gate(GateResult::Passed { proof });
+    let story = story.ends(Outcome::Completed { proof });
+    let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
+    let summary = story.ends(Outcome::Stopped).summary();
+    assert_eq!(summary.verification, Verification::NoClaim);
+}
+
+#[test]
+fn after_the_last_iteration_there_are_three_ways_on() {
+    let summary = Story::begun().ends(Outcome::MaxIterations { limit: 10 }).summary();
+    assert_eq!(
+        summary.next,
+        [
+            "`nightwright resume R --max-iterations 20` goes on with more room",
+            "or begin a new run with `--max-iterations 20`",
+            "look at what was done: `nightwright log R`",
+        ]
+    );
+}
+
+#[test]
+fn every_ending_says_what_to_do_next() {
+    for outcome in outcome::samples() {
+        let summary = Story::begun().ends(outcome.clone()).summary();
+        assert!(!summary.next.is_empty(), "{outcome}");
+        assert_eq!(summary.tone, outcome.tone());
+    }
+    let next = |outcome| Story::begun().ends(outcome).summary().next.join("\n");
+    assert!(next(Outcome::Auth { why: String::new() }).contains("log in"));
+    let refused = |why: &str| next(Outcome::Auth { why: why.to_owned() });
+    assert!(refused("Invalid API key · Fix external API key").contains("`ANTHROPIC_API_KEY`"));
+    assert!(refused("Credit balance is too low").contains("more credit"));
+    let until = Some(Timestamp::UNIX_EPOCH);
+    assert!(next(Outcome::LimitWaitTooLong { until }).contains("`nightwright resume R --again`"));
+    let limit = Duration::from_mins(90);
+    assert!(next(Outcome::MaxDuration { limit }).contains("--max-duration 3h00m"));
+    let limit = Usd::from_cents(250);
+    assert!(next(Outcome::MaxCost { limit }).contains("--max-cost 5.00"));
+}

@@ -1,0 +1,54 @@
+//! What the watchdog makes of the recordings: nothing where the agent neither asks, nor gives up,
+//! nor runs into one error after the other.
+
+use nightwright_core::agent::report::{AgentNews, Notice, WatchSignal};
+
+use super::reading::{How, names, read_as};
+
+/// Every recording in which something is noticed, and what.
+const NOTICED: &[(&str, WatchSignal, &str)] = &[
+    (
+        "n_json_schema_bad",
+        WatchSignal::ToolErrors,
+        "5 tool calls in a row failed: StructuredOutput, StructuredOutput, StructuredOutput, \
+         StructuredOutput, StructuredOutput",
+    ),
+    ("t_compaction", WatchSignal::Compaction, "The context was cut down 4 times in one attempt"),
+];
+
+/// All that was noticed in a recording, in the middle and at the end of turns and in its report.
+fn noticed(name: &str) -> Vec<Notice> {
+    let read = read_as(name, How { live: true, ..How::default() });
+    let mut all: Vec<Notice> = Vec::new();
+    let on_the_way = read.news.into_iter().filter_map(|news| match news {
+        AgentNews::TurnEnded { noticed, .. } => noticed,
+        AgentNews::Noticed(notice) => Some(notice),
+        AgentNews::Ready(_)
+        | AgentNews::Pulse(_)
+        | AgentNews::Denied { .. }
+        | AgentNews::LoginRefused
+        | AgentNews::Quota(_)
+        | AgentNews::Exited(_) => None,
+    });
+    for notice in on_the_way.chain(read.report.words.noticed) {
+        if !all.contains(&notice) {
+            all.push(notice);
+        }
+    }
+    assert_eq!(read.report.words.conflict, None, "{name}");
+    all
+}
+
+#[test]
+fn only_what_stands_in_the_list_is_noticed_in_the_recordings() {
+    let mut found = Vec::new();
+    for name in names() {
+        let told = noticed(&name).into_iter();
+        found.extend(told.map(|notice| (name.clone(), notice.signal, notice.text)));
+    }
+    let expected: Vec<_> = NOTICED
+        .iter()
+        .map(|(name, signal, text)| ((*name).to_owned(), *signal, (*text).to_owned()))
+        .collect();
+    assert_eq!(found, expected);
+}

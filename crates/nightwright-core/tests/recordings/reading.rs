@@ -1,0 +1,150 @@
+//! A recording, and one way to read it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::outcome::{CutReason, Death};
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::event::Purpose;
+use nightwright_core::settings::Completion;
+use serde::Deserialize;
+
+/// What the recorded model was told to say when all is done.
+const SIGNAL: &str = "TASK COMPLETE";
+
+/// What the program printed, and how it ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Recording {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// When each line of standard output came.
+    pub(crate) times: Vec<Duration>,
+    pub(crate) ended: Duration,
+    pub(crate) exit: Option<Death>,
+}
+
+/// The part of `meta.json` that an attempt would know too.
+#[derive(Deserialize)]
+struct Facts {
+    exit_code: i32,
+    signal: Option<i32>,
+    line_s: Vec<f64>,
+    wall_s: f64,
+}
+
+/// How a recording is read.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct How {
+    pub(crate) cut: Option<CutReason>,
+    pub(crate) purpose: Option<Purpose>,
+    pub(crate) live: bool,
+}
+
+/// What was made of it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Read {
+    pub(crate) news: Vec<AgentNews>,
+    pub(crate) report: AttemptReport,
+    /// Every message that was shown on the way, in the form that tells all.
+    pub(crate) messages: Vec<String>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/claude")
+}
+
+/// The names of all recordings, in order.
+pub(crate) fn names() -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder())
+        .expect("the recordings are there")
+        .map(|entry| entry.expect("a folder").file_name().into_string().expect("a plain name"))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+pub(crate) fn read(name: &str) -> Read {
+    read_as(name, How::default())
+}
+
+pub(crate) fn read_as(name: &str, how: How) -> Read {
+    let recording = Recording::open(name);
+    recording.read(how, recording.stdout.chunks(1000))
+}
+
+impl Recording {
+    pub(crate) fn open(name: &str) -> Self {
+        let file = |file: &str| fs::read(folder().join(name).join(file)).unwrap_or_default();
+        let facts: Facts = serde_json::from_slice(&file("meta.json"))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        Self {
+            stdout: file("stdout.ndjson"),
+            stderr: file("stderr.txt"),
+            times: facts.line_s.into_iter().map(Duration::from_secs_f64).collect(),
+            ended: Duration::from_secs_f64(facts.wall_s),
+            exit: Some(facts.signal.map_or(Death::Code(facts.exit_code), Death::Signal)),
+        }
+    }
+
+    /// The lines of standard output, without their ends.
+    pub(crate) fn lines(&self) -> Vec<&[u8]> {
+        self.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect()
+    }
+
+    /// The same recording with other lines, each with the time at which it came.
+    pub(crate) fn with_lines(&self, lines: impl IntoIterator<Item = (Vec<u8>, Duration)>) -> Self {
+        let (mut stdout, mut times) = (Vec::new(), Vec::new());
+        for (line, time) in lines {
+            stdout.extend(line);
+            stdout.push(b'\n');
+            times.push(time);
+        }
+        Self { stdout, times, ..self.clone() }
+    }
+
+    /// When a line came; one whose time nobody noted came at once.
+    pub(crate) fn time(&self, line: usize) -> Duration {
+        self.times.get(line).copied().unwrap_or_default()
+    }
+
+    /// Reads standard output in the chunks given.
+    pub(crate) fn read<'a>(&self, how: How, chunks: impl Iterator<Item = &'a [u8]>) -> Read {
+        let completion = Completion { signal: SIGNAL.to_owned(), ..Completion::default() };
+        let mut transcript = Transcript::new(Reading {
+            dialect: Dialect::Claude,
+            completion: &completion,
+            purpose: how.purpose,
+            live: how.live,
+            started: Duration::ZERO,
+        });
+        let mut lines = Dialect::Claude.lines();
+        let (mut news, mut messages, mut count) = (Vec::new(), Vec::new(), 0);
+        let mut each = |line: Line<'_>| {
+            let time = self.time(count);
+            count += 1;
+            let Line::Whole(line) = line else { panic!("line {count} is too long") };
+            transcript.line(time, line, &mut |item| news.push(item), &mut |message| {
+                messages.push(format!("{message:?}"));
+            });
+        };
+        for chunk in chunks {
+            lines.push(chunk, &mut each);
+        }
+        lines.finish(&mut each);
+
+        let wall: Timestamp = "2026-11-15T20:00:00Z".parse().expect("a date");
+        let closing = Closing {
+            exit: self.exit,
+            cut: how.cut,
+            stderr: &String::from_utf8_lossy(&self.stderr),
+            stdout_bytes: self.stdout.len() as u64,
+            stderr_bytes: self.stderr.len() as u64,
+        };
+        Read { news, report: transcript.finish(self.ended, wall, closing), messages }
+    }
+}

@@ -1,0 +1,185 @@
+//! What is to come of each recording: `table.txt`, row by row.
+
+use std::collections::BTreeSet;
+
+use nightwright_core::agent::outcome::{
+    AttemptOutcome, Consequence, CutReason, Deadline, Death, Suspicion,
+};
+use nightwright_core::event::WaitKind;
+
+use super::reading::{How, Read, names, read_as};
+
+const TABLE: &str = include_str!("table.txt");
+
+/// The columns between the recording and the reason.
+const COLUMNS: usize = 12;
+
+/// One line of the table.
+struct Row {
+    name: &'static str,
+    cells: [&'static str; COLUMNS],
+    why: &'static str,
+}
+
+impl Row {
+    /// Words between blanks; the last column is the rest of the line.
+    fn parse(line: &'static str) -> Self {
+        let mut rest = line;
+        let mut next = || {
+            let text = rest.trim_start();
+            let (word, after) = text.split_at(text.find(' ').unwrap_or(text.len()));
+            rest = after;
+            word
+        };
+        let name = next();
+        let cells = [(); COLUMNS].map(|()| next());
+        Self { name, cells, why: rest.trim() }
+    }
+
+    fn cut(&self) -> Option<CutReason> {
+        Some(match self.cells[0] {
+            "-" => return None,
+            "start" => CutReason::Deadline(Deadline::Start),
+            "idle" => CutReason::Deadline(Deadline::Idle),
+            "tool" => CutReason::Deadline(Deadline::Tool),
+            "attempt" => CutReason::Deadline(Deadline::Attempt),
+            "after" => CutReason::AfterResult,
+            "limit" => CutReason::Limit,
+            "auth" => CutReason::Auth,
+            "stop" => CutReason::StopNow,
+            other => panic!("{}: there is no cut `{other}`", self.name),
+        })
+    }
+}
+
+/// The head of the table, and its rows.
+fn table() -> (Row, Vec<Row>) {
+    let mut lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let head = lines.next().map(Row::parse).expect("a table has a head");
+    (head, lines.map(Row::parse).collect())
+}
+
+/// A report in the words of the table, without the cut.
+fn cells(read: &Read) -> [String; COLUMNS - 1] {
+    let report = &read.report;
+    let priced = || report.priced.map_or("~?".to_owned(), |usd| format!("~{}", usd.micros()));
+    [
+        outcome(&report.outcome),
+        follows(&report.outcome.consequence()),
+        report.cost.map_or_else(priced, |usd| usd.micros().to_string()),
+        report.tokens.input.to_string(),
+        report.tokens.output.to_string(),
+        report.tokens.cache_read.to_string(),
+        report.tokens.cache_write.to_string(),
+        report.turns.to_string(),
+        report.stream.results.to_string(),
+        report.stream.tool_calls.to_string(),
+        report.stream.tool_errors.to_string(),
+    ]
+}
+
+fn outcome(outcome: &AttemptOutcome) -> String {
+    let name = outcome.name();
+    match outcome {
+        AttemptOutcome::Crashed { how: Death::Code(code) } => format!("{name}:code:{code}"),
+        AttemptOutcome::Crashed { how: Death::Signal(signal) } => format!("{name}:signal:{signal}"),
+        AttemptOutcome::TimedOut { which } => {
+            let which = match which {
+                Deadline::Start => "start",
+                Deadline::Idle => "idle",
+                Deadline::Tool => "tool",
+                Deadline::Attempt => "attempt",
+            };
+            format!("{name}:{which}")
+        }
+        AttemptOutcome::Suspect { why } => {
+            let why = match why {
+                Suspicion::NoSignOfWork => "no_sign_of_work",
+                Suspicion::BrokenOff => "broken_off",
+                Suspicion::LocalCommand => "local_command",
+            };
+            format!("{name}:{why}")
+        }
+        AttemptOutcome::UsageLimited { until: Some(until) } => {
+            format!("{name}:{}", until.as_second())
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn follows(consequence: &Consequence) -> String {
+    match consequence {
+        Consequence::Judge => "judge".to_owned(),
+        Consequence::JudgeTree => "tree".to_owned(),
+        Consequence::Retry => "retry".to_owned(),
+        Consequence::Wait { limit, .. } => match limit {
+            WaitKind::Usage => "wait:usage".to_owned(),
+            WaitKind::Rate => "wait:rate".to_owned(),
+            WaitKind::Quota => "wait:quota".to_owned(),
+        },
+        Consequence::FailIteration { too_long: false } => "fail".to_owned(),
+        Consequence::FailIteration { too_long: true } => "shorten".to_owned(),
+        Consequence::EndRun { ending } => format!("end:{}", ending.name()),
+    }
+}
+
+/// The reason that an outcome gives.
+fn reason(outcome: &AttemptOutcome) -> &str {
+    match outcome {
+        AttemptOutcome::Auth { why }
+        | AttemptOutcome::Billing { why }
+        | AttemptOutcome::BadStart { why }
+        | AttemptOutcome::NotStarted { why }
+        | AttemptOutcome::BadRequest { why }
+        | AttemptOutcome::ModelNotFound { why } => why,
+        _ => "",
+    }
+}
+
+#[test]
+fn every_recording_comes_to_what_its_raw_lines_say() {
+    let (head, rows) = table();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let read = read_as(row.name, How { cut: row.cut(), ..How::default() });
+        let mut differs = |column: &str, expected: &str, found: &str| {
+            let Row { name, cells: [cut, ..], .. } = &row;
+            wrong.push(format!("{name}, cut {cut}: {column} is {found}, and should be {expected}"));
+        };
+        let columns = head.cells[1..].iter().zip(&row.cells[1..]);
+        for ((column, expected), found) in columns.zip(cells(&read)) {
+            if *expected != found {
+                differs(column, expected, &found);
+            }
+        }
+        let why = reason(&read.report.outcome);
+        if !why.starts_with(row.why) || why.is_empty() != row.why.is_empty() {
+            differs(head.why, row.why, why);
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_recording_has_one_row_of_its_own_and_no_cut_is_told_twice() {
+    let (_, rows) = table();
+    let uncut: Vec<_> = rows.iter().filter(|row| row.cut().is_none()).map(|row| row.name).collect();
+    assert_eq!(uncut, names());
+    let told: BTreeSet<_> = rows.iter().map(|row| (row.name, row.cells[0])).collect();
+    assert_eq!(told.len(), rows.len());
+}
+
+#[test]
+fn a_wait_for_a_usage_limit_lasts_until_it_ends() {
+    let (_, rows) = table();
+    let mut waits = 0;
+    for row in rows {
+        let outcome = read_as(row.name, How { cut: row.cut(), ..How::default() }).report.outcome;
+        if let AttemptOutcome::UsageLimited { until } = outcome {
+            let limit = WaitKind::Usage;
+            assert_eq!(outcome.consequence(), Consequence::Wait { limit, until }, "{}", row.name);
+            waits += 1;
+        }
+    }
+    assert_eq!(waits, 3);
+}

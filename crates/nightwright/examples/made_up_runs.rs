@@ -1,0 +1,51 @@
+//! Fills the state of a project with runs that never were, and notes them in its tasks.
+//!
+//! `cargo xtask bench look` and `cargo xtask pictures` use it:
+//! `cargo run -p nightwright --example made_up_runs -- PROJECT RUNS ITERATIONS TASK...`, with
+//! `NIGHTWRIGHT_STATE_DIR` set. Run after run goes to the tasks in turn, an hour apart. A run has from half of
+//! the iterations up to one and a half times as many; with one run only, it has just as many.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright::journal::{RunDir, run_dir};
+use nightwright::task::{Runs, State, Task};
+use nightwright::workspace;
+use nightwright_core::chronicle::SampleRun;
+use nightwright_core::journal::encode;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let [project, runs, iterations, tasks @ ..] = &words[..] else {
+        return Err("usage: made_up_runs PROJECT RUNS ITERATIONS TASK...".into());
+    };
+    let (project, runs, iterations) =
+        (Path::new(project), runs.parse()?, iterations.parse::<u32>()?);
+    let home = run_dir::project_folder(&run_dir::state_root(env::var_os)?, project)?;
+    let first: Timestamp = "2026-08-01T00:00:00Z".parse()?;
+    for (number, task) in (0..runs).zip(tasks.iter().cycle()) {
+        let start = first + SignedDuration::from_hours(i64::from(number));
+        let more = if runs == 1 { iterations / 2 } else { number * 7 % iterations };
+        let mut run = SampleRun::new(task, iterations.div_ceil(2) + more, start);
+        run.head = workspace::head_commit(project);
+        write(&RunDir::create(&home, start)?, &run)?;
+    }
+    let known = Runs::kept_in(home)?;
+    for task in tasks {
+        State::settle(&Task::open(project, task)?, &known)?;
+    }
+    Ok(())
+}
+
+fn write(folder: &RunDir, run: &SampleRun) -> Result<(), Box<dyn Error>> {
+    let mut lines = Vec::new();
+    for (seq, record) in (1..).zip(run.records()) {
+        encode(&mut lines, seq, folder.id(), &record);
+    }
+    fs::write(folder.journal(), lines)?;
+    fs::write(folder.lock(), "")?;
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What a program of ours finds in its environment: what is allowed, what we set, and what tells
+//! it which attempt it is.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::units::RunId;
+
+use super::process::Setup;
+use super::{Order, Source};
+use crate::chance;
+use crate::hex::hex;
+use crate::process::MARK;
+
+/// Where a program puts its temporary files, inside the folder of the run. Each has its own, so
+/// that it can be removed when the program is gone.
+pub(super) fn temp_folder(run: &Path, label: &str) -> PathBuf {
+    run.join("tmp").join(label)
+}
+
+/// The variables of `ours` that are passed on, and those that we set. The same for agents, checks
+/// and hooks. `also` is the user's wish for more.
+pub fn inherited(
+    dialect: Dialect,
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    also: impl Fn(&str) -> bool,
+) -> Vec<(OsString, OsString)> {
+    let allowed = |name: &OsStr| {
+        name.to_str().is_some_and(|name| dialect.environment_allows(name) || also(name))
+    };
+    let mut all: Vec<_> = ours.into_iter().filter(|(name, _)| allowed(name)).collect();
+    for (name, value) in dialect.environment_defaults() {
+        if !all.iter().any(|(there, _)| there == name) {
+            all.push((name.into(), value.into()));
+        }
+    }
+    for (name, value) in dialect.environment_sets() {
+        set(&mut all, name, value);
+    }
+    all
+}
+
+/// Adds what one attempt or call has of its own. `turn` is which call of its purpose it is.
+pub(super) fn add(
+    all: &mut Vec<(OsString, OsString)>,
+    setup: &Setup,
+    order: &Order,
+    turn: Option<u32>,
+) {
+    let (name, number, mark) = match order.source {
+        Source::Attempt(id) => ("NIGHTWRIGHT_ATTEMPT", id.0, id.to_string()),
+        Source::Call(id) => ("NIGHTWRIGHT_CALL", id.0, format!("c{id}")),
+    };
+    set(all, name, number.to_string());
+    let place =
+        Whereabouts { run: &setup.run, task: setup.task.as_deref(), iteration: order.iteration };
+    place.add(all, &mark);
+    if let Some(purpose) = order.purpose {
+        set(all, "NIGHTWRIGHT_PURPOSE", purpose.name());
+    }
+    if let Some(turn) = turn {
+        set(all, "NIGHTWRIGHT_TURN", turn.to_string());
+    }
+    let temp = temp_folder(&setup.folder, &order.label);
+    for name in setup.dialect.temp_variables() {
+        set(all, name, &temp);
+    }
+}
+
+/// Adds what a check has of its own.
+pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: Whereabouts<'_>, folder: &Path) {
+    place.add(all, "check");
+    set(all, "TMPDIR", temp_folder(folder, "check"));
+}
+
+/// Where in which run a program is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Whereabouts<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The task, if there is one.
+    pub task: Option<&'a str>,
+    /// The iteration.
+    pub iteration: u32,
+}
+
+impl Whereabouts<'_> {
+    /// `who` tells this program apart from the others of the run.
+    fn add(self, all: &mut Vec<(OsString, OsString)>, who: &str) {
+        set(all, MARK, format!("{}.{who}.{}", self.run, nonce()));
+        set(all, "NIGHTWRIGHT_RUN_ID", &self.run.0);
+        set(all, "NIGHTWRIGHT_ITERATION", self.iteration.to_string());
+        set(all, "NIGHTWRIGHT_TASK", self.task.unwrap_or_default());
+    }
+}
+
+fn set(all: &mut Vec<(OsString, OsString)>, name: &str, value: impl AsRef<OsStr>) {
+    all.retain(|(there, _)| there != name);
+    all.push((name.into(), value.as_ref().to_owned()));
+}
+
+/// Tells the marks of two processes apart even if everything else about them is the same.
+fn nonce() -> String {
+    // Without chance from the kernel the number of the process has to do: it is for sweeping up
+    // after ourselves, not for keeping anybody out.
+    let bytes = chance::bytes().unwrap_or(u64::from(std::process::id()).to_be_bytes());
+    hex(&bytes)
+}

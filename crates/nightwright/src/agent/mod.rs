@@ -1,0 +1,105 @@
+//! The world's side of an agent: something that can be started, spoken to and ended, and that
+//! reports its exit once and last.
+//!
+//! Two implementations keep each other honest: [`process`] runs a program, [`scripted`] plays a
+//! script in virtual time. The same tests run on both.
+
+mod cut;
+pub mod environment;
+pub mod process;
+pub mod program;
+pub mod scripted;
+
+use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::report::AgentNews;
+use nightwright_core::effect::{Grace, Shape};
+use nightwright_core::event::Purpose;
+use nightwright_core::input::Input;
+use nightwright_core::prompt::Prompt;
+use nightwright_core::units::{AttemptId, CallId, Usd};
+use tokio::sync::mpsc;
+
+/// Starts attempts and calls.
+pub trait Agent {
+    /// Starts one. What goes wrong at the start is news like everything else: an `Exited` report.
+    fn start(&mut self, order: Order, post: Post) -> Box<dyn Attempt>;
+}
+
+/// One attempt or call that is going on. Dropping it ends whatever is left of it.
+pub trait Attempt {
+    /// A further message into the session. Ignored once the input is closed.
+    fn say(&self, text: String);
+    /// No more messages will come.
+    fn close_input(&self);
+    /// End it. A second call can only take away grace.
+    fn cut(&self, why: CutReason, grace: Grace);
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Who it is: its news carries this.
+    pub source: Source,
+    /// What it is for; `None` = the work itself.
+    pub purpose: Option<Purpose>,
+    /// The iteration it belongs to, for the agent's environment.
+    pub iteration: u32,
+    /// The name of its files in the run folder, such as `003-1`.
+    pub label: String,
+    /// What it is told.
+    pub prompt: Prompt,
+    /// What it may cost.
+    pub cap: Option<Usd>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// What it may use.
+    pub tools: Tools,
+    /// The shape of its answer.
+    pub shape: Shape,
+}
+
+/// Whose news it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// An attempt's.
+    Attempt(AttemptId),
+    /// A call's.
+    Call(CallId),
+}
+
+/// Carries the news of one attempt or call to the supervisor.
+///
+/// The queue is bounded: an attempt that has more to say than the supervisor can take waits, and
+/// so, in the end, does the agent's own pipe.
+#[derive(Clone, Debug)]
+pub struct Post {
+    source: Source,
+    inputs: mpsc::Sender<Input>,
+}
+
+impl Post {
+    /// News of `source` go to `inputs`.
+    pub fn new(source: Source, inputs: mpsc::Sender<Input>) -> Self {
+        Self { source, inputs }
+    }
+
+    /// Hands one piece of news over; waits while the queue is full.
+    pub async fn send(&self, news: AgentNews) {
+        let input = match self.source {
+            Source::Attempt(id) => Input::Agent(id, news),
+            Source::Call(id) => Input::Call(id, news),
+        };
+        self.hand_over(input).await;
+    }
+
+    /// Tells people of something around the attempt that went wrong and does not end it.
+    pub async fn trouble(&self, text: String) {
+        self.hand_over(Input::Trouble { text }).await;
+    }
+
+    async fn hand_over(&self, input: Input) {
+        // A closed queue means that the run is over: there is nobody left to tell.
+        let _ = self.inputs.send(input).await;
+    }
+}

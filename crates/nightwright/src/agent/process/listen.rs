@@ -1,0 +1,278 @@
+//! Listens to a program: both its outputs, to their end.
+
+use std::time::Duration;
+
+use nightwright_core::agent::decode::{Line, Lines};
+use nightwright_core::agent::deltas::Deltas;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::message::AgentMessage;
+use nightwright_core::agent::report::AgentNews;
+use nightwright_core::agent::transcript::Transcript;
+use nightwright_core::redact::{Masking, Secrets};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
+
+use super::raw::Raw;
+use super::{Clock, Message, Show};
+use crate::agent::{Post, Source};
+use crate::process::{Stderr, Stdout, Tail};
+
+/// One read of standard output.
+const CHUNK: usize = 128 << 10;
+/// One read of standard error, which nobody is in a hurry for.
+const STDERR_CHUNK: usize = 16 << 10;
+/// What the pipe of standard output holds, if the system grants it: with the usual 64 KiB a program
+/// that talks fast and we who listen would wait for each other all the time.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 1 << 20;
+/// What is kept of standard error, from its end.
+const STDERR_MAX: usize = 16 << 10;
+/// At most one sign of life in this time.
+const PULSE: Duration = Duration::from_secs(1);
+/// How long pipes that somebody holds open are read after the exit.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What the program talks through.
+pub(super) struct Pipes {
+    pub(super) stdout: Option<Stdout>,
+    pub(super) stderr: Option<Stderr>,
+}
+
+/// A session that stays open: what is to be said, and where lines for the program go.
+pub(super) type Session = (Dialect, mpsc::Receiver<Message>, mpsc::Sender<String>);
+
+/// What becomes of what the program prints: secrets are masked before anything else.
+pub(super) struct Keeping<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) raw: Raw,
+    pub(super) secrets: &'a Secrets,
+}
+
+/// Hears everything and passes on what matters.
+pub(super) struct Listener<'a> {
+    transcript: Transcript,
+    stdout: Deltas,
+    lines: Lines,
+    raw: Raw,
+    stdout_bytes: u64,
+    stderr: Masking,
+    /// The end of standard error.
+    stderr_tail: Tail,
+    /// Whether a line has come.
+    heard: bool,
+    post: &'a Post,
+    clock: Clock,
+    show: Option<(Source, Show)>,
+}
+
+impl<'a> Listener<'a> {
+    pub(super) fn new(
+        transcript: Transcript,
+        keeping: Keeping<'_>,
+        post: &'a Post,
+        clock: Clock,
+        show: Option<(Source, Show)>,
+    ) -> Self {
+        let Keeping { dialect, raw, secrets } = keeping;
+        Self {
+            transcript,
+            stdout: Deltas::new(dialect, secrets.clone()),
+            lines: dialect.lines(),
+            raw,
+            stdout_bytes: 0,
+            stderr: Masking::new(secrets.clone()),
+            stderr_tail: Tail::new(STDERR_MAX),
+            heard: false,
+            post,
+            clock,
+            show,
+        }
+    }
+
+    /// Listens until the process is over and both pipes are at their end, or nobody should wait
+    /// for that any longer.
+    pub(super) async fn listen(
+        &mut self,
+        mut pipes: Pipes,
+        mut session: Option<Session>,
+        mut over: oneshot::Receiver<()>,
+    ) {
+        widen(pipes.stdout.as_ref());
+        let (mut out, mut err) = (vec![0; CHUNK], vec![0; STDERR_CHUNK]);
+        let mut pulse = interval_at(Instant::now() + PULSE, PULSE);
+        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut patience = None;
+        self.complain().await;
+        while patience.is_none() || pipes.stdout.is_some() || pipes.stderr.is_some() {
+            tokio::select! {
+                biased;
+                () = until(patience) => break,
+                _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN),
+                message = next(&mut session) => self.pass_on(message, &mut session),
+                _ = pulse.tick(), if patience.is_none() => self.pulse().await,
+                n = read(&mut pipes.stderr, &mut err) => self.complaints(&err[..n]),
+                n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
+            }
+        }
+        self.rest(&mut pipes.stdout, &mut out, &mut pulse).await;
+        let Self { stderr, stderr_tail, .. } = self;
+        stderr.finish(|text| stderr_tail.push(text));
+        self.last_line().await;
+    }
+
+    fn complaints(&mut self, bytes: &[u8]) {
+        let Self { stderr, stderr_tail, .. } = self;
+        stderr.push(bytes, |text| stderr_tail.push(text));
+    }
+
+    /// Reads what is in the pipe already. Whoever still writes into it is not listened to.
+    async fn rest(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
+        let mut read_so_far = 0;
+        while pipe.is_some() && read_so_far < PIPE {
+            tokio::select! {
+                biased;
+                n = read(pipe, out) => {
+                    read_so_far += n;
+                    self.chunk(&out[..n], pulse).await;
+                }
+                () = std::future::ready(()) => return,
+            }
+        }
+    }
+
+    /// What was heard, the bytes of standard output, and the end of standard error.
+    pub(super) fn finish(self) -> (Transcript, u64, Tail) {
+        (self.transcript, self.stdout_bytes, self.stderr_tail)
+    }
+
+    async fn chunk(&mut self, bytes: &[u8], pulse: &mut Interval) {
+        self.stdout_bytes += bytes.len() as u64;
+        let mono = (self.clock)().mono;
+        let mut news = Vec::new();
+        let Self { stdout, raw, lines, transcript, show, .. } = self;
+        let mut lines_seen = 0_u32;
+        let heard = |bytes: &[u8]| {
+            lines.push(bytes, |line| {
+                lines_seen += 1;
+                take(transcript, mono, line, show.as_ref(), &mut news);
+            });
+        };
+        stdout.push(bytes, |bytes| raw.append(bytes), heard);
+        // What follows from it is recorded next: whoever reads that finds this.
+        raw.flush();
+        self.tell(news).await;
+        self.complain().await;
+        if lines_seen > 0 && !self.heard {
+            self.heard = true;
+            pulse.reset();
+            self.pulse().await;
+        }
+    }
+
+    /// A last line that has no end.
+    async fn last_line(&mut self) {
+        let mono = (self.clock)().mono;
+        let mut news = Vec::new();
+        let Self { stdout, raw, lines, transcript, show, .. } = self;
+        let mut each = |line: Line<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
+        stdout.finish(|bytes| raw.append(bytes), |bytes| lines.push(bytes, &mut each));
+        lines.finish(&mut each);
+        raw.flush();
+        self.tell(news).await;
+    }
+
+    async fn tell(&self, news: Vec<AgentNews>) {
+        for news in news {
+            self.post.send(news).await;
+        }
+    }
+
+    async fn pulse(&self) {
+        let pulse = self.transcript.pulse((self.clock)().mono);
+        self.post.send(AgentNews::Pulse(pulse)).await;
+    }
+
+    async fn complain(&mut self) {
+        if let Some(text) = self.raw.complaint() {
+            self.post.trouble(text).await;
+        }
+    }
+
+    fn pass_on(&mut self, message: Option<Message>, session: &mut Option<Session>) {
+        match (message, &session) {
+            (Some(Message::Text(text)), Some((dialect, _, lines))) => {
+                // Full: the program has not read any of the last ones; it would not read this,
+                // and nobody should wait for its answer.
+                if lines.try_send(dialect.message_line(&text)).is_ok() {
+                    self.transcript.nudge_noted();
+                }
+            }
+            // Dropping the way to the program closes its input.
+            (Some(Message::Close) | None, _) | (Some(Message::Text(_)), None) => {
+                self.transcript.close_input_noted();
+                *session = None;
+            }
+        }
+    }
+}
+
+fn take(
+    transcript: &mut Transcript,
+    mono: Duration,
+    line: Line<'_>,
+    show: Option<&(Source, Show)>,
+    news: &mut Vec<AgentNews>,
+) {
+    match line {
+        Line::Whole(line) => {
+            let mut shown = |message: &AgentMessage<'_>| {
+                if let Some((source, show)) = show {
+                    show(*source, message);
+                }
+            };
+            transcript.line(mono, line, &mut |item| news.push(item), &mut shown);
+        }
+        Line::TooLong { .. } => transcript.unreadable(mono),
+    }
+}
+
+/// Makes the pipe larger.
+#[cfg(target_os = "linux")]
+fn widen(pipe: Option<&Stdout>) {
+    if let Some(pipe) = pipe {
+        // Refused to somebody who has enough large pipes already: then it stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+    }
+}
+
+/// Elsewhere the system sizes a pipe by itself.
+#[cfg(not(target_os = "linux"))]
+fn widen(_: Option<&Stdout>) {}
+
+async fn until(patience: Option<Instant>) {
+    match patience {
+        Some(then) => sleep_until(then).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(session: &mut Option<Session>) -> Option<Message> {
+    match session {
+        Some((_, messages, _)) => messages.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Bytes read; a pipe at its end is let go and never comes up again.
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+    let Some(open) = pipe else {
+        return std::future::pending().await;
+    };
+    // An error on a pipe is its end: there is nothing more to be had from it.
+    let n = open.read(buffer).await.unwrap_or(0);
+    if n == 0 {
+        *pipe = None;
+    }
+    n
+}

@@ -1,0 +1,347 @@
+//! The life of one attempt or call, from its start to its report.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightwright_core::agent::dialect::{Dialect, InputShape};
+use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::effect::Grace;
+use nightwright_core::prompt::Prompt;
+use nightwright_core::redact::Secrets;
+use rustix::io::Errno;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use super::listen::{Keeping, Listener, Pipes};
+use super::raw::Raw;
+use super::{Clock, Message, Setup, Show, Told};
+use crate::agent::cut::Cut;
+use crate::agent::{Order, Post, environment};
+use crate::files;
+use crate::process::{Child, Launch, Left, Stdin, spawn};
+
+/// How long is waited before a program that could not be started is tried again.
+const BUSY: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(6),
+    Duration::from_secs(15),
+];
+/// How long a program that is cut while it is being started may still take to get there.
+const A_MOMENT: Duration = Duration::from_millis(500);
+/// Characters of standard error that are shown of an agent that crashed.
+const LAST_WORDS: usize = 300;
+/// Lines that wait to be written, see `MESSAGES_MAX`.
+const LINES_MAX: usize = super::MESSAGES_MAX;
+
+/// What one attempt or call needs to know.
+pub(super) struct Job {
+    order: Order,
+    launch: Launch,
+    system_file: Option<PathBuf>,
+    raw_file: PathBuf,
+    told: Told,
+    folder: PathBuf,
+    dialect: Dialect,
+    input: InputShape,
+    completion: nightwright_core::settings::Completion,
+    clock: Clock,
+    show: Option<Show>,
+    secrets: Secrets,
+}
+
+impl Job {
+    pub(super) fn new(setup: &Setup, order: Order, turn: Option<u32>, told: Told) -> Self {
+        let system_file = (!order.prompt.system.is_empty())
+            .then(|| setup.folder.join(format!("prompts/{}.system.md", order.label)));
+        let mut environment = setup.environment.clone();
+        environment::add(&mut environment, setup, &order, turn);
+        Self {
+            launch: Launch {
+                program: setup.program.clone(),
+                arguments: (setup.arguments)(&order, system_file.as_deref()),
+                environment,
+                directory: setup.project.clone(),
+                containment: setup.containment.clone(),
+            },
+            system_file,
+            raw_file: setup.folder.join(format!("output/{}.ndjson", order.label)),
+            told,
+            folder: setup.folder.clone(),
+            dialect: setup.dialect,
+            input: if order.purpose.is_none() { setup.input } else { InputShape::Prompt },
+            completion: setup.completion.clone(),
+            clock: Arc::clone(&setup.clock),
+            show: setup.show.clone(),
+            secrets: setup.secrets.clone(),
+            order,
+        }
+    }
+}
+
+/// Runs one attempt or call. Its exit is the last that is heard of it.
+pub(super) async fn run(
+    job: Job,
+    post: Post,
+    cuts: watch::Receiver<Option<Cut>>,
+    messages: mpsc::Receiver<Message>,
+) {
+    let told = job.told.clone();
+    let temp = environment::temp_folder(&job.folder, &job.order.label);
+    let report = match begin_unless_cut(&job, cuts.clone()).await {
+        Ok(child) => attempt(job, child, &post, cuts, messages).await,
+        Err(outcome) => AttemptReport::bare(outcome),
+    };
+    let new = told.news(&report.unknown);
+    if !new.is_empty() {
+        post.trouble(format!(
+            "the agent's output has something that this nightwright does not know: {}",
+            new.join(", ")
+        ))
+        .await;
+    }
+    post.send(AgentNews::Exited(Box::new(report))).await;
+    // It can be large, and nobody waits for it.
+    tokio::task::spawn_blocking(move || remove(&temp));
+}
+
+/// Starts the program. Who is cut meanwhile has a moment to get there, for what has begun can be
+/// ended and waited for like any other; whatever takes longer goes with the start that is given up.
+async fn begin_unless_cut(
+    job: &Job,
+    mut cuts: watch::Receiver<Option<Cut>>,
+) -> Result<Child, AttemptOutcome> {
+    let begun = begin(job);
+    tokio::pin!(begun);
+    let cut = tokio::select! {
+        begun = &mut begun => return begun,
+        cut = Cut::wanted(&mut cuts) => cut,
+    };
+    if let Ok(Ok(child)) = timeout(A_MOMENT, begun).await {
+        return Ok(child);
+    }
+    Err(match cut.why {
+        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CutReason::AfterResult | CutReason::Limit | CutReason::Auth | CutReason::StopNow => {
+            AttemptOutcome::Interrupted
+        }
+    })
+}
+
+async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
+    let not_started = |why: String| AttemptOutcome::NotStarted { why };
+    let size = job.order.prompt.user.len();
+    if let Some(longest) = job.dialect.longest_prompt()
+        && size > longest
+    {
+        let most = longest / 1_000_000;
+        let why = format!("the prompt has {size} bytes; the agent takes no more than {most} MB");
+        return Err(not_started(why));
+    }
+    if let Some(path) = &job.system_file {
+        let written = write_private(path, &job.order.prompt.system);
+        written.map_err(|e| not_started(format!("can't write `{}`: {e}", path.display())))?;
+    }
+    let temp = environment::temp_folder(&job.folder, &job.order.label);
+    make_folder(&temp).map_err(|e| not_started(format!("can't make `{}`: {e}", temp.display())))?;
+    let mut waits = BUSY.iter();
+    loop {
+        let error = match spawn(&job.launch).await {
+            Ok(child) => return Ok(child),
+            Err(error) => error,
+        };
+        match waits.next() {
+            Some(wait) if may_pass(&error) => sleep(*wait).await,
+            // The machine was not able to; nothing is known against the program.
+            None if may_pass(&error) => return Err(not_started(complaint(job, &error))),
+            Some(_) | None => {
+                return Err(AttemptOutcome::BadStart { why: complaint(job, &error) });
+            }
+        }
+    }
+}
+
+/// Whether the machine only lacks something at the moment: processes, memory, descriptors, or a
+/// file that is being replaced.
+fn may_pass(error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::ArgumentListTooLong => false,
+        _ => error.raw_os_error() != Some(Errno::NOEXEC.raw_os_error()),
+    }
+}
+
+/// Why a program could not be started, in words that say what to do.
+fn complaint(job: &Job, error: &io::Error) -> String {
+    let Launch { program, directory, .. } = &job.launch;
+    if error.kind() != io::ErrorKind::NotFound {
+        return format!("can't start `{}`: {error}", program.display());
+    }
+    if !directory.is_dir() {
+        return format!("the project folder `{}` is gone", directory.display());
+    }
+    if program.file_name().is_some_and(|name| name == "claude") {
+        return "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
+    }
+    format!("`{}` not found", program.display())
+}
+
+async fn attempt(
+    job: Job,
+    mut child: Child,
+    post: &Post,
+    cuts: watch::Receiver<Option<Cut>>,
+    messages: mpsc::Receiver<Message>,
+) -> AttemptReport {
+    let (lines, written) = mpsc::channel(LINES_MAX);
+    let (first, session) = match job.input {
+        InputShape::Prompt => {
+            // Nothing can follow, and that is what closes the input.
+            drop(lines);
+            let Prompt { system, user } = &job.order.prompt;
+            (job.dialect.prompt_text(system, user), None)
+        }
+        InputShape::Messages => {
+            let first = job.dialect.message_line(&job.order.prompt.user);
+            (first, Some((job.dialect, messages, lines)))
+        }
+    };
+    let pipes = Pipes { stdout: child.take_stdout(), stderr: child.take_stderr() };
+    let feeding = feed(child.take_stdin(), first, written);
+    let mut listener = listener(&job, post, session.is_some());
+
+    let (over, is_over) = oneshot::channel();
+    let cut = {
+        let working = async {
+            let listening = listener.listen(pipes, session, is_over);
+            tokio::join!(keep(&child, cuts, over), listening).0
+        };
+        tokio::pin!(working, feeding);
+        tokio::select! {
+            cut = &mut working => cut,
+            // All is said; what is left is to listen.
+            () = &mut feeding => working.await,
+        }
+    };
+    let (exit, left) = child.gone().await;
+    match left {
+        Left::Nobody => {}
+        Left::Somebody => {
+            let name = &job.order.label;
+            let text = format!("processes that attempt {name} started can't be ended, and live on");
+            post.trouble(text).await;
+        }
+    }
+    let exit = Some(exit.0);
+    let now = (job.clock)();
+    let (transcript, stdout_bytes, stderr) = listener.finish();
+    let stderr_bytes = stderr.total();
+    let stderr = stderr.into_text();
+    let closing = Closing { exit, cut, stderr: &stderr, stdout_bytes, stderr_bytes };
+    let report = transcript.finish(now.mono, now.wall, closing);
+    if let AttemptOutcome::Crashed { .. } = report.outcome
+        && let Some(words) = last_line(&stderr)
+        && !job.told.news(std::slice::from_ref(&words)).is_empty()
+    {
+        post.trouble(format!("the agent's last words on standard error: {words}")).await;
+    }
+    report
+}
+
+/// The last line that says anything, if it is not too long to be read.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(LAST_WORDS).collect())
+}
+
+fn listener<'a>(job: &Job, post: &'a Post, live: bool) -> Listener<'a> {
+    let transcript = Transcript::new(Reading {
+        dialect: job.dialect,
+        completion: &job.completion,
+        purpose: job.order.purpose,
+        live,
+        started: (job.clock)().mono,
+    });
+    let raw = Raw::open(&job.raw_file, Arc::clone(&job.told.raw_failed));
+    let show = job.show.clone().map(|show| (job.order.source, show));
+    let kept = Keeping { dialect: job.dialect, raw, secrets: &job.secrets };
+    Listener::new(transcript, kept, post, Arc::clone(&job.clock), show)
+}
+
+/// Writes the prompt and what follows it, and closes the input when nothing can follow any more.
+async fn feed(stdin: Option<Stdin>, first: String, mut more: mpsc::Receiver<String>) {
+    let Some(mut stdin) = stdin else { return };
+    // A program that closes its input, or is gone, has heard enough: its exit tells why.
+    if stdin.write_all(first.as_bytes()).await.is_err() {
+        return;
+    }
+    while let Some(line) = more.recv().await {
+        if stdin.write_all(line.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for the process to die, and sees to it when that is asked for: SIGTERM, some seconds,
+/// SIGKILL. Says why it was ended, if it was.
+async fn keep(
+    child: &Child,
+    mut cuts: watch::Receiver<Option<Cut>>,
+    over: oneshot::Sender<()>,
+) -> Option<CutReason> {
+    let cut = tokio::select! {
+        biased;
+        () = child.exited() => None,
+        cut = Cut::wanted(&mut cuts) => Some(cut),
+    };
+    if let Some(cut) = cut {
+        end(child, cut, &mut cuts).await;
+    }
+    // The listener is gone only if it failed, and then nobody has to be told.
+    let _ = over.send(());
+    cut.map(|cut| cut.why)
+}
+
+async fn end(child: &Child, cut: Cut, cuts: &mut watch::Receiver<Option<Cut>>) {
+    match cut.grace {
+        Grace::Usual => tokio::select! {
+            biased;
+            () = child.end() => {}
+            () = Cut::without_grace(cuts) => child.end_now().await,
+        },
+        Grace::None => child.end_now().await,
+    }
+}
+
+/// Removes what the agent left in its folder for temporary files: a night has hundreds of
+/// attempts, and whoever could use it is gone.
+fn remove(folder: &Path) {
+    // What is mounted inside it is not ours to remove.
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    if !points.any(|point| Path::new(point).starts_with(folder)) {
+        // What can't be removed does no harm but for the space it takes.
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    files::create_anew(path)?.write_all(text.as_bytes())
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}

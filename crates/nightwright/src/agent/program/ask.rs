@@ -1,0 +1,51 @@
+//! The program, asked for its version.
+
+use std::path::Path;
+
+use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::version::Version;
+
+use super::{Trouble, Wanted};
+use crate::process::{Ended, Exit, Launch, Stop, run_to_end};
+use crate::secrets;
+
+/// What is kept of the answer.
+const ANSWER_MAX: usize = 16 << 10;
+/// The most that is shown of a line that is no version.
+const SHOWN_MAX: usize = 200;
+
+pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Version, Trouble> {
+    let launch = Launch {
+        program: program.to_owned(),
+        arguments: vec!["--version".into()],
+        environment: wanted.environment.clone(),
+        // Not the project: nothing in it has a say in this. And one that is there for sure.
+        directory: "/".into(),
+        containment: wanted.containment.clone(),
+    };
+    let finished = run_to_end(&launch, wanted.patience, ANSWER_MAX, &Stop::default()).await;
+    let file = program.to_owned();
+    let said = || match secrets::of_environment(&wanted.environment) {
+        Ok(secrets) => first_line(&secrets.mask(&finished.output)),
+        // There may be secrets in it that nobody can look for.
+        Err(_) => "(not shown)".to_owned(),
+    };
+    match finished.ended {
+        Ended::Exited(exit) if exit.is_success() => {
+            // Warnings of an interpreter may come first.
+            let version = finished.output.lines().find_map(Version::parse);
+            version.ok_or_else(|| Trouble::NoVersion { file, said: said() })
+        }
+        Ended::Exited(Exit(Death::Code(code))) => Err(Trouble::Failed { file, code, said: said() }),
+        Ended::Exited(Exit(Death::Signal(signal))) => Err(Trouble::Killed { file, signal }),
+        Ended::TimedOut | Ended::Stopped => {
+            Err(Trouble::NoAnswer { file, waited: wanted.patience })
+        }
+        Ended::NotStarted { why } => Err(Trouble::CantStart { why }),
+    }
+}
+
+fn first_line(output: &str) -> String {
+    let line = output.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(SHOWN_MAX).collect()
+}

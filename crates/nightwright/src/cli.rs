@@ -1,0 +1,274 @@
+//! The command line: one file a command.
+
+mod approval;
+mod completions;
+mod config;
+mod demo;
+mod detach;
+mod doctor;
+mod examples;
+mod help;
+mod init;
+mod inspect;
+mod life;
+mod list;
+mod log;
+mod man;
+mod masks;
+mod new;
+mod notify;
+mod principles;
+mod prompt;
+mod reference;
+mod report;
+mod resume;
+mod run;
+mod selftest;
+mod service;
+mod session;
+mod setup;
+mod show;
+mod status;
+mod steer;
+mod template;
+mod terminal;
+mod told;
+mod trust;
+mod validate;
+mod values;
+mod verify;
+mod which;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use nightwright_core::display::display_safe;
+
+use crate::error::Failure;
+use crate::process::{self, guard};
+use crate::rehearsal;
+
+/// The hidden command behind the rehearsal agent.
+pub(crate) const REHEARSE: &str = "rehearse";
+
+/// Runs a coding agent unattended until the work is really done.
+#[derive(Debug, Parser)]
+#[command(name = "nightwright", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Set a project up: find out its type and commands, and write `.nightwright/`
+    Init(init::Options),
+    /// Make a new task
+    New(new::Options),
+    /// Write the instructions of a task together with the agent, in this terminal
+    Setup(setup::Options),
+    /// Change the instructions of a task together with the agent, in this terminal
+    Edit(setup::Options),
+    /// Let the agent judge the instructions of a task
+    Validate(validate::Options),
+    /// Work on a task or a goal until it is done and verified, or a limit is reached
+    Run(Box<run::Options>),
+    /// Compare what is wanted with what is there, and write a plan
+    Plan(Box<run::Options>),
+    /// Work a plan off, item by item
+    Build(Box<run::Options>),
+    /// Let a paused run go on, or continue one whose process is gone
+    Resume(Box<resume::Options>),
+    /// Stop a run after its iteration, or now
+    Stop(steer::StopOptions),
+    /// Let a run start nothing new until it is resumed
+    Pause(steer::PauseOptions),
+    /// Tell the agent of a run something, or try now what the run is waiting for
+    Tell(steer::TellOptions),
+    /// Judge the work on a task as a run would: checks, changes, a model's verdict
+    Verify(verify::Options),
+    /// Say how a run is doing, now or after its end
+    Status(status::Options),
+    /// Print the log of a run, and follow it
+    Log(log::Options),
+    /// Tell a whole run on a page: what it did, what it cost, what was proved
+    Report(report::Options),
+    /// List the tasks of the project
+    List(list::Options),
+    /// Show a task, and what to do next
+    Show(show::Options),
+    /// Print what the next iteration would be told
+    Prompt(Box<prompt::Options>),
+    /// Begin a task anew: its state, status and notes go, its instructions stay
+    Reset(life::ResetOptions),
+    /// Put a task away as one file
+    Archive(life::ArchiveOptions),
+    /// Bring an archived task back
+    Restore(life::RestoreOptions),
+    /// Remove a task, after archiving it
+    Delete(life::DeleteOptions),
+    /// Keep instructions to use them again
+    Template(template::Options),
+    /// Look at the configuration, or change it
+    Config(config::Options),
+    /// Approve what the project would run on this machine
+    Trust(trust::Options),
+    /// Try whether notifications arrive
+    Notify(notify::Options),
+    /// Write down what the work goes by when two good things contradict each other
+    Principles(principles::Options),
+    /// Let runs go on after a reboot that cut them off
+    Service(service::Options),
+    /// Prove that runs survive the night on this machine
+    Selftest(selftest::Options),
+    /// Show a whole run on a small project, with a scripted agent: no account, no network
+    Demo(demo::Options),
+    /// Say whether a run can start here, and what to do if not
+    Doctor(doctor::Options),
+    /// Show what a recorded stream of the agent says, and what a run would make of it
+    Inspect(inspect::Options),
+    /// Print what a shell needs to complete command lines of nightwright
+    Completions(completions::Options),
+    /// Print the manual page of a command, or write those of all into a folder
+    Man(man::Options),
+    /// Print the version
+    Version,
+    /// Print a generated reference page
+    #[command(hide = true)]
+    Reference(reference::Options),
+}
+
+/// The whole program.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    process::keep_to_ourselves();
+    // Guard and rehearsal agent are started once an attempt: they take no detour.
+    match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some(guard::NAME) => return guard::main(),
+        Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
+        Some(_) | None => {}
+    }
+    let read = command().try_get_matches_from(project_last(arguments));
+    let done = match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => match cli.command {
+            Command::Init(options) => init::init(&options),
+            Command::New(options) => new::new(&options),
+            Command::Setup(options) => setup::setup(&options),
+            Command::Edit(options) => setup::edit(&options),
+            Command::Validate(options) => validate::validate(&options),
+            Command::Verify(options) => verify::verify(&options),
+            Command::Status(options) => status::status(&options),
+            Command::Log(options) => log::log(&options),
+            Command::Report(options) => report::report(&options),
+            Command::List(options) => list::list(&options),
+            Command::Show(options) => show::show(&options),
+            Command::Prompt(options) => prompt::prompt(&options),
+            Command::Reset(options) => life::reset(&options),
+            Command::Archive(options) => life::archive(&options),
+            Command::Restore(options) => life::restore(&options),
+            Command::Delete(options) => life::delete(&options),
+            Command::Template(options) => template::template(&options),
+            Command::Config(options) => config::config(&options),
+            Command::Trust(options) => trust::trust(&options),
+            Command::Run(options) => run::run(&options, run::Command::Run),
+            Command::Plan(options) => run::run(&options, run::Command::Plan),
+            Command::Build(options) => run::run(&options, run::Command::Build),
+            Command::Resume(options) => resume::resume(&options),
+            Command::Stop(options) => steer::stop(&options),
+            Command::Pause(options) => steer::pause(&options),
+            Command::Tell(options) => steer::tell(&options),
+            Command::Notify(options) => notify::notify(&options),
+            Command::Principles(options) => principles::principles(&options),
+            Command::Service(options) => service::service(&options),
+            Command::Selftest(options) => selftest::selftest(&options),
+            Command::Demo(options) => demo::demo(&options),
+            Command::Doctor(options) => doctor::doctor(&options),
+            Command::Inspect(options) => inspect::inspect(&options),
+            Command::Completions(options) => completions::completions(&options),
+            Command::Man(options) => man::man(&options),
+            Command::Version => version(),
+            Command::Reference(options) => reference::reference(&options),
+        },
+        Err(error) => told(&error),
+    };
+    done.unwrap_or_else(|failure| {
+        say(&failure.to_string());
+        failure.exit_code()
+    })
+}
+
+/// What clap has to say: help and version are data that were asked for, the rest is for people.
+fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let said = error.print().and_then(|()| io::stdout().flush());
+    if !error.use_stderr() {
+        written(said)?;
+    }
+    // Nobody to tell otherwise when the terminal is gone; the exit code says enough.
+    Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
+}
+
+/// Every command takes `-C DIR`; somebody who gives it before the command means the same.
+fn project_last(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let given: Vec<OsString> = match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some("-C" | "--project") if arguments.len() > 3 => arguments.drain(1..3).collect(),
+        Some(argument) if argument.starts_with("--project=") => arguments.drain(1..2).collect(),
+        Some(_) | None => return arguments,
+    };
+    // What follows `--` belongs to the agent.
+    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    arguments.splice(end..end, given);
+    arguments
+}
+
+/// The command line, with all that its help says.
+fn command() -> clap::Command {
+    help::dressed(Cli::command())
+}
+
+/// The same as `--version`.
+fn version() -> Result<ExitCode, Failure> {
+    print(command().render_version().trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says something to people. Whatever of it came from an agent or a file is made safe here.
+fn say(text: &str) {
+    // Nobody to tell when standard error is closed; the exit code says enough.
+    let _ = writeln!(io::stderr(), "{}", display_safe(text));
+}
+
+/// Shows people something that is safe already.
+fn show(text: &str) {
+    // Nobody to tell when standard error is closed; the exit code says enough.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints data as JSON, without a character that a terminal would obey or not show: it is written as
+/// an escape, which says the same.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(&json(value)?)
+}
+
+/// Data as JSON, in the same way.
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| Failure::trouble(format!("can't write JSON: {error}")))?;
+    nightwright_core::journal::escape_unseen(&mut text, 0);
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Prints data.
+fn print(text: &str) -> Result<(), Failure> {
+    written(writeln!(io::stdout(), "{text}"))
+}
+
+/// Whether data could be printed.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        // Whoever read it has had enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::trouble(format!("can't write to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! `nightwright demo`: a whole run on a small project, with a scripted agent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use nightwright_core::outcome::Strictness;
+use nightwright_core::settings::{Judge, Settings};
+use nightwright_core::units::Usd;
+
+use super::say;
+use super::session::{Program, Script, Session};
+use crate::clock::Motion;
+use crate::error::Failure;
+use crate::hooks;
+use crate::logs::Logs;
+use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
+use crate::report::{ColorChoice, Level};
+use crate::secrets;
+
+/// What the demo can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    /// Show the agent's words and tool calls too
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
+    let secrets = secrets::of_environment(&[])?;
+    let folder = tempfile::Builder::new()
+        .prefix("nightwright-demo-")
+        .tempdir()
+        .map_err(|error| Failure::trouble(format!("can't make a folder for the demo: {error}")))?
+        .keep();
+    for (name, text) in DEMO_PROJECT {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| {
+            Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+        })?;
+    }
+    say(&format!(
+        "A small project with a failing test is in {}.\n\
+         A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
+         With a real agent that would be:\n  \
+         nightwright run -C {} -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+        folder.display(),
+        folder.display()
+    ));
+
+    let mut settings = Settings { goal: "make check.sh pass".to_owned(), ..Settings::default() };
+    settings.limits.max_iterations = Some(5);
+    settings.limits.max_cost = Usd::from_dollars(5.0);
+    settings.notes_file = Some("SHARED_TASK_NOTES.md".to_owned());
+    settings.verify.commands = vec![DEMO_CHECK.to_owned()];
+    // A failing check is failing; the demo need not see it twice.
+    settings.verify.rerun = nightwright_core::settings::Rerun::Never;
+    settings.verify.model = Judge::Off;
+    settings.delay = Duration::from_millis(200);
+    let session = Session {
+        project: folder,
+        settings,
+        task: None,
+        hooks: hooks::Chosen::default(),
+        agent_files: Vec::new(),
+        variables: BTreeMap::new(),
+        secrets,
+        since: None,
+        program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
+        level: if options.verbose { Level::Verbose } else { Level::Progress },
+        color: ColorChoice::Auto,
+        logs: Logs::default(),
+        notify: Vec::new(),
+        strictness: Strictness::RequireComplete,
+        motion: Motion::Fast,
+        keep_awake: false,
+        leaving: None,
+    };
+    session.run()
+}

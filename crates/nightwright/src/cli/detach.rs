@@ -1,0 +1,199 @@
+//! `--detach`: the run goes on without this terminal.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::session::block_on;
+use super::{print, print_json, project_last, say};
+use crate::error::Failure;
+use crate::process::{self, Departed, Departure};
+use crate::report::Level;
+
+/// Whether the run goes on without this terminal.
+#[derive(Clone, Debug, Args)]
+pub(super) struct DetachOptions {
+    /// Let the run go on without this terminal: once it has begun, say its id and how to look at
+    /// it, and leave
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    detach: bool,
+
+    /// Where the process that was started for that gives its word
+    #[arg(long, value_name = "FD", hide = true, hide_short_help = true, require_equals = true)]
+    departs: Option<i32>,
+}
+
+/// How this process gets away from its terminal, and what is said then.
+#[derive(Clone, Debug)]
+pub(super) struct Leaving {
+    pub(super) departure: Arc<Departure>,
+    /// How much people want to be told.
+    pub(super) level: Level,
+}
+
+/// What whoever waits at the terminal is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Word {
+    pub(super) run: String,
+    pub(super) pid: u32,
+    pub(super) project: PathBuf,
+    pub(super) run_folder: PathBuf,
+    pub(super) tone: Tone,
+}
+
+/// How it is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Tone {
+    /// With all that people may want to know.
+    People,
+    /// The id, and nothing else.
+    Quiet,
+    /// As one object.
+    Json,
+}
+
+impl From<Level> for Tone {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Quiet => Self::Quiet,
+            Level::Progress | Level::Verbose => Self::People,
+            Level::Json | Level::JsonMessages => Self::Json,
+        }
+    }
+}
+
+impl DetachOptions {
+    /// Whether somebody else is to make the run.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.detach && self.departs.is_none()
+    }
+
+    /// The way off the terminal, if we are that somebody. To be asked for first: from then on we
+    /// end with whoever started us.
+    pub(super) fn way_off(&self) -> Result<Option<Arc<Departure>>, Failure> {
+        let open = |number| {
+            Departure::open(number).map(Arc::new).map_err(|error| {
+                Failure::trouble(format!("whoever started this run does not listen: {error}"))
+                    .hint("--departs is for nightwright itself; use --detach")
+            })
+        };
+        self.departs.map(open).transpose()
+    }
+}
+
+impl Leaving {
+    /// How we leave, if there is a way, and how much we say: nobody would hear it later.
+    pub(super) fn by(way_off: Option<Arc<Departure>>, level: Level) -> (Option<Self>, Level) {
+        match way_off {
+            Some(departure) => (Some(Self { departure, level }), Level::Quiet),
+            None => (None, level),
+        }
+    }
+}
+
+/// Has the same command carried out by another process, waits until its run has begun, and says how
+/// to look at it.
+pub(super) fn detach() -> Result<ExitCode, Failure> {
+    let arguments = project_last(env::args_os().collect());
+    let option = |number| OsString::from(format!("--departs={number}"));
+    let departed = block_on(async {
+        process::depart(arguments, option)
+            .map_err(|error| Failure::trouble(format!("can't start ourselves: {error}")))
+    })?;
+    match departed {
+        Departed::GoesOn(word) => {
+            let word: Word = serde_json::from_slice(&word).map_err(|error| {
+                Failure::trouble(format!("the run goes on, and what it says is not clear: {error}"))
+                    .hint("look for it: nightwright status")
+            })?;
+            word.pass_on()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Departed::Ended(exit) => {
+            let code = exit.code().or_else(|| exit.signal().map(|signal| 128 + signal));
+            Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+        }
+    }
+}
+
+impl Word {
+    /// Says it here. Where the id can't be printed people are told of the run all the same: it goes
+    /// on, and nobody else would say so.
+    fn pass_on(&self) -> Result<(), Failure> {
+        let help = self.help(env::current_dir().ok().as_deref());
+        match (self.print(), self.tone) {
+            (Ok(()), Tone::People) => say(&help),
+            (Ok(()), Tone::Quiet | Tone::Json) => {}
+            (Err(failure), Tone::People | Tone::Quiet | Tone::Json) => {
+                say(&help);
+                let Self { run, .. } = self;
+                let message = format!("run {run} goes on, and {}", failure.message);
+                return Err(
+                    Failure::trouble(message).hint(format!("to end it: nightwright stop {run}"))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of it that is for programs.
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        let Self { run, pid, project, run_folder, tone } = self;
+        match tone {
+            Tone::Json => print_json(&serde_json::json!({
+                "run": run,
+                "pid": pid,
+                "project": project,
+                "run_folder": run_folder,
+            })),
+            Tone::Quiet | Tone::People => print(run),
+        }
+    }
+
+    /// How to look at it from here.
+    fn help(&self, here: Option<&Path>) -> String {
+        let Self { run, pid, project, .. } = self;
+        let place = match here {
+            Some(here) if here == project => String::new(),
+            Some(_) | None => format!(" -C {}", shell_words::quote(&project.to_string_lossy())),
+        };
+        format!(
+            "The run goes on without this terminal (pid {pid}).\n  \
+             nightwright status {run}{place}     how it is doing\n  \
+             nightwright log -f {run}{place}     what it does\n  \
+             nightwright tell {run}{place} \"...\" a word for the agent\n  \
+             nightwright stop {run}{place}       stop it after this iteration"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_how_to_look_at_it_from_where_they_are() {
+        let word = Word {
+            run: "20261116-183131-0a1b".to_owned(),
+            pid: 4711,
+            project: "/srv/my shop".into(),
+            run_folder: "/state/run".into(),
+            tone: Tone::People,
+        };
+        insta::assert_snapshot!(word.help(Some(Path::new("/srv/my shop"))), @r#"
+        The run goes on without this terminal (pid 4711).
+          nightwright status 20261116-183131-0a1b     how it is doing
+          nightwright log -f 20261116-183131-0a1b     what it does
+          nightwright tell 20261116-183131-0a1b "..." a word for the agent
+          nightwright stop 20261116-183131-0a1b       stop it after this iteration
+        "#);
+        let elsewhere = word.help(Some(Path::new("/srv")));
+        let line = "nightwright status 20261116-183131-0a1b -C '/srv/my shop' ";
+        assert!(elsewhere.contains(line), "{elsewhere}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The project, and the place where its runs are kept.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nightwright_core::input::Disk;
+use serde_json::json;
+
+use super::finding::Finding;
+use crate::agent::program::locate;
+use crate::cli::session::home;
+use crate::process::{Containment, Ended, Finished, Launch, Stop, run_to_end};
+use crate::workspace::space;
+
+/// How long git may take.
+const GIT_TIME: Duration = Duration::from_secs(10);
+/// What is kept of its output: whether there is any, and its last words.
+const GIT_OUTPUT: usize = 4 << 10;
+
+/// Whether the project is in a repository, and in which state.
+pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> Finding {
+    // Not by its name: from inside the project that could be a program of the project's.
+    let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
+        return Finding::warning("git", "git was not found: runs work without it")
+            .hint("with git, what the agent changes can be seen and taken back");
+    };
+    let version = ask_git(&git, project, environment, &["--version"]).await;
+    let version = match version.ended {
+        Ended::Exited(exit) if exit.is_success() => {
+            let line = version.output.lines().next().unwrap_or_default().trim().to_owned();
+            line.strip_prefix("git version ").map_or(line.clone(), str::to_owned)
+        }
+        Ended::Exited(_) | Ended::TimedOut | Ended::Stopped | Ended::NotStarted { .. } => {
+            return Finding::warning("git", format!("`{}` does not work", git.display()))
+                .hint("runs work without git, but nothing shows what the agent changed");
+        }
+    };
+    let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
+    let status = ask_git(&git, project, environment, &status).await;
+    let finding = match status.ended {
+        Ended::Exited(exit) if exit.is_success() && status.output.is_empty() => {
+            Finding::ok("git", format!("git {version}; everything in the project is committed"))
+                .fact("state", "clean")
+        }
+        Ended::Exited(exit) if exit.is_success() => Finding::warning(
+            "git",
+            format!("git {version}; some changes in the project are not committed"),
+        )
+        .hint("commit them first, to tell the agent's changes from yours")
+        .fact("state", "dirty"),
+        Ended::Exited(_) if status.output.contains("not a git repository") => {
+            Finding::warning("git", format!("git {version}; the project is not a repository"))
+                .hint("with one (git init), what the agent changes can be seen and taken back")
+                .fact("state", "none")
+        }
+        Ended::Exited(_) => {
+            let said = status.output.lines().next().unwrap_or_default();
+            let text = format!("git {version}; it can't look at the project: {said}");
+            Finding::warning("git", text).fact("state", "unknown")
+        }
+        Ended::NotStarted { why } => {
+            let text = format!("git {version}; it can't look at the project: {why}");
+            Finding::warning("git", text).fact("state", "unknown")
+        }
+        Ended::TimedOut | Ended::Stopped => {
+            let text = format!("git {version}; it takes too long to look at the project");
+            Finding::warning("git", text).fact("state", "unknown")
+        }
+    };
+    finding.fact("version", version)
+}
+
+/// Asks git something, without letting the repository run anything for it.
+async fn ask_git(
+    git: &Path,
+    project: &Path,
+    environment: &[(OsString, OsString)],
+    arguments: &[&str],
+) -> Finished {
+    let safe = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+    let mut environment = environment.to_vec();
+    for (name, value) in [("GIT_OPTIONAL_LOCKS", "0"), ("LC_ALL", "C")] {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.into(), value.into()));
+    }
+    let launch = Launch {
+        program: git.to_owned(),
+        arguments: safe.iter().chain(arguments).map(OsString::from).collect(),
+        environment,
+        directory: project.to_owned(),
+        containment: Containment::choose(None),
+    };
+    run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &Stop::default()).await
+}
+
+/// Whether runs of the project can be kept, and whether there is room.
+pub(super) fn state(project: &Path) -> Vec<Finding> {
+    let folder = match home(project) {
+        Ok(folder) => folder,
+        Err(failure) => {
+            let hint = "set NIGHTWRIGHT_STATE_DIR to an absolute path, or leave it unset";
+            return vec![Finding::problem("state", failure.message).hint(hint)];
+        }
+    };
+    let there = nearest(&folder);
+    vec![writable(&folder, &there), disk(project, &there)]
+}
+
+/// The folder itself, or the nearest above it that is there.
+fn nearest(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Tries it: permissions alone say nothing about disks that are read-only or full.
+fn writable(folder: &Path, there: &Path) -> Finding {
+    let finding = match tempfile::tempfile_in(there) {
+        Ok(_) => Finding::ok("state", format!("`{}` can be written", folder.display())),
+        Err(error) => {
+            Finding::problem("state", format!("can't write in `{}`: {error}", there.display()))
+                .hint("make it writable, or set NIGHTWRIGHT_STATE_DIR to another folder")
+        }
+    };
+    finding.fact("folder", folder.display().to_string())
+}
+
+fn disk(project: &Path, state: &Path) -> Finding {
+    let disks = [("project", project), ("state", state)].map(|(name, path)| (name, space([path])));
+    let enough = |disk: &Disk| disk.free >= disk.floor;
+    let same = device(project) == device(state);
+    let shown = if same { &disks[..1] } else { &disks[..] };
+    let text: Vec<_> = shown.iter().map(|(name, disk)| told(name, disk.as_ref())).collect();
+    let mut finding = if disks.iter().filter_map(|(_, disk)| disk.as_ref()).all(enough) {
+        Finding::ok("disk", text.join("; "))
+    } else {
+        Finding::problem("disk", text.join("; ")).hint("make room: below that no attempt starts")
+    };
+    for (name, disk) in disks {
+        let facts = disk.map(|Disk { free, floor }| json!({ "free": free, "floor": floor }));
+        finding = finding.fact(name, facts);
+    }
+    finding
+}
+
+fn device(path: &Path) -> Option<u64> {
+    path.metadata().map(|facts| facts.dev()).ok()
+}
+
+fn told(name: &str, disk: Option<&Disk>) -> String {
+    match disk {
+        Some(Disk { free, floor }) => {
+            format!("{name}: {} free, {} have to stay free", size(*free), size(*floor))
+        }
+        None => format!("{name}: free space is not known"),
+    }
+}
+
+/// Bytes as people read them.
+fn size(bytes: u64) -> String {
+    if bytes < 1 << 30 {
+        return format!("{} MiB", bytes >> 20);
+    }
+    let tenths = bytes / ((1 << 30) / 10);
+    format!("{}.{} GiB", tenths / 10, tenths % 10)
+}

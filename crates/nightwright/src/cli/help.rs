@@ -1,0 +1,196 @@
+//! What `-h` and `--help` say beside the options: the commands by what they are for, and examples.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+use clap::builder::StyledStr;
+
+use super::examples::{EXAMPLES, Example};
+
+/// What a group of commands is for, and its commands.
+type Group = (&'static str, &'static [&'static str]);
+
+/// The commands, in the order in which they are met.
+const GROUPS: &[Group] = &[
+    ("First steps", &["demo", "init", "doctor", "selftest"]),
+    ("Tasks", &["new", "setup", "edit", "validate", "list", "show", "prompt"]),
+    ("Runs", &["run", "plan", "build", "resume", "stop", "pause", "tell", "verify", "service"]),
+    ("Looking", &["status", "log", "report", "inspect"]),
+    ("Life of a task", &["reset", "archive", "restore", "delete", "template"]),
+    ("Settings", &["config", "trust", "notify", "principles"]),
+    ("This program", &["completions", "man", "version"]),
+];
+
+/// Gives every command its examples, and the whole its overview.
+pub(super) fn dressed(root: Command) -> Command {
+    let overview = overview(&root);
+    with_examples(root, "").help_template(overview)
+}
+
+/// The page of the program itself: clap knows no groups of commands.
+fn overview(root: &Command) -> StyledStr {
+    let (header, literal) = (*root.get_styles().get_header(), *root.get_styles().get_literal());
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    let widest = root.get_subcommands().map(|command| command.get_name().len()).max();
+    let width = widest.unwrap_or_default();
+    for (title, names) in GROUPS {
+        let _ = write!(text, "\n{header}{title}:{header:#}\n");
+        for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
+            let name = command.get_name();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let gap = " ".repeat(width - name.len());
+            let _ = writeln!(text, "  {literal}{name}{literal:#}{gap}  {about}");
+        }
+    }
+    let _ = write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    StyledStr::from(text)
+}
+
+/// The command and all below it, with their examples behind what they say already.
+fn with_examples(command: Command, path: &str) -> Command {
+    let mut dressed = command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        with_examples(inner, path.trim())
+    });
+    let Some((_, examples)) = EXAMPLES.iter().find(|(name, _)| *name == path) else {
+        return dressed;
+    };
+    let examples = listed(&dressed, examples);
+    let short = dressed.get_after_help().map(|text| text.ansi().to_string());
+    let long = dressed.get_after_long_help().map(|text| text.ansi().to_string());
+    let has_more = long.is_some() || dressed.get_arguments().any(clap::Arg::is_hide_short_help_set);
+    let more =
+        has_more.then(|| format!("`nightwright {path} --help` shows all options and says more."));
+    let full = joined([long.or_else(|| short.clone()), Some(examples.clone()), None]);
+    dressed = dressed.after_help(StyledStr::from(joined([short, Some(examples), more])));
+    // Where both would say the same, there is only one.
+    if has_more { dressed.after_long_help(StyledStr::from(full)) } else { dressed }
+}
+
+fn listed(command: &Command, examples: &[Example]) -> String {
+    let (header, literal) =
+        (*command.get_styles().get_header(), *command.get_styles().get_literal());
+    let mut text = format!("{header}Examples:{header:#}");
+    for (line, about) in examples {
+        let _ = write!(text, "\n  {literal}{line}{literal:#}\n      {about}");
+    }
+    text
+}
+
+fn joined(parts: [Option<String>; 3]) -> String {
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn root() -> Command {
+        super::super::command()
+    }
+
+    /// Every command that is shown, with its path.
+    fn all(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let path = format!("{path} {}", inner.get_name()).trim().to_owned();
+            all(inner, &path, found);
+            found.push((path, inner.clone()));
+        }
+    }
+
+    fn commands() -> Vec<(String, Command)> {
+        let mut found = Vec::new();
+        all(&root(), "", &mut found);
+        found
+    }
+
+    #[test]
+    fn every_command_is_in_the_overview_once() {
+        let shown = root().get_subcommands().filter(|c| !c.is_hide_set()).count();
+        let listed: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter()).collect();
+        assert_eq!(listed.len(), shown, "{listed:?}");
+        for command in root().get_subcommands().filter(|c| !c.is_hide_set()) {
+            let name = command.get_name();
+            assert_eq!(listed.iter().filter(|one| **one == &name).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_two_to_four_examples() {
+        let commands = commands();
+        for (path, _) in &commands {
+            let examples = EXAMPLES.iter().find(|(name, _)| name == path);
+            let count = examples.map_or(0, |(_, examples)| examples.len());
+            assert!((2..=4).contains(&count), "`{path}` has {count} examples");
+        }
+        let known = commands.len() + 1;
+        assert_eq!(EXAMPLES.len(), known, "there are examples of commands that are not there");
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_is_understood() {
+        for (path, examples) in EXAMPLES {
+            for (line, about) in *examples {
+                // What is behind it belongs to the shell.
+                let line = line.split(['|', '>']).next().unwrap_or_default();
+                for line in line.split("&&") {
+                    let words = shell_words::split(line).unwrap();
+                    let read = root().try_get_matches_from(super::super::project_last(
+                        words.iter().map(Into::into).collect(),
+                    ));
+                    let wrong =
+                        read.err().filter(|error| error.kind() != ErrorKind::DisplayVersion);
+                    assert!(wrong.is_none(), "`{path}`: `{line}`: {wrong:?}");
+                }
+                assert!(!about.is_empty(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_help_of_a_run_shows_the_twelve_options_that_matter() {
+        for name in ["run", "plan", "build"] {
+            let root = root();
+            let run = root.find_subcommand(name).unwrap();
+            let shown: Vec<_> = run
+                .get_arguments()
+                .filter(|arg| !arg.is_positional() && !arg.is_hide_short_help_set())
+                .filter_map(|arg| arg.get_long())
+                .collect();
+            assert_eq!(shown.len(), 12, "{shown:?}");
+            let help = run.clone().render_help().to_string();
+            let last = help.trim_end().lines().last().unwrap();
+            assert_eq!(
+                last,
+                format!("`nightwright {name} --help` shows all options and says more.")
+            );
+        }
+    }
+
+    #[test]
+    fn long_help_of_a_run_shows_every_option_under_a_heading() {
+        let root = root();
+        let run = root.find_subcommand("run").unwrap();
+        let help = run.clone().render_long_help().to_string();
+        for heading in ["Options:", "Completion:", "Limits:", "Pace:", "Agent:", "Output:"] {
+            assert!(help.contains(&format!("\n{heading}\n")), "{heading}");
+        }
+        let shown = run.get_arguments().filter(|arg| !arg.is_hide_set());
+        for arg in shown.filter_map(|arg| arg.get_long()) {
+            assert!(help.contains(&format!("--{arg}")), "--{arg}");
+        }
+        let tokens = help.split("--max-tokens").nth(1).unwrap();
+        let about = tokens.split("\n\n").next().unwrap();
+        assert!(about.contains("budget") && about.contains("agent.max_output_tokens"), "{about}");
+    }
+
+    #[test]
+    fn only_commands_at_the_top_are_hidden() {
+        for command in root().get_subcommands() {
+            assert!(command.get_subcommands().all(|inner| !inner.is_hide_set()));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `nightwright report`: a whole run on a page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use nightwright_core::chronicle::{Chronicle, Chronicler, Commit, Places, Teller};
+
+use super::masks::{self, Masked};
+use super::which::{Found, Which};
+use super::{json, print, say};
+use crate::error::Failure;
+use crate::files;
+use crate::workspace;
+
+/// The most commits that are told one by one.
+const MOST_COMMITS: usize = 200;
+
+/// What stands for standard output in the place of a file.
+const STANDARD_OUTPUT: &str = "-";
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct Options {
+    #[command(flatten)]
+    which: Which,
+
+    /// As Markdown, for a pull request or a mail [the default]
+    #[arg(long, group = "format")]
+    markdown: bool,
+
+    /// As one page of HTML that needs nothing else and runs nothing
+    #[arg(long, group = "format")]
+    html: bool,
+
+    /// As one JSON object
+    #[arg(long, group = "format")]
+    json: bool,
+
+    /// Write it into this file, `-` for standard output; `.html`, `.md` and `.json` choose the format
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Cost per accepted change is the cost of the whole run divided by its commits; in a run without
+commits, by the iterations that moved the project forward or whose claim of completion was believed.
+
+The object of --json; times are in UTC, costs in US dollars, what is not known is null, and what is
+long is cut and says so:
+  run, state        the id of the run; running, gone (its process is, and it has not ended), ended,
+                    or unknown (nobody conducts it, and its journal can't be read to its end)
+  is_rehearsal      whether the agent was a script (--dry-run): then nothing was spent, and every
+                    cost is what the script says
+  verdict           verified, not_verified, not_done, going_on, gone, rehearsed (over, and only a
+                    rehearsal) or unknown (the journal can't be read to its end)
+  ending, sentence, note, verification
+                    the name of the ending, what it came to in a sentence, what else there is to
+                    say, and what became of the last claim
+  told              {task, goal, mode, only_gate, agent, agent_version, models, more_models,
+                    project, git_head, containment, sandbox, checks, more_checks}; more_... is how
+                    many there are beyond those in a list, here and below
+  limits            as in the event `run_started`
+  started_at, last_at
+                    when it began, and when something happened last
+  totals            as in the event `run_finished`; while it runs, the time at work goes up to now
+  files_changed, progress
+                    files, summed over the iterations; {completed, total} items of the task
+  accepted          {unit (commits or iterations), count, cost_usd}: see above
+  before, more_before
+                    what happened before the first iteration: a list like `notes`
+  iterations        each {number, kind, fate, why, started_at, ended_at, duration_ms, cost_usd,
+                    estimated_usd, tokens, files_changed, commits, movement, progress, phase, claim,
+                    attempts, attempt_count, calls, claims, blockers, notes, left_off, summary};
+                    number is 0 for a proof without work; fate is believed, rejected, work, excused
+                    (nothing changed, and the agent's word for it was taken), idle, failed,
+                    interrupted or going_on
+    attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
+                    turns, tool_calls, tool_errors}; duration_ms is null where nobody saw the end
+    attempt_count   how many there were
+    calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
+    claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
+                    missing, more_missing, judgement, why}; judgement is open, verified,
+                    not_verified, rejected, inconclusive or unaffordable; checks has {command,
+                    verdict, output, duration_ms}, findings {path, what}, changes is as in the event
+                    `changes_inspected`
+    notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
+                    council, status, steering, wait or checkpoint
+    left_off        how many attempts, calls, claims, blockers and notes there were beyond those
+  spans, more_spans what took time: {kind, iteration, start, end, trouble, text}; kind is attempt,
+                    checks, call, wait, retry, pause, away (no process conducted the run) or unknown
+                    (its process died while something went on, and nobody knows when)
+  blockers, more_blockers
+                    what only a person can give
+  warnings, more_warnings
+                    like `notes`, and how many there were beyond those
+  commits           {from, to, listed, unknown}: listed has {hash, at, subject}, unknown says why
+                    there are none where there should be some
+  next              what to do next
+  missing           what of the journal could not be read
+  places            {run_folder, journal, log}: where everything is; log is the newest one";
+
+/// How it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Markdown,
+    Html,
+    Json,
+}
+
+pub(super) fn report(options: &Options) -> Result<ExitCode, Failure> {
+    let file = options.output.as_deref().filter(|file| *file != Path::new(STANDARD_OUTPUT));
+    if let Some(file) = file {
+        check(file)?;
+    }
+    let chronicle = chronicle(&options.which.find()?)?;
+    for text in &chronicle.missing {
+        say(&format!("warning: {text}"));
+    }
+    let text = match format(options) {
+        Format::Markdown => chronicle.markdown(),
+        Format::Html => chronicle.html(),
+        Format::Json => json(&chronicle)?,
+    };
+    let text = text.trim_end();
+    match file {
+        None => print(text)?,
+        Some(file) => {
+            check(file)?;
+            files::replace(file, format!("{text}\n").as_bytes())
+                .map_err(|error| Failure::because(&error))?;
+            say(&format!("wrote the report of run {} into `{}`", chronicle.run, file.display()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for, else what the name of the file says.
+fn format(options: &Options) -> Format {
+    let ending = options.output.as_deref().and_then(Path::extension);
+    let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
+    match (options.markdown, options.html, options.json, ending.as_deref()) {
+        (true, ..) => Format::Markdown,
+        (_, true, ..) => Format::Html,
+        (_, _, true, _) => Format::Json,
+        (.., Some("html" | "htm")) => Format::Html,
+        (.., Some("json")) => Format::Json,
+        (.., Some(_) | None) => Format::Markdown,
+    }
+}
+
+/// Fails if a file of that name is no plain file: a folder, a link, a device are not written over.
+/// So it does without a folder to put it in, which may be a slip of the pen.
+fn check(file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let message = format!("the folder `{}` is not there", folder.display());
+        return Err(Failure::usage(message).hint("make it, or give another name with -o"));
+    }
+    match fs::symlink_metadata(file) {
+        Ok(facts) if !facts.is_file() => {
+            let message = format!("`{}` is there and is not a plain file", file.display());
+            Err(Failure::usage(message).hint("give another name with -o"))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The run, as far as its journal can be read.
+fn chronicle(found: &Found) -> Result<Chronicle, Failure> {
+    let folder = &found.folder;
+    let mut chronicler = Chronicler::new(folder.id().clone());
+    let mut masked = Masked::default();
+    let unread = found.walk(|record| {
+        masked.record(&record.event);
+        chronicler.record(&record);
+    })?;
+    let teller = Teller { is_live: found.owner.is_some(), now: Timestamp::now() };
+    let mut chronicle = chronicler.finish(teller, unread);
+    chronicle.places = Some(Places {
+        run_folder: folder.path().to_owned(),
+        journal: folder.journal(),
+        log: folder.logs().pop(),
+    });
+    if chronicle.totals.commits > 0 {
+        match commits(found, &chronicle, &masked) {
+            Ok(listed) => chronicle.commits.listed = listed,
+            Err(why) => chronicle.commits.unknown = Some(why),
+        }
+    }
+    Ok(chronicle)
+}
+
+/// What git says of the commits. Nobody has masked it yet: where we can't, it is not told.
+fn commits(found: &Found, chronicle: &Chronicle, masked: &Masked) -> Result<Vec<Commit>, String> {
+    let (from, to) = chronicle.commit_range().ok_or("the journal does not name them")?;
+    let task = chronicle.told.as_ref().and_then(|told| told.task.as_deref());
+    let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
+    let secrets =
+        secrets.map_err(|failure| format!("what is secret can't be found out: {failure}"))?;
+    workspace::commits(&found.project, from, to, MOST_COMMITS, &secrets)
+}

@@ -1,0 +1,473 @@
+//! `nightwright run`, `plan` and `build`: work on a task or a goal until it is done and verified, or a
+//! limit is reached.
+
+mod goal;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use nightwright_core::outcome::Strictness;
+use nightwright_core::settings::Settings;
+use nightwright_core::units::Usd;
+
+use self::goal::{goal, nothing_to_do, short_help};
+use super::approval::{Flags, Untrusted};
+use super::detach::{self, DetachOptions, Leaving};
+use super::session::{CommandLine, Program, Script, Session};
+use super::told::{self, Asked, Purpose, Told};
+use super::{say, show, values, which};
+use crate::clock::Motion;
+use crate::config::{Layer, amounts};
+use crate::error::Failure;
+use crate::logs::Logs;
+use crate::notify::Address;
+use crate::report::{ColorChoice, Level};
+use crate::secrets;
+
+/// What a run can be told.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    /// The task to work on
+    #[arg(value_name = "TASK", conflicts_with = "prompt")]
+    task: Option<String>,
+
+    /// What to do, in your words; `-` reads it from standard input
+    #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
+    prompt: Option<String>,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(super) project: Option<PathBuf>,
+
+    /// How an iteration works: loop, iterative, plan, build, prompt, or one of your own
+    /// [default: the task's; `loop` for tasks, `prompt` for goals]
+    #[arg(long, value_name = "MODE", value_parser = values::text)]
+    mode: Option<String>,
+
+    /// Let what the project would run take effect this once, though nobody approved it
+    #[arg(long, hide_short_help = true)]
+    trust: bool,
+
+    /// Leave out what the project would run and nobody approved
+    #[arg(long, conflicts_with = "trust", hide_short_help = true)]
+    ignore_untrusted: bool,
+
+    /// A command that must pass before completion is believed; may be given several times
+    #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
+    verify: Vec<String>,
+
+    /// The exact phrase of the completion signal
+    #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion", hide_short_help = true)]
+    completion_signal: Option<String>,
+
+    /// Iterations in a row that must give the completion signal
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, help_heading = "Completion", hide_short_help = true)]
+    completion_threshold: Option<u32>,
+
+    /// Read no claim of completion: the run ends by limits, stop or errors only
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    no_detect: bool,
+
+    /// Exit non-zero unless the work was completed: 3 limit, 4 no progress, 5 blocked,
+    /// 6 unverified, 7 stopped
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    require_complete: bool,
+
+    /// After each iteration that did work, let a second fresh agent review and repair it, by these
+    /// words or, without any, by our own
+    #[arg(short, long, value_name = "TEXT", value_parser = values::words, num_args = 0..=1, default_missing_value = "builtin", help_heading = "Completion", hide_short_help = true)]
+    review_prompt: Option<String>,
+
+    #[command(flatten)]
+    limits: LimitOptions,
+
+    /// Allow a run without any limit; it still ends after 1,000 iterations unless
+    /// `-m 0` is given too
+    #[arg(long, help_heading = "Limits", hide_short_help = true)]
+    unlimited: bool,
+
+    #[command(flatten)]
+    pace: PaceOptions,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+
+    #[command(flatten)]
+    output: OutputOptions,
+
+    #[command(flatten)]
+    detach: DetachOptions,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+#[expect(clippy::struct_field_names, reason = "they are called as their options are")]
+pub(super) struct LimitOptions {
+    /// At most so many iterations; 0 = no limit of iterations
+    #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub(super) max_iterations: Option<u32>,
+
+    /// At most so much money for everything, in US dollars
+    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    pub(super) max_cost: Option<Usd>,
+
+    /// At most so much time at work; waits for usage limits and pauses don't count
+    #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
+    pub(super) max_duration: Option<Duration>,
+
+    /// At most so many tokens for everything (input, output and cache writes): the budget of the
+    /// run. How long one answer of the agent may be is `agent.max_output_tokens`
+    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, hide_short_help = true)]
+    pub(super) max_tokens: Option<u64>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pace")]
+struct PaceOptions {
+    /// Idle iterations in a row that end the run; 0 = never
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    stagnation_threshold: Option<u32>,
+
+    /// Wait so long between two iterations
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    delay: Option<Duration>,
+
+    /// Don't wait between iterations
+    #[arg(long, conflicts_with = "delay", hide_short_help = true)]
+    no_delay: bool,
+
+    /// Further attempts an iteration may have after transient failures
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
+    max_retries: Option<u32>,
+
+    /// The delay before the first retry; it doubles with every further one, up to a minute
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    retry_delay: Option<Duration>,
+
+    /// Give an attempt up after so long; 0 = never
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
+    timeout: Option<Duration>,
+
+    /// Give an attempt up when it has been silent for so long
+    #[arg(long, value_name = "TIME", value_parser = silence, allow_hyphen_values = true, hide_short_help = true)]
+    idle_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Agent")]
+struct AgentOptions {
+    /// Use the rehearsal agent instead of the real one: nothing is spent
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run", hide_short_help = true)]
+    rehearsal: Option<PathBuf>,
+
+    /// Use another agent: any program that reads the prompt on standard input and answers in plain
+    /// text; split into words as a shell would
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permission_mode", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
+    agent_command: Option<String>,
+
+    /// The model to ask for [default: the agent's own choice]
+    #[arg(long, value_name = "NAME", value_parser = values::text)]
+    model: Option<String>,
+
+    /// Turns an attempt may take [default: the agent's own choice]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
+    max_turns: Option<u32>,
+
+    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`; may be given several
+    /// times. Changing files is allowed in any case
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    allowed_tools: Vec<String>,
+
+    /// A tool the agent may not use at all; may be given several times
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
+    disallowed_tools: Vec<String>,
+
+    /// What the agent may do without asking: ask-nothing, edits, listed or skip
+    /// [default: edits]
+    #[arg(long, value_name = "WHAT", value_parser = ["ask-nothing", "edits", "listed", "skip"], conflicts_with = "dangerously_skip_permissions", hide_short_help = true)]
+    permission_mode: Option<String>,
+
+    /// A file whose text is added to the agent's system prompt
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    append_system_prompt_file: Option<PathBuf>,
+
+    /// What the work goes by when two good things contradict each other: a TOML file such as
+    /// `nightwright principles` writes, or the YAML form [default: `.nightwright/principles.toml`]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    principles_file: Option<PathBuf>,
+
+    /// Let the agent do everything without asking
+    #[arg(long, hide_short_help = true)]
+    dangerously_skip_permissions: bool,
+
+    /// The file in which iterations hand over to each other; empty = none
+    /// [default: `NOTES.md` of the task; `SHARED_TASK_NOTES.md` for goals]
+    #[arg(long, value_name = "FILE", value_parser = notes_file, hide_short_help = true)]
+    notes_file: Option<String>,
+
+    /// Further arguments for the agent program, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputOptions {
+    /// Show the agent's words and tool calls too
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
+    verbose: bool,
+
+    /// Show nothing but errors
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "output")]
+    quiet: bool,
+
+    /// How much to show; `json` prints the events of the journal on standard output
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    output: Option<Level>,
+
+    /// With `--output json`: also print what the agent says and does, line by line
+    #[arg(long, hide_short_help = true)]
+    pub(super) include_messages: bool,
+
+    /// Whether to use colours
+    #[arg(long, value_name = "WHEN", hide_short_help = true)]
+    pub(super) color: Option<ColorChoice>,
+}
+
+/// Which command it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Run,
+    Plan,
+    Build,
+}
+
+impl Command {
+    /// The mode, where the command itself says it.
+    fn mode(self) -> Option<&'static str> {
+        match self {
+            Self::Run => None,
+            Self::Plan => Some("plan"),
+            Self::Build => Some("build"),
+        }
+    }
+}
+
+pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failure> {
+    if options.detach.is_wanted() {
+        return detach::detach();
+    }
+    let way_off = options.detach.way_off()?;
+    let project = which::project(options.project.as_deref())?;
+    let asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
+        // Who gave words to an option may only have put them in the wrong place.
+        if options.says_nothing(command) && options.review_prompt.is_none() {
+            show(&short_help(command));
+        }
+    })?;
+    let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
+    let strictness =
+        if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
+    let level = options.output.with_messages(resolved.level())?;
+    let (leaving, level) = Leaving::by(way_off, level);
+    // What the project brings is said unless the user, and not the project, wants to hear nothing.
+    if options.output.level() != Some(Level::Quiet) {
+        for note in &notes {
+            say(note);
+        }
+    }
+    let program = program(&options.agent, &settings, &project)?;
+    let session = Session {
+        project,
+        variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
+        settings,
+        task,
+        hooks,
+        agent_files,
+        since: None,
+        program,
+        level,
+        color: resolved.color(),
+        logs: Logs::of(&resolved)?,
+        notify: Address::all(&resolved, |name| env::var_os(name))?,
+        strictness,
+        motion: Motion::Real,
+        keep_awake: resolved.keeps_awake(),
+        leaving,
+    };
+    session.run()
+}
+
+impl Options {
+    /// What was asked for, with the flags as the last layer of the configuration.
+    pub(super) fn asked(
+        &self,
+        command: Command,
+        project: &Path,
+        purpose: Purpose,
+    ) -> Result<Asked, Failure> {
+        if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
+            return Err(Failure::usage(format!(
+                "`nightwright {own}` is the mode `{own}`; --mode {mode} has no place here"
+            ))
+            .hint(format!("use `nightwright run --mode {mode}`")));
+        }
+        let goal = self.prompt.as_deref().map(goal).transpose()?;
+        if self.says_nothing(command) {
+            return Err(nothing_to_do(project, self.review_prompt.as_deref()));
+        }
+        let untrusted = match (self.trust, self.ignore_untrusted) {
+            // Who only looks runs nothing.
+            _ if purpose == Purpose::Look => Untrusted::Accept,
+            (true, _) => Untrusted::Accept,
+            (false, true) => Untrusted::Ignore,
+            (false, false) => Untrusted::Ask(Flags::There),
+        };
+        Ok(Asked {
+            project: project.to_owned(),
+            task: self.task.clone(),
+            goal,
+            mode: command.mode(),
+            flags: self.flags(),
+            unlimited: self.unlimited,
+            purpose,
+            appended: self.agent.append_system_prompt_file.clone(),
+            principles: self.agent.principles_file.clone(),
+            untrusted,
+        })
+    }
+
+    /// Whether neither a task nor a goal is given, and none goes without saying.
+    fn says_nothing(&self, command: Command) -> bool {
+        let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
+        self.task.is_none() && self.prompt.is_none() && !own_goal
+    }
+
+    fn flags(&self) -> Layer {
+        let Self { limits, pace, agent, output, .. } = self;
+        let mut flags = Layer::flags();
+        flags.give("mode", self.mode.clone());
+        flags.give("limits.max_iterations", limits.max_iterations);
+        flags.give("limits.max_cost", limits.max_cost);
+        flags.give("limits.max_tokens", limits.max_tokens);
+        flags.give("limits.max_duration", limits.max_duration);
+        flags.give("verify.commands", list(&self.verify));
+        flags.give("completion.signal", self.completion_signal.clone());
+        flags.give("completion.threshold", self.completion_threshold);
+        flags.give("review.prompt", self.review_prompt.clone());
+        if self.no_detect {
+            flags.set_by_flag("--no-detect", "completion.detect", false);
+        }
+        flags.give("stagnation.threshold", pace.stagnation_threshold);
+        flags.give("delay", pace.delay);
+        if pace.no_delay {
+            flags.set_by_flag("--no-delay", "delay", Duration::ZERO);
+        }
+        flags.give("retry.max_retries", pace.max_retries);
+        flags.give("retry.delay", pace.retry_delay);
+        flags.give("deadlines.attempt", pace.timeout);
+        flags.give("deadlines.idle", pace.idle_timeout);
+        flags.give("notes.file", agent.notes_file.clone());
+        flags.give("agent.command", agent.agent_command.clone());
+        flags.give("agent.args", list(&agent.arguments));
+        flags.give("agent.allowed_tools", list(&agent.allowed_tools));
+        flags.give("agent.disallowed_tools", list(&agent.disallowed_tools));
+        flags.give("agent.permissions", agent.permission_mode.clone());
+        if agent.dangerously_skip_permissions {
+            flags.set_by_flag("--dangerously-skip-permissions", "agent.permissions", "skip");
+        }
+        flags.give("agent.max_turns", agent.max_turns);
+        flags.give("model.name", agent.model.clone());
+        output.flags(&mut flags);
+        flags
+    }
+}
+
+/// How long the agent may be silent.
+fn silence(text: &str) -> Result<Duration, String> {
+    let time = values::duration(text)?;
+    if time.is_zero() {
+        return Err(
+            "more than 0: an agent that may be silent for ever can hang for ever".to_owned()
+        );
+    }
+    Ok(time)
+}
+
+/// A file inside the project, or none.
+fn notes_file(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        text => amounts::inside(text).ok_or_else(|| {
+            "no file inside the project: give a path relative to it, or '' for no notes".to_owned()
+        }),
+    }
+}
+
+/// The name of a tool. One that begins with a dash would be an option of the agent program.
+fn tool(text: &str) -> Result<String, String> {
+    if text.trim_start().starts_with('-') {
+        return Err("the name of a tool, which can't begin with `-`".to_owned());
+    }
+    values::text(text)
+}
+
+fn list(items: &[String]) -> Option<Vec<String>> {
+    (!items.is_empty()).then(|| items.to_vec())
+}
+
+impl OutputOptions {
+    /// How much to show, if that was said.
+    pub(super) fn level(&self) -> Option<Level> {
+        match (self.quiet, self.verbose) {
+            (true, _) => Some(Level::Quiet),
+            (_, true) => Some(Level::Verbose),
+            (false, false) => self.output,
+        }
+    }
+
+    /// The level, with the agent's words if they are asked for.
+    pub(super) fn with_messages(&self, level: Level) -> Result<Level, Failure> {
+        match (self.include_messages, level) {
+            (false, level) => Ok(level),
+            (true, Level::Json | Level::JsonMessages) => Ok(Level::JsonMessages),
+            (true, Level::Quiet | Level::Progress | Level::Verbose) => {
+                Err(Failure::usage("--include-messages has a meaning with --output json only")
+                    .hint("to see what the agent says and does: --verbose"))
+            }
+        }
+    }
+
+    fn flags(&self, flags: &mut Layer) {
+        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+        if let Some(level) = self.level() {
+            flags.set("output.level", word(&level));
+        }
+        if let Some(color) = self.color {
+            flags.set("output.color", word(&color));
+        }
+    }
+}
+
+fn program(
+    options: &AgentOptions,
+    settings: &Settings,
+    project: &Path,
+) -> Result<Program, Failure> {
+    if options.dry_run {
+        let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
+        return Ok(Program::Rehearsal(script));
+    }
+    match &settings.agent.command {
+        Some(command) => CommandLine::parse(command, project).map(Program::Command),
+        None => Ok(Program::Claude),
+    }
+}

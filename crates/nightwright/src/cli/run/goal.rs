@@ -1,0 +1,69 @@
+//! What a run is for: the goal, and what is said to somebody who gave none.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::Command;
+use crate::cli::told;
+use crate::error::Failure;
+use crate::task;
+
+/// Agents take prompts of 10 MB; what we add to a goal has room beside it.
+const GOAL_MAX: u64 = 9_000_000;
+
+/// What `-h` says, for somebody who did not say what to do.
+pub(super) fn short_help(command: Command) -> String {
+    let name = match command {
+        Command::Run => "run",
+        Command::Plan => "plan",
+        Command::Build => "build",
+    };
+    let mut root = crate::cli::command();
+    root.build();
+    let help = root.find_subcommand_mut(name).map(clap::Command::render_help);
+    help.map(|help| help.to_string()).unwrap_or_default()
+}
+
+/// Neither a task nor a goal: what there is to choose from. An option that takes words may have
+/// taken the name of the task.
+pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
+    let names: Vec<_> =
+        task::list(project).unwrap_or_default().into_iter().map(|listed| listed.name).collect();
+    if let Some(name) = names.iter().find(|name| review == Some(name.as_str())) {
+        let message = format!("`{name}` was taken as the words of -r/--review-prompt");
+        return Failure::usage(message)
+            .hint(format!("put the task first: nightwright run {name} -r"));
+    }
+    let failure = told::nothing_to_do();
+    if names.is_empty() {
+        return failure;
+    }
+    failure.hint(format!(
+        "name a task ({}), or give a goal: nightwright run -p \"make the tests pass\" -m 10",
+        names.join(", ")
+    ))
+}
+
+/// The goal, wherever it comes from.
+pub(super) fn goal(prompt: &str) -> Result<String, Failure> {
+    match prompt {
+        "-" => read_goal(io::stdin().lock()),
+        goal => Ok(goal.to_owned()),
+    }
+}
+
+/// A goal that is too long for an argument, or comes from another program.
+fn read_goal(input: impl Read) -> Result<String, Failure> {
+    let mut text = String::new();
+    input.take(GOAL_MAX + 1).read_to_string(&mut text).map_err(|error| {
+        Failure::usage(format!("the goal can't be read from standard input: {error}"))
+    })?;
+    if text.len() as u64 > GOAL_MAX {
+        return Err(Failure::usage("the goal on standard input is longer than 9 MB")
+            .hint("put it into a file of the project, and name that file in a short goal"));
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to do: standard input is empty"));
+    }
+    Ok(text)
+}

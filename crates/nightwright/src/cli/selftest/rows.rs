@@ -1,0 +1,178 @@
+//! The rows: what is played, and which judgement it has to pass.
+
+use super::judge::{self, Judgement};
+use crate::error::Failure;
+
+/// One thing that goes wrong in a night.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// For `--only`, and for its folder.
+    pub(super) name: &'static str,
+    /// For people.
+    pub(super) title: &'static str,
+    /// What the agent does.
+    pub(super) script: &'static str,
+    /// What is done to the run.
+    pub(super) act: Act,
+    /// Settings other than the [usual](USUAL) ones, as variables.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+    /// What has to be true afterwards, beside that nobody is left.
+    pub(super) judgement: Judgement,
+}
+
+/// What is done to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Nothing: it comes to its own end.
+    Leave,
+    /// SIGTERM as soon as the agent is in the middle of its work.
+    Terminate,
+    /// SIGKILL at that moment, and a resumption when nobody is left.
+    KillAndResume,
+    /// Its state is on a disk with little room.
+    SmallDisk,
+}
+
+/// What all rows have in common. Deadlines are long enough for a busy machine where nothing hangs,
+/// and short enough that a row which hangs in an unexpected place says which.
+pub(super) const USUAL: [(&str, &str); 9] = [
+    ("NIGHTWRIGHT_START_TIMEOUT", "30s"),
+    ("NIGHTWRIGHT_IDLE_TIMEOUT", "30s"),
+    ("NIGHTWRIGHT_TOOL_TIMEOUT", "30s"),
+    ("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", "30s"),
+    ("NIGHTWRIGHT_VERIFY_TIMEOUT", "30s"),
+    ("NIGHTWRIGHT_VERIFY_MODEL", "off"),
+    ("NIGHTWRIGHT_RETRY_DELAY", "1s"),
+    ("NIGHTWRIGHT_DELAY", "0"),
+    ("NIGHTWRIGHT_MAX_ITERATIONS", "3"),
+];
+
+/// The check that has to pass before completion is believed.
+pub(super) const CHECK: &str = "test -e done || { echo 'there is no file called done'; exit 1; }";
+/// What it says when it does not: the next prompt has to have it.
+pub(super) const CHECK_SAYS: &str = "there is no file called done";
+/// How many processes `family.sh` starts.
+pub(super) const FAMILY: usize = 4;
+/// How many of them lead a session of their own.
+pub(super) const LEADERS: usize = 2;
+
+/// In the order in which they are shown and begun: the long ones come first.
+pub(super) static ROWS: [Row; 13] = [
+    Row {
+        name: "hang-at-start",
+        title: "hang at start",
+        script: include_str!("scripts/hang_at_start.toml"),
+        act: Act::Leave,
+        settings: &[("NIGHTWRIGHT_START_TIMEOUT", "3s")],
+        judgement: judge::hang_at_start,
+    },
+    Row {
+        name: "hang-after-result",
+        title: "hang after the result",
+        script: include_str!("scripts/hang_after_result.toml"),
+        act: Act::Leave,
+        settings: &[("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", "1s")],
+        judgement: judge::hang_after_result,
+    },
+    Row {
+        name: "silence",
+        title: "silence",
+        script: include_str!("scripts/silence.toml"),
+        act: Act::Leave,
+        settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
+        judgement: judge::silence,
+    },
+    Row {
+        name: "usage-limit",
+        title: "usage limit",
+        script: include_str!("scripts/usage_limit.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::usage_limit,
+    },
+    Row {
+        name: "crash",
+        title: "crash of the agent",
+        script: include_str!("scripts/crash.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::crash,
+    },
+    Row {
+        name: "garbage",
+        title: "garbage in the stream",
+        script: include_str!("scripts/garbage.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::garbage,
+    },
+    Row {
+        name: "lie",
+        title: "lie about completion",
+        script: include_str!("scripts/lie.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::lie,
+    },
+    Row {
+        name: "stubborn-lie",
+        title: "lie again and again",
+        script: include_str!("scripts/stubborn_lie.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::stubborn_lie,
+    },
+    Row {
+        name: "orphans",
+        title: "orphans",
+        script: include_str!("scripts/orphans.toml"),
+        act: Act::Leave,
+        settings: &[],
+        judgement: judge::orphans,
+    },
+    Row {
+        name: "sigterm",
+        title: "SIGTERM of the runner",
+        script: include_str!("scripts/sigterm.toml"),
+        act: Act::Terminate,
+        settings: &[],
+        judgement: judge::sigterm,
+    },
+    Row {
+        name: "sigkill",
+        title: "SIGKILL and resume",
+        script: include_str!("scripts/sigkill.toml"),
+        act: Act::KillAndResume,
+        settings: &[],
+        judgement: judge::sigkill,
+    },
+    Row {
+        name: "full-disk",
+        title: "full disk",
+        script: include_str!("scripts/full_disk.toml"),
+        act: Act::SmallDisk,
+        settings: &[],
+        judgement: judge::full_disk,
+    },
+    Row {
+        name: "full-journal",
+        title: "no room for the journal",
+        script: include_str!("scripts/full_journal.toml"),
+        act: Act::SmallDisk,
+        // Where the blocks of a disk are so large that there is room all the same.
+        settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
+        judgement: judge::full_journal,
+    },
+];
+
+/// Those of these names; without any, all.
+pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static Row>, Failure> {
+    let known = |name: &str| ROWS.iter().any(|row| row.name == name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let all: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        return Err(Failure::usage(format!("--only `{unknown}`: there is no such row"))
+            .hint(format!("the rows are {}", all.join(", "))));
+    }
+    let wanted = |row: &&Row| names.is_empty() || names.iter().any(|name| name == row.name);
+    Ok(ROWS.iter().filter(wanted).collect())
+}

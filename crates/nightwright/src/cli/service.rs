@@ -1,0 +1,441 @@
+//! `nightwright service`: a run that was cut off by a reboot goes on after it.
+
+mod launchd;
+mod systemd;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use nightwright_core::agent::dialect::Dialect;
+
+use super::which::{self, Which};
+use super::{print, say};
+use crate::config::{self, Resolved};
+use crate::error::Failure;
+use crate::files;
+use crate::process::{self, AnswerEnd, Question};
+use crate::task::{Name, Task};
+
+/// By these words a file of ours is known.
+const OURS: &str = "Made by `nightwright service install`";
+
+/// Where our things are, if that is not the usual place: without them no run would be found.
+const PLACES: [&str; 6] = [
+    "PATH",
+    "NIGHTWRIGHT_STATE_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "CLAUDE_CONFIG_DIR",
+];
+/// What whoever starts services sets by itself, or what is nothing without a terminal.
+const USUAL: [&str; 9] =
+    ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM", "COLORTERM", "XDG_RUNTIME_DIR"];
+/// How they begin.
+const USUAL_BEGINNINGS: [&str; 3] = ["LC_", "XDG_SESSION_", "XDG_DATA_"];
+
+/// How long the system may take to hear of a service.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How much it may say to that.
+const ANSWER: usize = 64 << 10;
+
+/// What to do.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Action {
+    /// Let the run of a task go on after a reboot that cut it off
+    Install(InstallOptions),
+    /// Let it be again
+    Remove(RemoveOptions),
+}
+
+#[derive(Clone, Debug, Args)]
+struct InstallOptions {
+    /// The task, whose last run goes on, or a run [default: the task of the run that is going on,
+    /// else of the last]
+    #[arg(value_name = "TASK|RUN")]
+    which: Option<String>,
+
+    /// What the service is called after `nightwright-` [default: the name of the task, or the run]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Print the file, and write nothing
+    #[arg(long, conflicts_with_all = ["force", "enable"])]
+    print: bool,
+
+    /// Write over a file that is there, whoever made it
+    #[arg(long)]
+    force: bool,
+
+    /// Tell the system about it, too
+    #[arg(long)]
+    enable: bool,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+struct RemoveOptions {
+    /// What the service is called: the task, the run, or the name it was given
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// A service, whoever starts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Service {
+    name: String,
+    program: String,
+    project: String,
+    /// The task or the run that goes on.
+    run: String,
+    environment: Vec<(String, String)>,
+}
+
+impl Service {
+    /// What is started: nothing happens where no run was cut off.
+    fn command(&self) -> [&str; 6] {
+        [&self.program, "resume", "--if-needed", "-C", &self.project, &self.run]
+    }
+}
+
+/// A command that tells the system about a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Telling {
+    command: Vec<String>,
+    failure: OnFailure,
+}
+
+/// What it means that such a command fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFailure {
+    /// The system does not know of the service.
+    Complain,
+    /// That there was nothing to do.
+    GoOn,
+}
+
+impl Telling {
+    fn must_work(command: impl IntoIterator<Item = String>) -> Self {
+        Self { command: command.into_iter().collect(), failure: OnFailure::Complain }
+    }
+
+    fn may_fail(command: impl IntoIterator<Item = String>) -> Self {
+        Self { command: command.into_iter().collect(), failure: OnFailure::GoOn }
+    }
+}
+
+/// Who starts services here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manager {
+    Systemd,
+    Launchd,
+}
+
+const HERE: Manager = if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd };
+
+impl Manager {
+    fn text(self, service: &Service) -> String {
+        match self {
+            Self::Systemd => systemd::unit(service),
+            Self::Launchd => launchd::agent(service),
+        }
+    }
+
+    /// A program that it starts.
+    fn program(self, path: String) -> Result<String, Failure> {
+        if self == Self::Systemd && !systemd::starts(&path) {
+            let message = format!("systemd starts no program with quotes in its path: `{path}`");
+            return Err(Failure::trouble(message).hint("put nightwright somewhere else"));
+        }
+        Ok(path)
+    }
+
+    fn file(self, name: &str) -> Result<PathBuf, Failure> {
+        match self {
+            Self::Systemd => systemd::file(name, env::var_os),
+            Self::Launchd => launchd::file(name, env::var_os),
+        }
+        .ok_or_else(|| {
+            Failure::trouble("`HOME` is not set to an absolute path")
+                .hint("a service of yours is a file in your home folder")
+        })
+    }
+
+    /// What tells the system about a service.
+    fn commands(self, name: &str, file: &Path) -> Vec<Telling> {
+        match self {
+            Self::Systemd => systemd::commands(name),
+            Self::Launchd => launchd::commands(name, file),
+        }
+    }
+
+    /// The project of a service, as its file says.
+    fn project(self, text: &str) -> Option<String> {
+        match self {
+            Self::Systemd => systemd::project(text),
+            Self::Launchd => launchd::project(text),
+        }
+    }
+}
+
+pub(super) fn service(options: &Options) -> Result<ExitCode, Failure> {
+    match &options.action {
+        Action::Install(options) => install(options),
+        Action::Remove(options) => remove(options),
+    }
+}
+
+fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
+    let project = which::project(options.project.as_deref())?;
+    let (run, task) = meant(options, &project)?;
+    let name = match &options.name {
+        Some(name) => Name::of("service", name)?.as_str().to_owned(),
+        None => run.clone(),
+    };
+    let service = Service {
+        name: name.clone(),
+        program: HERE.program(plain("our own program", &own_program()?)?)?,
+        project: plain("the project", &project)?,
+        run,
+        environment: places(env::var_os)?,
+    };
+    let text = HERE.text(&service);
+    if options.print {
+        print(text.trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = HERE.file(&name)?;
+    if !options.force {
+        may_be_written(&file, HERE, &service.project)?;
+    }
+    write(&file, &text)?;
+    print(&format!("{} is written: after a reboot it goes on with `{name}`", file.display()))?;
+    let commands = HERE.commands(&name, &file);
+    if options.enable {
+        commands.iter().try_for_each(carry_out)?;
+    } else {
+        say(&format!("To enable it:\n  {}", lines(&commands)));
+    }
+    if HERE == Manager::Systemd {
+        say("To let it start before you log in:\n  loginctl enable-linger");
+    }
+    if let Some(hint) = missing(&project, task.as_deref())? {
+        say(&hint);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The task or the run that is meant, and the task it is of.
+fn meant(options: &InstallOptions, project: &Path) -> Result<(String, Option<String>), Failure> {
+    if let Some(name) = &options.which
+        && let Ok(task) = Task::open(project, name)
+    {
+        let name = task.name().as_str().to_owned();
+        return Ok((name.clone(), Some(name)));
+    }
+    let which = Which { run: options.which.clone(), project: options.project.clone() };
+    let found = which.find()?;
+    let task = found.view()?.facts.and_then(|facts| facts.task);
+    let run = match (&options.which, &task) {
+        (None, Some(task)) => task.clone(),
+        (Some(_), _) | (None, None) => found.folder.id().0.clone(),
+    };
+    Ok((run, task))
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    env::current_exe()
+        .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))
+}
+
+/// A path that can stand in such a file: what would begin another line there must not.
+fn plain(what: &str, path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let refused = |why: &str| Failure::trouble(format!("{what} is `{shown}`, and {why}"));
+    let text = path.to_str().ok_or_else(|| refused("no service can name what is not UTF-8"))?;
+    if text.chars().any(char::is_control) {
+        return Err(refused("no service can name what has control characters in it"));
+    }
+    if text.ends_with(['\\', ' ']) {
+        return Err(refused("no service can name what ends with a space or a backslash"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The variables that say where things are, as they are now.
+fn places(
+    variable: impl Fn(&'static str) -> Option<OsString>,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut all = Vec::new();
+    for name in PLACES {
+        if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
+            all.push((name.to_owned(), plain(&format!("`{name}`"), Path::new(&value))?));
+        }
+    }
+    Ok(all)
+}
+
+/// Only a file of ours for the same project is written over.
+fn may_be_written(file: &Path, manager: Manager, project: &str) -> Result<(), Failure> {
+    let shown = file.display();
+    let refused = |why: String| {
+        Err(Failure::trouble(format!("`{shown}` is there, and {why}"))
+            .hint("choose another name with --name, or write over it with --force"))
+    };
+    match there(file)? {
+        None => Ok(()),
+        Some(text) if !text.contains(OURS) => refused("it is not ours".to_owned()),
+        Some(text) => match manager.project(&text) {
+            Some(other) if other != project => refused(format!("it is for `{other}`")),
+            Some(_) | None => Ok(()),
+        },
+    }
+}
+
+/// What is in a file that may be there.
+fn there(file: &Path) -> Result<Option<String>, Failure> {
+    match fs::read(file) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::trouble(format!("`{}` can't be read: {error}", file.display()))),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| {
+            Failure::trouble(format!("can't make the folder `{}`: {error}", folder.display()))
+        })?;
+    }
+    files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
+}
+
+/// As they can be typed, or pasted as a whole; what may fail is said to after them. Not every shell
+/// takes a remark beside a command for one.
+fn lines(commands: &[Telling]) -> String {
+    let lines: Vec<_> =
+        commands.iter().map(|telling| shell_words::join(&telling.command)).collect();
+    let may_fail = commands.iter().filter(|telling| telling.failure == OnFailure::GoOn);
+    let remarks = may_fail.map(|telling| {
+        let first: Vec<_> = telling.command.iter().take(2).map(String::as_str).collect();
+        format!("\n`{}` may fail: there may be none yet", first.join(" "))
+    });
+    lines.join("\n  ") + &remarks.collect::<String>()
+}
+
+fn carry_out(Telling { command, failure }: &Telling) -> Result<(), Failure> {
+    let shown = shell_words::join(command);
+    let [program, arguments @ ..] = command.as_slice() else { return Ok(()) };
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    let environment: Vec<_> = env::vars_os().collect();
+    let question = Question {
+        program: OsStr::new(program),
+        arguments: &arguments,
+        environment: &environment,
+        directory: Path::new("/"),
+        input: Vec::new(),
+        limit: PATIENCE,
+        most: ANSWER,
+    };
+    let refused = |why: &str| {
+        Failure::trouble(format!("`{shown}` failed: {}", why.trim()))
+            .hint("the file is written; tell the system about it by hand")
+    };
+    let answer = process::answer(question).map_err(|error| refused(&error.to_string()))?;
+    match answer.ended {
+        AnswerEnd::Exited(exit) if exit.is_success() => {
+            say(&format!("done: {shown}"));
+            Ok(())
+        }
+        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => match failure {
+            OnFailure::Complain => Err(refused(&answer.complaint)),
+            OnFailure::GoOn => Ok(()),
+        },
+    }
+}
+
+/// What the agent has from this shell and will not have from the service. Nothing of it is written
+/// down: most of it is secret.
+fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure> {
+    let resolved = Resolved::new(config::load(project, task, |name| env::var_os(name))?);
+    let passed = resolved.get_list("agent.pass_env").unwrap_or_default();
+    let names = missing_of(env::vars_os().map(|(name, _)| name), &passed);
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let list = names.join(", ");
+    Ok(Some(match HERE {
+        Manager::Systemd => format!(
+            "Here the agent gets {list}; the service does not have them. If it needs them, put \
+             lines NAME=value into ~/.config/nightwright/environment, for your eyes only (chmod 600)."
+        ),
+        Manager::Launchd => format!(
+            "Here the agent gets {list}; the service does not have them. If it needs them, set \
+             them with `launchctl setenv`, or put what is not secret into `agent.env`."
+        ),
+    }))
+}
+
+fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Vec<String> {
+    let usual = |name: &str| {
+        PLACES.contains(&name)
+            || USUAL.contains(&name)
+            || USUAL_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    };
+    let given = |name: &str| {
+        Dialect::Claude.environment_allows(name)
+            || passed.iter().any(|pattern| super::session::fits(pattern, name))
+    };
+    let names = ours.into_iter().filter_map(|name| name.into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| given(name) && !usual(name)).collect();
+    names.sort();
+    names
+}
+
+fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
+    let name = Name::of("service", &options.name)?;
+    let file = HERE.file(name.as_str())?;
+    let shown = file.display();
+    match there(&file)? {
+        None => {
+            return Err(Failure::trouble(format!("there is no service `{name}`: no `{shown}`")));
+        }
+        Some(text) if !text.contains(OURS) => {
+            return Err(Failure::trouble(format!("`{shown}` is not ours"))
+                .hint("remove it yourself, if you want to"));
+        }
+        Some(_) => {}
+    }
+    if HERE == Manager::Systemd {
+        systemd::disable(name.as_str(), &file)?;
+    }
+    fs::remove_file(&file)
+        .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
+    print(&format!("{shown} is removed; a run that it goes on with goes on"))?;
+    match HERE {
+        Manager::Systemd => say("To let the system know:\n  systemctl --user daemon-reload"),
+        Manager::Launchd => say(&format!(
+            "To let the system know, which ends such a run (`nightwright resume` goes on with it):\n  {}",
+            shell_words::join(launchd::forget(name.as_str()))
+        )),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests;

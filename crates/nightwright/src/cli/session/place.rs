@@ -1,0 +1,116 @@
+//! Where a run is kept, and the locks that keep others out while it is made.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use std::time::{Duration, Instant};
+
+use nightwright_core::units::RunId;
+
+use crate::error::Failure;
+use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
+use crate::process::{self, tree_lock};
+
+/// How long the guards of an earlier run may take to end what is below them.
+const GUARDS: Duration = Duration::from_secs(10);
+
+/// The place of a run.
+#[derive(Debug)]
+pub(in crate::cli) struct Place {
+    pub(in crate::cli) folder: RunDir,
+    /// The folder for the state of the project.
+    pub(super) home: PathBuf,
+    /// How many processes that an earlier run had left were ended.
+    pub(super) swept: usize,
+    owner: Owner,
+    /// One run at a time works in a project.
+    _project: Lock,
+    run: Lock,
+}
+
+impl Place {
+    /// Takes the folder of a new run in this project, unless another run is at work in it.
+    pub(super) fn take(project: &Path, folder: &RunDir) -> Result<Self, Failure> {
+        let taken = Self::lock(project, &home(project)?, folder.clone());
+        taken.inspect_err(|_| folder.forget())
+    }
+
+    /// Takes over the folder of a run whose process is gone.
+    pub(in crate::cli) fn take_over(project: &Path, folder: RunDir) -> Result<Self, Failure> {
+        Self::lock(project, &home(project)?, folder)
+    }
+
+    fn lock(project: &Path, home: &Path, folder: RunDir) -> Result<Self, Failure> {
+        let owner = Owner::current(folder.id().clone(), jiff::Timestamp::now());
+        let lock =
+            Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
+        let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
+        let swept = clear(home, &folder)?;
+        Ok(Self { folder, home: home.to_owned(), owner, swept, _project: lock, run })
+    }
+
+    /// Lets others know where the run can be spoken to.
+    pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
+        self.run.describe(&Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
+    }
+}
+
+/// Makes the folder of a new run.
+pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
+    RunDir::create(&home(project)?, jiff::Timestamp::now())
+        .map_err(|error| Failure::because(&error))
+}
+
+/// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
+/// mark of a run that nobody runs is ended.
+fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
+    let runs = RunDir::list_all(home).map_err(|error| Failure::because(&error))?;
+    let begin = Instant::now();
+    // The newest first: the others have had their time long ago.
+    for run in runs.iter().rev().filter_map(|run| RunDir::open(home, run).ok()) {
+        let path = run.tree_lock();
+        let free = tree_lock::is_free(&path, GUARDS.saturating_sub(begin.elapsed()));
+        match free {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(Failure::trouble(format!("processes of run {} don't end", run.id()))
+                    .hint("look for them with `ps`; they were sent SIGKILL"));
+            }
+            Err(error) => {
+                let path = path.display();
+                return Err(Failure::trouble(format!("can't lock `{path}`: {error}"))
+                    .hint("make it yours, or remove it if nothing of that run is alive"));
+            }
+        }
+    }
+    let is_left_over = |mark: &str| {
+        let Some((run, _)) = mark.split_once('.') else { return false };
+        let run = RunId(run.to_owned());
+        // Nothing of our own run can be alive: it has not begun.
+        run == *folder.id() || RunDir::open(home, &run).is_ok_and(|run| lock::is_free(&run.lock()))
+    };
+    Ok(process::sweep(is_left_over) + process::end_left_over())
+}
+
+/// The folder for the state of a project.
+pub(in crate::cli) fn home(project: &Path) -> Result<PathBuf, Failure> {
+    let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
+    run_dir::project_folder(&root, project).map_err(|error| Failure::because(&error))
+}
+
+fn held(project: &Path, error: LockError) -> Failure {
+    match error {
+        LockError::Held(held) => {
+            let project = project.display();
+            let (who, hint) = match held.owner {
+                Some(Owner { run, pid, since, .. }) => (
+                    format!("run {run} (pid {pid}, since {since:.0})"),
+                    format!("wait for it to end, or stop it: nightwright stop {run}"),
+                ),
+                None => ("another run".to_owned(), "wait for it to end".to_owned()),
+            };
+            Failure::trouble(format!("the project `{project}` is in use by {who}")).hint(hint)
+        }
+        LockError::File(error) => Failure::because(&error),
+    }
+}

@@ -1,0 +1,91 @@
+//! Claude Code: whether it is there, and whether it will do what it is asked for.
+
+use std::env;
+use std::ffi::OsString;
+
+use nightwright_core::agent::dialect::{Permissions, claude};
+use nightwright_core::agent::version::{Standing, Version};
+use nightwright_core::event::AgentFacts;
+use nightwright_core::settings::Settings;
+
+use crate::agent::program::cache::Cache;
+use crate::agent::program::{self, ANSWER_TIME, Found, Freshness, Trouble, Wanted};
+use crate::cli::say;
+use crate::error::Failure;
+use crate::process::Containment;
+use crate::report::Level;
+
+/// With this, the agent program believes that it is in a sandbox.
+pub(super) const SANDBOXED: &str = "IS_SANDBOX";
+
+/// Looks for Claude Code on this machine.
+pub(in crate::cli) async fn find_claude(
+    environment: Vec<(OsString, OsString)>,
+    freshness: Freshness,
+) -> Result<Found, Trouble> {
+    let path = env::var_os("PATH");
+    let wanted = Wanted {
+        name: "claude",
+        path: path.as_deref(),
+        covered: claude::COVERED,
+        environment,
+        containment: Containment::choose(None),
+        patience: ANSWER_TIME,
+        cache: Cache::of_user(env::var_os),
+        freshness,
+    };
+    program::find(&wanted).await
+}
+
+/// What people should know before it starts.
+pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: Level) {
+    if let Some(note) = newer(agent).filter(|_| level.speaks()) {
+        say(&note);
+    }
+    if may_do_everything(settings) {
+        say("warning: the agent may do everything without asking, and there is no sandbox");
+        return;
+    }
+    match settings.agent.permissions {
+        Permissions::Edits if level.speaks() => {
+            say("The agent may change files; other tools only as given with --allowed-tools.");
+        }
+        Permissions::Edits | Permissions::AskNothing | Permissions::Listed | Permissions::Skip => {}
+    }
+}
+
+/// What to say of a version that nobody has tried yet.
+fn newer(agent: &AgentFacts) -> Option<String> {
+    let version = Version::parse(agent.version.as_deref()?)?;
+    match claude::COVERED.standing(version) {
+        Standing::Newer => Some(format!(
+            "claude {version} is newer than {}, the newest that nightwright is tested with; \
+             `nightwright doctor --probe` tries it out.",
+            claude::COVERED.newest
+        )),
+        Standing::TooOld | Standing::Covered => None,
+    }
+}
+
+/// Whether the agent needs nobody's leave for anything, be it by our option or by its own.
+pub(super) fn may_do_everything(settings: &Settings) -> bool {
+    let own = |argument: &String| {
+        argument == "--dangerously-skip-permissions" || argument.ends_with("bypassPermissions")
+    };
+    settings.agent.permissions == Permissions::Skip || settings.agent.arguments.iter().any(own)
+}
+
+/// The agent program refuses to do everything as root, unless it is told that it is in a sandbox.
+pub(super) fn refused_as_root(
+    settings: &Settings,
+    environment: &[(OsString, OsString)],
+) -> Result<(), Failure> {
+    let sandboxed = environment.iter().any(|(name, value)| name == SANDBOXED && value == "1");
+    if !may_do_everything(settings) || sandboxed || !rustix::process::getuid().is_root() {
+        return Ok(());
+    }
+    Err(Failure::trouble("the agent refuses to skip permissions as root").hint(format!(
+        "run nightwright as another user, or name what the agent may use with --allowed-tools; in a \
+         container that may be lost, set {SANDBOXED}=1"
+    )))
+}

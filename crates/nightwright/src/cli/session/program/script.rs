@@ -1,0 +1,109 @@
+//! The script of a rehearsal, and where it is kept while it is played.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nightwright_core::hook::{Hook, Hooks};
+use nightwright_core::units::RunId;
+
+use crate::cli::say;
+use crate::error::Failure;
+use crate::journal::{RunDir, create_file};
+use crate::rehearsal::{self, script};
+use crate::report::Level;
+
+/// A script that was read and understood.
+#[derive(Debug)]
+pub(in crate::cli) struct Script(String);
+
+impl Script {
+    /// One of ours.
+    pub(in crate::cli) fn built_in(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The one that a run was begun with, if any.
+    pub(in crate::cli) fn of_run(folder: &RunDir) -> Result<Option<Self>, Failure> {
+        let path = Self::kept_in(folder);
+        if path.exists() { Self::read(&path).map(Some) } else { Ok(None) }
+    }
+
+    fn kept_in(folder: &RunDir) -> PathBuf {
+        folder.path().join("rehearsal.toml")
+    }
+
+    /// One of the user's; what is wrong with it is said before anything starts.
+    pub(in crate::cli) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            let path = path.display();
+            Failure::usage(format!("--rehearsal `{path}` can't be read: {error}"))
+        })?;
+        script::Script::parse(&text, path).map_err(|error| {
+            Failure::usage(error.to_string().trim_end().to_owned())
+                .hint("the format is described in `docs/reference/rehearsal.md`")
+        })?;
+        Ok(Self(text))
+    }
+}
+
+/// The script and the log of a rehearsal. What the agent is asked is kept in a folder of its own
+/// that nobody else could have prepared.
+pub(super) fn stage(
+    script: Option<&Script>,
+    folder: &RunDir,
+    level: Level,
+) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let mut all = Vec::new();
+    if let Some(Script(text)) = script {
+        let path = Script::kept_in(folder);
+        let write = || match create_file(&path) {
+            Ok(mut file) => file.write_all(text.as_bytes()),
+            // A run that goes on has it already, and it is what it was.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        };
+        write().map_err(|error| {
+            Failure::trouble(format!("can't write `{}`: {error}", path.display()))
+        })?;
+        all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
+    }
+    let RunId(run) = folder.id();
+    let own = env::temp_dir().join(format!("nightwright-{run}"));
+    own_folder(&own).map_err(|error| {
+        Failure::trouble(format!("can't make the folder `{}`: {error}", own.display()))
+    })?;
+    let log = own.join("mock-claude.log");
+    if level.speaks() {
+        say(&format!("What the rehearsal agent is asked: {}", log.display()));
+    }
+    all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
+    Ok(all)
+}
+
+/// Says what of the user's is not rehearsed.
+pub(super) fn name_hooks(hooks: &Hooks, level: Level) {
+    if hooks.any() && level.speaks() {
+        let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));
+        let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
+        say(&format!(
+            "Your hooks run for real: {}. They can tell by NIGHTWRIGHT_DRY_RUN=1.",
+            names.join(", ")
+        ));
+    }
+}
+
+/// A folder of our own in everybody's folder for temporary files; one that is there must be ours.
+fn own_folder(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let facts = fs::symlink_metadata(path)?;
+            let ours = facts.is_dir() && facts.uid() == rustix::process::getuid().as_raw();
+            if ours { Ok(()) } else { Err(error) }
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,278 @@
+//! `nightwright show`: show a task, and what to do next.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::display::{display_safe, one_line};
+use nightwright_core::evidence::boxes;
+use nightwright_core::input::Boxes;
+use nightwright_core::outcome::count;
+use serde::Serialize;
+
+use super::masks;
+use super::which::project;
+use super::{print, say};
+use crate::error::Failure;
+use crate::task::state::{Iterations, LastRun};
+use crate::task::{
+    FEEDBACK, INSTRUCTIONS, NOTES, REPORTS, Runs, SETTINGS, STATUS, Standing, Status, TODO, Task,
+};
+
+/// The most of an ending or of what is needed that is shown, in characters.
+const MOST_WORDS: usize = 500;
+
+/// The most of an item of the list that is shown, in characters.
+const MOST_ITEM: usize = 100;
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct Options {
+    /// The task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+The object of --json:
+  name, mode    mode is null if the configuration can't be read
+  state         as `nightwright list --help` explains
+  iterations    {total, setup, execution}
+  last_run      {id, ending, sentence, iterations, cost_usd, progress, started_at, last_at}, or
+                null; ending and sentence are null while it has none, and if its journal can't be
+                read to its end; progress is {completed, total}: the task's items, or null
+  run_folder    where the journal, the prompts and the output of that run are, or null
+  live_run      the id of the run that is going on, or null
+  folder        the task's folder
+  files         those that are there: {name, path (from the project), bytes}
+  boxes         of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
+                it are masked
+  warning       what is wrong with the state that was kept, or with the last run, or null
+  next          what to do next";
+
+/// Everything about a task.
+#[derive(Debug, Serialize)]
+struct Page {
+    name: String,
+    mode: Option<String>,
+    state: &'static str,
+    iterations: Iterations,
+    last_run: Option<LastRun>,
+    run_folder: Option<PathBuf>,
+    live_run: Option<String>,
+    folder: PathBuf,
+    files: Vec<Part>,
+    boxes: Option<List>,
+    warning: Option<String>,
+    next: String,
+}
+
+/// A file of the task.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: &'static str,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// How far the list of the task is.
+#[derive(Debug, Serialize)]
+struct List {
+    done: u32,
+    open: u32,
+    /// What the first open box says.
+    next: Option<String>,
+}
+
+pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
+    let project = project(options.project.as_deref())?;
+    let task = Task::open(&project, &options.name)?;
+    let runs = Runs::of(&project)?;
+    let page = page(&task, &runs)?;
+    if options.json {
+        super::print_json(&page)?;
+    } else {
+        if let Some(warning) = &page.warning {
+            say(&format!("warning: {warning}"));
+        }
+        let is_damaged = page.last_run.as_ref().is_some_and(|last| runs.damage(&last.id).is_some());
+        print(&display_safe(&text(&page, is_damaged)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
+    let standing = Standing::of(task, runs)?;
+    let next = next(task, &standing, runs);
+    let Standing { status, mode, state, live, warning, .. } = standing;
+    let mut files = Vec::new();
+    for name in [INSTRUCTIONS, TODO, NOTES, FEEDBACK, STATUS, SETTINGS] {
+        let part = |bytes| Part { name, path: task.relative(name), bytes };
+        files.extend(task.size(name)?.map(part));
+    }
+    let run_folder = state.last_run.as_ref().and_then(|last| runs.folder(&last.id));
+    let known = run_folder.as_ref().map(masks::known_to).unwrap_or_default();
+    Ok(Page {
+        name: task.name().to_string(),
+        mode,
+        state: status.name(),
+        iterations: state.iterations,
+        last_run: state.last_run,
+        run_folder: run_folder.map(|folder| folder.path().to_owned()),
+        live_run: live.map(|run| run.to_string()),
+        folder: task.folder(),
+        files,
+        boxes: boxes(task, &known),
+        warning,
+        next,
+    })
+}
+
+/// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
+/// Whoever wrote it may have written a secret into it: where we can't look for those, nothing of it
+/// is shown. `known` is secret from elsewhere.
+fn boxes(task: &Task, known: &[String]) -> Option<List> {
+    let text = task.text(TODO).ok().flatten()?;
+    let Boxes { open, done } = boxes::count(&text);
+    let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
+    // Masked before it is cut: the half of a secret is a secret.
+    let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MOST_ITEM));
+    let next = boxes::items(&text, 1).pop().and_then(shown);
+    (open > 0 || done > 0).then_some(List { done, open, next })
+}
+
+/// How far a list is, in a line.
+fn progress(List { done, open, next }: &List) -> String {
+    let all = done.saturating_add(*open);
+    let noun = if all == 1 { "box" } else { "boxes" };
+    let next = match next.as_deref() {
+        Some(next) if !next.is_empty() => format!("; next: {next}"),
+        Some(_) | None => String::new(),
+    };
+    format!("{done} of {all} {noun} ticked{next}")
+}
+
+fn text(page: &Page, is_damaged: bool) -> String {
+    let Iterations { total, setup, execution } = page.iterations;
+    let mut lines = vec![
+        format!("task          {}", page.name),
+        format!("state         {}", page.state),
+        format!(
+            "mode          {}",
+            page.mode.as_deref().unwrap_or("unknown: the configuration can't be read")
+        ),
+        format!("iterations    {total} (setup {setup}, execution {execution})"),
+        format!("folder        {}", page.folder.display()),
+    ];
+    if !page.files.iter().any(|part| part.name == INSTRUCTIONS) {
+        lines.push("instructions  none yet".to_owned());
+    }
+    for (place, part) in page.files.iter().enumerate() {
+        let label = if place == 0 { "files" } else { "" };
+        lines.push(format!("{label:14}{} ({})", part.name, size(part.bytes)));
+    }
+    lines.extend(page.boxes.as_ref().map(|list| format!("list          {}", progress(list))));
+    if page.folder.join(REPORTS).is_dir() {
+        lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
+    }
+    if let Some(last) = &page.last_run {
+        lines.extend(last_run(last, page.live_run.as_deref(), is_damaged));
+    }
+    if let Some(folder) = &page.run_folder {
+        lines.push(format!("run folder    {}", folder.display()));
+    }
+    lines.push(String::new());
+    lines.push(format!("next: {}", page.next));
+    lines.join("\n")
+}
+
+fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String> {
+    let id = &last.id;
+    let ending = match (&last.sentence, live) {
+        (_, Some(live)) if live == id.0 => "is going on".to_owned(),
+        (Some(sentence), _) => one_line(sentence, MOST_WORDS),
+        (None, _) if is_damaged => "what it came to is not known".to_owned(),
+        (None, _) => "has not ended, and its process is gone".to_owned(),
+    };
+    let mut facts = vec![count(last.iterations, "iteration"), last.cost_usd.to_string()];
+    facts.extend(last.started_at.map(|at| format!("began {at:.0}")));
+    let heard = if last.ending.is_some() { "ended" } else { "last heard of" };
+    facts.extend(last.last_at.map(|at| format!("{heard} {at:.0}")));
+    vec![format!("last run      {id}: {ending}"), format!("{:14}{}", "", facts.join(", "))]
+}
+
+/// What to do next, by how the task stands.
+fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
+    let name = task.name();
+    let instructions = task.relative(INSTRUCTIONS);
+    let instructions = instructions.display();
+    match standing.status {
+        Status::New => format!(
+            "`nightwright setup {name}` writes the instructions together with the agent; or write \
+             `{instructions}` yourself"
+        ),
+        Status::Ready => format!(
+            "`nightwright validate {name}` lets the agent judge the instructions, `nightwright run \
+             {name}` begins"
+        ),
+        Status::Running => format!(
+            "`nightwright tell {name} \"...\"` says something to the agent, `nightwright stop {name}` \
+             stops after this iteration"
+        ),
+        Status::Completed => format!(
+            "{}; `nightwright archive {name}` puts the task away",
+            after_run(standing, runs).unwrap_or_else(|| "look at the work".to_owned())
+        ),
+        Status::Blocked => {
+            let last = standing.state.last_run.as_ref();
+            let needs = last.and_then(|last| last.sentence.as_deref()).unwrap_or("Blocked");
+            let step = after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs));
+            format!("{step} ({})", one_line(needs, MOST_WORDS))
+        }
+        Status::Stopped
+        | Status::Interrupted
+        | Status::Limit
+        | Status::Stagnated
+        | Status::Unverified
+        | Status::Error => after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs)),
+    }
+}
+
+/// What the last run itself says, if its journal is still there.
+fn after_run(standing: &Standing, runs: &Runs) -> Option<String> {
+    let id = &standing.state.last_run.as_ref()?.id;
+    runs.view(id)?.summary(id).next.into_iter().next()
+}
+
+/// Without its journal a run can't be gone on with.
+fn anew(task: &Task, standing: &Standing, runs: &Runs) -> String {
+    let name = task.name();
+    match &standing.state.last_run {
+        Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(
+            "run {id} can't be gone on with: `nightwright report {id}` tells what can be read of it, \
+             `nightwright run {name}` begins another"
+        ),
+        Some(LastRun { id, .. }) => {
+            format!("the journal of run {id} is gone; `nightwright run {name}` begins another")
+        }
+        None => format!("`nightwright run {name}` begins a run"),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..=9999 => format!("{bytes} bytes"),
+        10_000..=9_999_999 => format!("{} KB", bytes / 1000),
+        10_000_000.. => format!("{} MB", bytes / 1_000_000),
+    }
+}

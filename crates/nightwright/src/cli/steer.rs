@@ -1,0 +1,161 @@
+//! `nightwright stop`, `pause` and `tell`: a word to a run that is going on.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::event::StopWhen;
+use nightwright_core::view::{Activity, RunView};
+
+use super::print;
+use super::values;
+use super::which::{Found, Which};
+use crate::control::{self, Wish};
+use crate::error::Failure;
+
+/// How to stop.
+#[derive(Clone, Debug, Args)]
+pub(super) struct StopOptions {
+    #[command(flatten)]
+    which: Which,
+
+    /// End the agent at once; the run ends as interrupted
+    #[arg(long)]
+    now: bool,
+
+    /// Take back an earlier stop
+    #[arg(long, conflicts_with = "now")]
+    cancel: bool,
+}
+
+/// Which run to pause.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PauseOptions {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// What to tell.
+#[derive(Clone, Debug, Args)]
+pub(super) struct TellOptions {
+    /// The run: its id, the beginning of it, or the name of its task
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// The word for the agent: it goes into the session that is open, or else into the next prompt
+    #[arg(value_name = "TEXT", value_parser = values::words, allow_hyphen_values = true, required_unless_present = "retry_now")]
+    text: Option<String>,
+
+    /// Try now what is being waited for; at most once a minute
+    #[arg(long)]
+    retry_now: bool,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<std::path::PathBuf>,
+}
+
+pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
+    let found = options.which.find()?;
+    let view = found.view()?;
+    let run = found.folder.id().clone();
+    if options.cancel {
+        if view.stop != Some(StopWhen::AfterIteration) {
+            alive(&found, &view)?;
+            return done(&format!("run {run} was not asked to stop after its iteration"));
+        }
+        say(&found, &view, &Wish::CancelStop)?;
+        return done(&format!("run {run} goes on"));
+    }
+    let when = if options.now { StopWhen::Now } else { StopWhen::AfterIteration };
+    say(&found, &view, &Wish::Stop { when })?;
+    done(&match when {
+        StopWhen::AfterIteration => format!("run {run} stops after this iteration"),
+        StopWhen::Now => format!("run {run} stops now"),
+    })
+}
+
+pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
+    let found = options.which.find()?;
+    let view = found.view()?;
+    let run = found.folder.id().clone();
+    say(&found, &view, &Wish::Pause)?;
+    done(&match view.activity() {
+        Activity::Working { .. } | Activity::Asking { .. } | Activity::Checking => format!(
+            "run {run} pauses: what is running goes to its end, nothing new starts until \
+             `nightwright resume {run}`"
+        ),
+        Activity::Starting
+        | Activity::Waiting { .. }
+        | Activity::Retrying { .. }
+        | Activity::Paused
+        | Activity::Between
+        | Activity::Ended => {
+            format!("run {run} is paused: nothing new starts until `nightwright resume {run}`")
+        }
+    })
+}
+
+pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
+    let which = Which { run: Some(options.run.clone()), project: options.project.clone() };
+    let found = which.find()?;
+    let view = found.view()?;
+    let run = found.folder.id().clone();
+    if let Some(text) = &options.text {
+        say(&found, &view, &Wish::Tell { text: text.clone() })?;
+    }
+    if !options.retry_now {
+        return done(&format!("run {run} will tell the agent"));
+    }
+    if view.paused {
+        alive(&found, &view)?;
+        return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
+            .hint(format!("let it go on first: nightwright resume {run}")));
+    }
+    match view.activity() {
+        Activity::Waiting { .. } | Activity::Retrying { .. } => {
+            say(&found, &view, &Wish::RetryNow)?;
+            done(&format!("run {run} tries again"))
+        }
+        Activity::Starting
+        | Activity::Working { .. }
+        | Activity::Checking
+        | Activity::Asking { .. }
+        | Activity::Paused
+        | Activity::Between
+        | Activity::Ended => {
+            alive(&found, &view)?;
+            Err(Failure::trouble(format!("run {run} is not waiting for anything")))
+        }
+    }
+}
+
+/// Says a wish to a run that has to be going on.
+pub(super) fn say(found: &Found, view: &RunView, wish: &Wish) -> Result<(), Failure> {
+    alive(found, view)?;
+    let run = found.folder.id();
+    let socket =
+        found.owner.as_ref().and_then(|owner| owner.socket.as_deref()).ok_or_else(|| {
+            Failure::trouble(format!("run {run} can't be reached: it has no control socket"))
+                .hint("a file `.nightwright/.stop` in the project stops it after its iteration")
+        })?;
+    control::say(socket, wish).map_err(|error| {
+        Failure::trouble(format!("run {run} can't be reached at `{}`: {error}", socket.display()))
+    })
+}
+
+fn alive(found: &Found, view: &RunView) -> Result<(), Failure> {
+    if found.owner.is_some() {
+        return Ok(());
+    }
+    let run = found.folder.id();
+    Err(match &view.ending {
+        Some(ending) => Failure::trouble(format!("run {run} has ended: {}", ending.outcome)),
+        None => Failure::trouble(format!("run {run} is not going on: its process is gone"))
+            .hint(format!("to go on with it: nightwright resume {run}")),
+    })
+}
+
+fn done(text: &str) -> Result<ExitCode, Failure> {
+    print(text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,191 @@
+//! The question, asked until the answer can be read: twice at most.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf, absolute};
+use std::time::Duration;
+
+use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::report::AttemptReport;
+use nightwright_core::guidance::Purpose;
+use nightwright_core::settings::Settings;
+use nightwright_core::units::Usd;
+use nightwright_core::validation::{self, Judgement};
+use tempfile::TempDir;
+
+use crate::ask::{Answer, Question, Respondent, System, ask};
+use crate::cli::say;
+use crate::cli::session::{self, Program};
+use crate::cli::setup::Subject;
+use crate::error::Failure;
+use crate::rehearsal;
+use crate::signals::Signals;
+
+/// What one answer may cost.
+const CAP: Usd = Usd::from_cents(100);
+/// How long one answer may take.
+const DEADLINE: Duration = Duration::from_mins(10);
+/// How often it is asked at most.
+const TRIES: u32 = 2;
+/// What is said to whoever gave an answer that can't be read.
+const AGAIN: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
+                     criterion in it, and nothing else.\n";
+
+/// What is to be asked, and of whom.
+pub(super) struct Asking<'a> {
+    pub(super) task: &'a Subject,
+    pub(super) program: &'a Program,
+    /// The script of the rehearsal agent.
+    pub(super) rehearsal: Option<&'a Path>,
+    pub(super) model: Option<&'a str>,
+    pub(super) question: String,
+}
+
+/// An answer that could be read.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) judgement: Judgement,
+    pub(super) cost: Cost,
+    /// The model that it said it works with.
+    pub(super) model: Option<String>,
+}
+
+/// What was spent, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    pub(super) amount: Option<Usd>,
+    pub(super) estimated: bool,
+}
+
+impl Cost {
+    fn add(&mut self, report: &AttemptReport) {
+        let more = report.cost.or(report.priced);
+        self.estimated |= report.cost.is_none();
+        self.amount = match (self.amount, more) {
+            (Some(so_far), Some(more)) => Some(so_far + more),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.amount, self.estimated) {
+            (Some(amount), false) => write!(f, "cost {amount}"),
+            (Some(amount), true) => write!(f, "cost about {amount}"),
+            (None, _) => f.write_str("cost not known"),
+        }
+    }
+}
+
+impl Asking<'_> {
+    /// Asks, and once more if the answer can't be read; `None` if it was interrupted.
+    pub(super) async fn ask(&self, signals: &mut Signals) -> Result<Option<Judged>, Failure> {
+        let Subject { settings, variables, .. } = self.task;
+        let system = self.task.guidance(Purpose::Validate)?;
+        let agent = tokio::select! {
+            agent = self.program.find(settings, variables) => agent?,
+            () = signals.next() => return Ok(None),
+        };
+        let folder = self.folder()?;
+        let schema = validation::schema();
+        let mut prompt = self.question.clone();
+        let mut cost = Cost::default();
+        let mut turn = 1;
+        loop {
+            let respondent = self.respondent(&agent.path, settings, turn, folder.path());
+            let question = Question {
+                label: &format!("validate-{turn}"),
+                prompt: &prompt,
+                system: System::Also(&system),
+                schema: Some(&schema),
+                cap: CAP,
+                deadline: DEADLINE,
+                model: self.model.or(settings.model.name.as_deref()),
+                tools: Tools::ReadOnly,
+            };
+            let Some(answer) = ask(&respondent, &question, signals).await else {
+                return Ok(None);
+            };
+            cost.add(&answer.report);
+            if let Some(failure) = answer.failure() {
+                return Err(explained(failure, &answer, folder));
+            }
+            if let Some(judgement) = validation::read(answer.structured(), answer.text()) {
+                return Ok(Some(Judged { judgement, cost, model: answer.model }));
+            }
+            if turn == TRIES {
+                let message = "the agent answered twice, and neither answer was a judgement";
+                let failure = Failure::trouble(format!("{message}; {cost}"));
+                return Err(explained(failure, &answer, folder));
+            }
+            turn += 1;
+            prompt.push_str(AGAIN);
+        }
+    }
+
+    /// Where everything about the question is kept. It is gone with the command, but whoever
+    /// rehearses wants to see what was asked.
+    fn folder(&self) -> Result<TempDir, Failure> {
+        let made = tempfile::Builder::new().prefix("nightwright-validate-").tempdir();
+        let mut folder =
+            made.map_err(|error| Failure::trouble(format!("can't make a folder for it: {error}")))?;
+        if let Program::Rehearsal(_) = self.program {
+            folder.disable_cleanup(true);
+            say(&format!("What the rehearsal agent is asked: {}", log(folder.path()).display()));
+        }
+        Ok(folder)
+    }
+
+    fn respondent(
+        &self,
+        program: &str,
+        settings: &Settings,
+        turn: u32,
+        folder: &Path,
+    ) -> Respondent {
+        Respondent {
+            program: PathBuf::from(program),
+            before: self.program.first_arguments(),
+            dialect: self.program.dialect(),
+            environment: self.environment(settings, turn, folder),
+            secrets: self.task.secrets.clone(),
+            project: self.task.project().to_owned(),
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// What the agent finds in its environment.
+    fn environment(
+        &self,
+        settings: &Settings,
+        turn: u32,
+        folder: &Path,
+    ) -> Vec<(OsString, OsString)> {
+        let mut all = session::environment(self.program.dialect(), settings, &self.task.variables);
+        all.push(("NIGHTWRIGHT_PURPOSE".into(), "validate".into()));
+        all.push(("NIGHTWRIGHT_TURN".into(), turn.to_string().into()));
+        if let Program::Rehearsal(_) = self.program {
+            all.push((rehearsal::LOG_VARIABLE.into(), log(folder).into()));
+            if let Some(script) = self.rehearsal {
+                // It plays in the project, which may be another folder than ours.
+                let script = absolute(script).unwrap_or_else(|_| script.to_owned());
+                all.push((rehearsal::SCRIPT_VARIABLE.into(), script.into()));
+            }
+        }
+        all
+    }
+}
+
+fn log(folder: &Path) -> PathBuf {
+    folder.join("mock-claude.log")
+}
+
+/// Whoever has nothing else to go by needs what was printed.
+fn explained(failure: Failure, answer: &Answer, mut folder: TempDir) -> Failure {
+    if failure.hint.is_some() {
+        return failure;
+    }
+    folder.disable_cleanup(true);
+    failure.hint(format!("what it printed is in `{}`", answer.raw.display()))
+}

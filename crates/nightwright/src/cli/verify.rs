@@ -1,0 +1,246 @@
+//! `nightwright verify`: the gate by hand. Nothing is worked on; what is there is judged as a run would
+//! judge a claim of completion, once.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nightwright_core::machine::Machine;
+use nightwright_core::outcome::Strictness;
+use nightwright_core::settings::{Depth, Judge, Settings, Tamper};
+use nightwright_core::units::Usd;
+
+use self::report::Report;
+use super::approval::{Flags, Untrusted};
+use super::session::{CommandLine, Over, Program, Script, Session, interrupted};
+use super::told::{self, Asked, Purpose, Told};
+use super::{print, say, values, which};
+use crate::clock::Motion;
+use crate::config::{Layer, Origin, Resolved};
+use crate::error::Failure;
+use crate::files;
+use crate::journal;
+use crate::logs::Logs;
+use crate::report::Level;
+use crate::secrets;
+use crate::task::{Runs, State, Task};
+use crate::workspace::Baseline;
+
+/// Where the report goes, in the folder of the task.
+pub(super) const REPORT: &str = "verification-report.md";
+
+/// What the command can be told.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct Options {
+    /// The task
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// How closely a model looks: quick, standard, or deep, which lets it read the project
+    /// [default: `verify.depth`; deep if nothing has worked on the task yet]
+    #[arg(long, value_name = "DEPTH", value_parser = ["quick", "standard", "deep"])]
+    depth: Option<String>,
+
+    /// A command that must pass; may be given several times, and replaces those of the
+    /// configuration
+    #[arg(long, value_name = "CMD", value_parser = values::text)]
+    verify: Vec<String>,
+
+    /// At most so much money, in US dollars
+    #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
+    max_cost: Option<Usd>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Say nothing on the way
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Let what the project would run take effect this once, though nobody approved it
+    #[arg(long)]
+    trust: bool,
+
+    /// Leave out what the project would run and nobody approved
+    #[arg(long, conflicts_with = "trust")]
+    ignore_untrusted: bool,
+
+    /// Use the rehearsal agent instead of the real one: nothing is spent, and no report is written
+    #[arg(long)]
+    dry_run: bool,
+
+    /// What the rehearsal agent does, as a script (see `docs/reference/rehearsal.md`)
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    rehearsal: Option<PathBuf>,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Exit code: 0 verified; 1 trouble; 2 wrong usage; 3 a limit was in the way; 6 not verified;
+7 stopped; 130 interrupted.
+
+The object of --json:
+  task          the task
+  verdict       pass, fail, inconclusive, not_affordable or interrupted
+  rehearsal     true if the agent was a script (--dry-run): then no verdict of a model means anything
+  reason        why, in a sentence
+  missing       what is missing, in the model's words
+  checks        {command, verdict, output, log (from the run folder), duration_ms}, one for each
+                command that was run
+  findings      what makes passing checks worth less: {path, what}
+  changes       {files, listed: {path, added, removed}}
+  cost_usd      what it cost
+  run           the id of the run, or null
+  run_folder    where its journal, prompts and output are, or null
+  report        the report that was written, from the project, or null: only pass and fail are
+                written, and never by a rehearsal";
+
+pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
+    let project = which::project(options.project.as_deref())?;
+    let Told { mut settings, task, resolved, hooks, agent_files, notes } =
+        told::told(&options.asked(&project))?;
+    let task = task.ok_or_else(told::nothing_to_do)?;
+    can_judge(&settings)?;
+    // Found out before anything is spent.
+    files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
+    let origin = last_run(&project, &task);
+    settings.verify.depth = depth(&settings, &resolved, origin.as_ref());
+    if origin.is_none() {
+        // Nobody knows what changed, so nobody can say that nothing was weakened.
+        settings.verify.tamper = Tamper::Off;
+    }
+    let level = if options.quiet { Level::Quiet } else { Level::Progress };
+    if level.speaks() {
+        for note in &notes {
+            say(note);
+        }
+    }
+    let program = options.program(&settings, &project)?;
+    let session = Session {
+        project,
+        variables: resolved.environment_of_agent(),
+        secrets: secrets::of_config(&resolved)?,
+        settings,
+        task: Some(task.clone()),
+        hooks,
+        agent_files,
+        since: origin,
+        program,
+        level,
+        color: resolved.color(),
+        logs: Logs::of(&resolved)?,
+        // Whoever judges by hand is there to hear it.
+        notify: Vec::new(),
+        strictness: Strictness::RequireComplete,
+        motion: Motion::Real,
+        keep_awake: false,
+        leaving: None,
+    };
+    let over = session.perform()?;
+    conclude(options, &task, over.as_ref(), session.program.is_rehearsal())
+}
+
+impl Options {
+    fn asked(&self, project: &Path) -> Asked {
+        let mut flags = Layer::flags();
+        flags.give("verify.depth", self.depth.clone());
+        flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
+        flags.give("limits.max_cost", self.max_cost);
+        let untrusted = match (self.trust, self.ignore_untrusted) {
+            (true, _) => Untrusted::Accept,
+            (false, true) => Untrusted::Ignore,
+            (false, false) => Untrusted::Ask(Flags::There),
+        };
+        Asked {
+            project: project.to_owned(),
+            task: Some(self.name.clone()),
+            goal: None,
+            mode: None,
+            flags,
+            unlimited: false,
+            purpose: Purpose::Verify,
+            appended: None,
+            principles: None,
+            untrusted,
+        }
+    }
+
+    fn program(&self, settings: &Settings, project: &Path) -> Result<Program, Failure> {
+        if self.dry_run {
+            let script = self.rehearsal.as_deref().map(Script::read).transpose()?;
+            return Ok(Program::Rehearsal(script));
+        }
+        match &settings.agent.command {
+            Some(command) => CommandLine::parse(command, project).map(Program::Command),
+            None => Ok(Program::Claude),
+        }
+    }
+}
+
+/// Nobody is told that work is verified when nothing looked at it.
+fn can_judge(settings: &Settings) -> Result<(), Failure> {
+    match settings.verify.model {
+        Judge::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
+            "there is nothing to verify with: no commands are set, and no model may be asked",
+        )
+        .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify")),
+        Judge::Off | Judge::Auto | Judge::Always => Ok(()),
+    }
+}
+
+/// How the project was when the last run of a task began: what is judged is what came of it.
+/// `None` if there was no run, or nothing is known of its start.
+fn last_run(project: &Path, task: &Task) -> Option<Baseline> {
+    let runs = Runs::of(project).ok()?;
+    let last = State::read(task, &runs).ok()?.state.last_run?;
+    let folder = runs.folder(&last.id)?;
+    if let Some(baseline) = Baseline::of(folder.path()) {
+        return Some(baseline);
+    }
+    let journal = journal::read(&folder.journal()).ok()?;
+    let origin = Machine::resume(&journal.records).state().origin.clone()?;
+    origin.head.is_some().then(|| Baseline::of_mark(&origin))
+}
+
+/// How closely a model looks. Where nobody knows what changed it has to look at the project itself.
+fn depth(settings: &Settings, resolved: &Resolved, origin: Option<&Baseline>) -> Depth {
+    match (resolved.origin("verify.depth"), origin) {
+        (Origin::BuiltIn, None) => Depth::Deep,
+        _ => settings.verify.depth,
+    }
+}
+
+/// Writes the report, if there is anything to report, says what came of it, and gives the exit code.
+fn conclude(
+    options: &Options,
+    task: &Task,
+    over: Option<&Over>,
+    rehearsal: bool,
+) -> Result<ExitCode, Failure> {
+    let report = Report::of(task, over, rehearsal);
+    let written = if report.is_to_be_kept() {
+        task.write(REPORT, report.markdown().as_bytes())
+    } else {
+        Ok(())
+    };
+    if rehearsal && !options.quiet {
+        let text = "This was a rehearsal: the agent was a script, and nothing was spent.";
+        over.map_or_else(|| say(text), |over| over.voice.speak(text));
+    }
+    if options.json {
+        super::print_json(&report)?;
+    } else {
+        print(report.text().trim_end())?;
+    }
+    written?;
+    Ok(over.map_or_else(interrupted, |over| {
+        ExitCode::from(over.ending.outcome.exit_code(Strictness::RequireComplete))
+    }))
+}

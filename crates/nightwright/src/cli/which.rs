@@ -1,0 +1,205 @@
+//! Which run is meant: an id, the unique beginning of one, a task's name, or nothing at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::chronicle::Unread;
+use nightwright_core::event::Record;
+use nightwright_core::units::RunId;
+use nightwright_core::view::{Break, RunView};
+
+use super::session::home;
+use crate::error::Failure;
+use crate::journal::lock::{self, Owner};
+use crate::journal::{self, JournalError, RunDir};
+
+/// The project and the run that a command is about.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Which {
+    /// The run: its id, the beginning of it, or the name of its task [default: the one that is
+    /// going on, else the last]
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
+
+    /// The project folder [default: this one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(super) project: Option<PathBuf>,
+}
+
+/// A run that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) project: PathBuf,
+    pub(super) folder: RunDir,
+    /// Who conducts it, if it is going on.
+    pub(super) owner: Option<Owner>,
+}
+
+impl Which {
+    /// Finds the run, which has to be there.
+    pub(super) fn find(&self) -> Result<Found, Failure> {
+        if let Some(found) = self.find_any()? {
+            return Ok(found);
+        }
+        if let Some(reference) = &self.run {
+            return Err(no_run(&format!("there is no run `{reference}`")));
+        }
+        let project = project(self.project.as_deref())?;
+        Err(no_run(&format!("there is no run in `{}`", project.display())))
+    }
+
+    /// Finds the run, if there is one.
+    pub(super) fn find_any(&self) -> Result<Option<Found>, Failure> {
+        let project = project(self.project.as_deref())?;
+        let home = home(&project)?;
+        let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
+        let id = match &self.run {
+            Some(reference) => named(reference, &runs, &home)?,
+            None => unnamed(&runs, &home),
+        };
+        let Some(id) = id else { return Ok(None) };
+        let folder = RunDir::open(&home, &id).map_err(|error| Failure::because(&error))?;
+        let owner = lock::peek(&folder.lock());
+        Ok(Some(Found { project, folder, owner }))
+    }
+}
+
+impl Found {
+    /// What the journal says so far.
+    pub(super) fn view(&self) -> Result<RunView, Failure> {
+        let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
+        Ok(RunView::of(&journal.records))
+    }
+
+    /// Goes through the journal as far as it can be read, and gives what can't be.
+    pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<Unread, Failure> {
+        let (missing, from) = match journal::walk(&self.folder.journal(), each) {
+            // Somebody who is just writing has not finished.
+            Ok(Some(torn)) if self.owner.is_none() => {
+                let length = torn.length;
+                (format!("the last {length} bytes of the journal were not written whole"), None)
+            }
+            Ok(_) => return Ok(Unread::default()),
+            Err(error) => {
+                let from = broken(&error).ok_or_else(|| damaged(&error))?;
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let why = error.reason();
+                (format!("{why}: that line and all after it are missing here{hint}"), Some(from))
+            }
+        };
+        Ok(Unread { missing: vec![missing], from })
+    }
+}
+
+/// Where a journal can't be read any further, if there may be anything before it to tell.
+fn broken(error: &JournalError) -> Option<Break> {
+    match error {
+        JournalError::Damaged { line, .. } => Some(Break::Damaged { line: *line }),
+        JournalError::Newer { line, .. } | JournalError::UnknownEvent { line, .. } => {
+            Some(Break::Newer { line: *line })
+        }
+        JournalError::File(_)
+        | JournalError::OtherRun { .. }
+        | JournalError::CutBack { .. }
+        | JournalError::Failed(_)
+        | JournalError::Stopped(_) => None,
+    }
+}
+
+/// The project folder, which has to be there.
+pub(super) fn project(folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = folder.unwrap_or(Path::new("."));
+    let project = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("the project folder `{}` can't be used: {error}", folder.display()))
+    })?;
+    if !project.is_dir() {
+        let message = format!("the project `{}` is not a folder", project.display());
+        return Err(Failure::usage(message));
+    }
+    Ok(project)
+}
+
+/// A journal that can't be used, with what to do about it.
+pub(super) fn damaged(error: &JournalError) -> Failure {
+    let failure = Failure::because(error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn no_run(message: &str) -> Failure {
+    Failure::trouble(message)
+        .hint("give the project with -C, or begin a run: nightwright run -p \"...\" -m 10")
+}
+
+/// The one that is going on, else the last that worked on something.
+fn unnamed(runs: &[RunId], home: &Path) -> Option<RunId> {
+    let live = |run: &&RunId| lock::peek(&lock_of(home, run)).is_some();
+    let worked = |run: &&RunId| !begin(home, run).is_some_and(|view| view.is_only_the_gate());
+    let last = || runs.iter().rfind(worked).or(runs.last());
+    runs.iter().rfind(live).or_else(last).cloned()
+}
+
+/// An id goes before the name of a task, and that before the beginning of an id: a task may be
+/// called like a year, and its service has no other name for it.
+fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, Failure> {
+    if let Some(run) = runs.iter().find(|run| run.0 == reference) {
+        return Ok(Some(run.clone()));
+    }
+    let is_for_task = |run: &&RunId| {
+        begin(home, run).is_some_and(|view| {
+            let task = view.facts.as_ref().and_then(|facts| facts.task.as_deref());
+            // One that judges the work of a task is meant only while it does.
+            let judges = view.is_only_the_gate() && lock::peek(&lock_of(home, run)).is_none();
+            task == Some(reference) && !judges
+        })
+    };
+    if let Some(run) = runs.iter().rfind(is_for_task) {
+        return Ok(Some(run.clone()));
+    }
+    let begins = |run: &&RunId| !reference.is_empty() && run.0.starts_with(reference);
+    let matching: Vec<_> = runs.iter().filter(begins).collect();
+    match matching.as_slice() {
+        [] => {}
+        [run] => return Ok(Some((*run).clone())),
+        several => {
+            let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
+            return Err(Failure::usage(format!("`{reference}` can mean {}", names.join(" or ")))
+                .hint("give more of it"));
+        }
+    }
+    if let Some(project) = elsewhere(reference, home) {
+        let message = format!("the run `{reference}` belongs to another project, `{project}`");
+        return Err(Failure::trouble(message).hint(format!("give the project: -C {project}")));
+    }
+    Ok(None)
+}
+
+fn lock_of(home: &Path, run: &RunId) -> PathBuf {
+    home.join("runs").join(&run.0).join("lock")
+}
+
+/// What a run was told.
+fn begin(home: &Path, run: &RunId) -> Option<RunView> {
+    let folder = RunDir::open(home, run).ok()?;
+    let first = journal::first(&folder.journal()).ok()?;
+    Some(RunView::of(&first))
+}
+
+/// The project of a run that is not in this one.
+fn elsewhere(reference: &str, home: &Path) -> Option<String> {
+    for other in fs::read_dir(home.parent()?).ok()?.flatten() {
+        let other = other.path();
+        if other == home {
+            continue;
+        }
+        let runs = RunDir::list(&other).unwrap_or_default();
+        if let Some(run) = runs.iter().find(|run| run.0.starts_with(reference)) {
+            let folder = RunDir::open(&other, run).ok()?;
+            let first = journal::first(&folder.journal()).ok()?;
+            return RunView::of(&first).facts.map(|facts| facts.project);
+        }
+    }
+    None
+}

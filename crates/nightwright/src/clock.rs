@@ -1,0 +1,212 @@
+//! Where the time comes from. Everything below asks here, so that a test can play a night in a
+//! second and the demo can show a wait in fast motion.
+//!
+//! Running time leaves out the time in which we could not run: stopped with Ctrl-Z, or frozen with
+//! the machine. A clock that beats once a second knows how long that was by the beats it missed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright_core::units::Now;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How often a clock beats.
+const BEAT: Duration = Duration::from_secs(1);
+/// What counts, at most, of the time between two beats. The loop is never busy for so long.
+const GAP: Duration = Duration::from_secs(5);
+
+/// How long a wait for a date takes in fast motion.
+const FAST_WAIT: Duration = Duration::from_millis(1500);
+
+/// The time of a run. Clones show the same time.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    origin: Instant,
+    wall: Wall,
+    motion: Motion,
+    /// Time that was skipped in fast motion.
+    skipped: Mutex<Duration>,
+    /// How far the date was put forward or back.
+    jumped: Mutex<SignedDuration>,
+    /// What is known of the time in which we could not run.
+    pulse: Mutex<Pulse>,
+}
+
+/// The beats of a clock. Times are since its origin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pulse {
+    /// The last beat; `None` for a clock that does not beat.
+    last: Option<Duration>,
+    /// Time in which we could not run.
+    lost: Duration,
+}
+
+impl Pulse {
+    /// Time in which we could not run, up to `now`.
+    fn lost(&self, now: Duration) -> Duration {
+        let gap = self.last.map_or(Duration::ZERO, |last| now.saturating_sub(last));
+        self.lost + gap.saturating_sub(GAP)
+    }
+
+    fn beat(&mut self, now: Duration) {
+        self.lost = self.lost(now);
+        self.last = Some(now);
+    }
+}
+
+/// Where the date comes from.
+#[derive(Debug)]
+enum Wall {
+    /// From the system.
+    System,
+    /// From a date at the origin and the time since then.
+    From(Timestamp),
+}
+
+/// How waits for a date are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// As long as they are.
+    Real,
+    /// Shortened, the clock put forward after them.
+    Fast,
+}
+
+impl Clock {
+    /// The clock of a real run.
+    pub fn system(motion: Motion) -> Self {
+        Self::with(Wall::System, motion)
+    }
+
+    /// A clock that shows `wall` now and goes on by the runtime's own time, paused or not.
+    pub fn starting_at(wall: Timestamp) -> Self {
+        Self::with(Wall::From(wall), Motion::Real)
+    }
+
+    fn with(wall: Wall, motion: Motion) -> Self {
+        let skipped = Mutex::new(Duration::ZERO);
+        let jumped = Mutex::new(SignedDuration::ZERO);
+        let (origin, pulse) = (Instant::now(), Mutex::default());
+        Self { inner: Arc::new(Inner { origin, wall, motion, skipped, jumped, pulse }) }
+    }
+
+    /// Beats for as long as it is polled.
+    pub async fn beat(self) {
+        let mut beats = interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beats.tick().await;
+            let now = self.inner.origin.elapsed();
+            self.inner.pulse.lock().unwrap_or_else(PoisonError::into_inner).beat(now);
+        }
+    }
+
+    /// Puts the date forward or back, as somebody who sets the clock does; running time does not
+    /// notice. For worlds in which that happens.
+    pub fn jump(&self, by: SignedDuration) {
+        let mut jumped = self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner);
+        *jumped = jumped.saturating_add(by);
+    }
+
+    /// The time.
+    pub fn now(&self) -> Now {
+        let skipped = self.skipped();
+        let since = self.inner.origin.elapsed();
+        let wall = match self.inner.wall {
+            Wall::System => Timestamp::now(),
+            Wall::From(origin) => later(origin, since),
+        };
+        let wall = later(wall, skipped);
+        let wall = wall.checked_add(self.jumped()).unwrap_or(wall);
+        Now { wall, mono: since.saturating_sub(self.lost(since)) + skipped }.in_millis()
+    }
+
+    /// How long to sleep for a wait until `date`.
+    pub fn wait_until(&self, date: Timestamp) -> Duration {
+        let rest = self.now().until(date);
+        match self.inner.motion {
+            Motion::Real => rest,
+            Motion::Fast => rest.min(FAST_WAIT),
+        }
+    }
+
+    /// Says that a wait until `date` was slept through.
+    pub fn slept_until(&self, date: Timestamp) {
+        if self.inner.motion == Motion::Fast {
+            let rest = self.now().until(date);
+            *self.inner.skipped.lock().unwrap_or_else(PoisonError::into_inner) += rest;
+        }
+    }
+
+    fn jumped(&self) -> SignedDuration {
+        *self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lost(&self, now: Duration) -> Duration {
+        self.inner.pulse.lock().unwrap_or_else(PoisonError::into_inner).lost(now)
+    }
+
+    fn skipped(&self) -> Duration {
+        *self.inner.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn later(wall: Timestamp, by: Duration) -> Timestamp {
+    wall.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn fast_motion_sleeps_a_moment_and_puts_the_clock_forward() {
+        let clock = Clock::with(Wall::From(Timestamp::UNIX_EPOCH), Motion::Fast);
+        let date = clock.now().plus(Duration::from_hours(2));
+        assert_eq!(clock.wait_until(date), FAST_WAIT);
+        tokio::time::advance(FAST_WAIT).await;
+        clock.slept_until(date);
+        assert_eq!(clock.now().wall, date);
+        assert_eq!(clock.now().mono, Duration::from_hours(2));
+    }
+
+    #[test]
+    fn time_in_which_we_could_not_run_does_not_count_and_never_goes_back() {
+        let mut pulse = Pulse::default();
+        let seconds = Duration::from_secs;
+        let running = |pulse: &Pulse, now: Duration| now.saturating_sub(pulse.lost(now));
+        assert_eq!(running(&pulse, seconds(1000)), seconds(1000), "it does not beat");
+        pulse.beat(seconds(1000));
+        pulse.beat(seconds(1001));
+        assert_eq!(running(&pulse, seconds(1003)), seconds(1003));
+        // Stopped for an hour: whoever looks first, before or after the next beat, sees the same.
+        assert_eq!(running(&pulse, seconds(4600)), seconds(1006));
+        pulse.beat(seconds(4601));
+        assert_eq!(running(&pulse, seconds(4601)), seconds(1006));
+        assert_eq!(running(&pulse, seconds(4603)), seconds(1008));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_date_that_is_set_leaves_running_time_alone() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        clock.jump(SignedDuration::from_hours(-24));
+        assert_eq!(clock.now().wall.as_second(), 5 - 24 * 3600);
+        assert_eq!(clock.now().mono, Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_real_wait_is_as_long_as_it_is() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let date = clock.now().plus(Duration::from_hours(2));
+        assert_eq!(clock.wait_until(date), Duration::from_hours(2));
+        clock.slept_until(date);
+        assert_eq!(clock.now().wall, Timestamp::UNIX_EPOCH);
+    }
+}

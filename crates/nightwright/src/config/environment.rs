@@ -1,0 +1,136 @@
+//! The variables of the environment that mean something to nightwright, and those that it sets.
+
+use std::ffi::OsString;
+
+use super::keys::KEYS;
+use super::kind::Kind;
+use super::layer::Layer;
+use super::origin::Origin;
+use crate::error::Failure;
+
+/// A variable that is no key of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who reads it.
+    pub used: Used,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+/// Who reads a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Used {
+    /// nightwright.
+    ByUs,
+    /// The agent program, the checks, and what they start.
+    ByPrograms,
+}
+
+const fn read(name: &'static str, about: &'static str) -> Variable {
+    Variable { name, used: Used::ByUs, about }
+}
+
+const fn given(name: &'static str, about: &'static str) -> Variable {
+    Variable { name, used: Used::ByPrograms, about }
+}
+
+/// All that are read or set and are no keys.
+#[rustfmt::skip]
+pub static VARIABLES: &[Variable] = &[
+    read("NIGHTWRIGHT_STATE_DIR", "Where the state of all projects is kept, an absolute path; otherwise `$XDG_STATE_HOME/nightwright`."),
+    read("XDG_STATE_HOME", "The folder of state; otherwise `~/.local/state`."),
+    read("XDG_CONFIG_HOME", "The user's configuration is `nightwright/config.toml` in it, an absolute path; otherwise in `~/.config`."),
+    read("XDG_CACHE_HOME", "What is known of the agent program is kept in it; otherwise in `~/.cache`."),
+    read("XDG_RUNTIME_DIR", "Where a run can be reached while it goes on; otherwise in the folder of temporary files."),
+    read("TMPDIR", "The folder of temporary files; otherwise `/tmp`."),
+    read("HOME", "Your folder, where the others are not set."),
+    read("PATH", "Where programs are looked for."),
+    read("NO_COLOR", "No colour, unless `--color always` asks for it."),
+    read("CLICOLOR_FORCE", "Colour even where there is no terminal, unless it is `0`."),
+    read("TERM", "`dumb`, or nothing at all, means no colour and no panel."),
+    read("LC_ALL", "With `LC_CTYPE` and `LANG`, the first that is set: whether symbols can be shown."),
+    read("TZ", "The time zone in which times are shown."),
+    read("IS_SANDBOX", "`1` lets the agent program work as root without asking; it is yours to set."),
+    read("HTTPS_PROXY", "The proxy for notifications, unless `ALL_PROXY` names another; otherwise `HTTP_PROXY`. `NO_PROXY` names hosts that are reached without one."),
+    read("SSL_CERT_FILE", "The certificates that https is checked by, with `SSL_CERT_DIR`; otherwise those of the system."),
+    read("CLAUDE_CONFIG_DIR", "Where `doctor` looks for the login of the agent program; otherwise `~/.claude`."),
+    given("NIGHTWRIGHT_RUN_ID", "The run."),
+    given("NIGHTWRIGHT_ITERATION", "The number of the iteration."),
+    given("NIGHTWRIGHT_TASK", "The name of the task; empty if there is none."),
+    given("NIGHTWRIGHT_ATTEMPT", "The number of the attempt, for the agent at work."),
+    given("NIGHTWRIGHT_CALL", "The number of the call, for an agent that is asked something."),
+    given("NIGHTWRIGHT_PURPOSE", "What the call is for."),
+    given("NIGHTWRIGHT_TURN", "Which call of its purpose it is."),
+    given("NIGHTWRIGHT_MARK", "Marks everything that a run starts, so that nothing of it is left behind."),
+    given("NIGHTWRIGHT_HOOK", "Which hook it is, for hooks. [hooks.md](../hooks.md) says more about what these get."),
+    given("NIGHTWRIGHT_PROJECT_DIR", "The project folder, for hooks."),
+    given("NIGHTWRIGHT_LOG_FILE", "The log of the run, for hooks."),
+    given("NIGHTWRIGHT_PLAN_FILE", "The plan or list that is worked off, for hooks; empty if there is none."),
+    given("NIGHTWRIGHT_DRY_RUN", "`1` in a rehearsal, for hooks."),
+    given("NIGHTWRIGHT_LAST_EXIT_CODE", "How the agent's last process ended, for hooks."),
+    given("NIGHTWRIGHT_LAST_DURATION", "How long the last iteration took, in seconds, for hooks."),
+    given("NIGHTWRIGHT_COMMITS_MADE", "Commits of the last iteration, for hooks."),
+    given("NIGHTWRIGHT_TOTAL_COMMITS", "Commits of the run, for hooks."),
+    given("NIGHTWRIGHT_TOTAL_ITERATIONS", "Iterations of the run, for hooks."),
+    given("NIGHTWRIGHT_TOTAL_COST", "What the run cost so far, in US dollars, for hooks."),
+    given("NIGHTWRIGHT_LAST_COMMIT_SHA", "The commit that is checked out, for hooks."),
+    given("NIGHTWRIGHT_STARTED_AT", "When the run began, for hooks."),
+    given("NIGHTWRIGHT_FINISH_TYPE", "The name of the ending, for the hook `finished`."),
+    given("NIGHTWRIGHT_FINISH_CLASS", "The kind of ending, for the hook `finished`."),
+    given("NIGHTWRIGHT_REHEARSAL_SCRIPT", "The script of the rehearsal agent."),
+    given("NIGHTWRIGHT_REHEARSAL_LOG", "Where the rehearsal agent notes what it was asked."),
+    given("NIGHTWRIGHT_REHEARSAL_DEAF", "Whether a process of the rehearsal agent ignores signals."),
+];
+
+/// What the environment says. Variables that no key stands for are left alone; an empty one is as
+/// good as none.
+pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Failure> {
+    let mut layer = Layer::empty(Origin::Environment(""));
+    for key in KEYS {
+        let Some(given) = get(key.env).filter(|given| !given.is_empty()) else { continue };
+        let wrong = |shown: &str, allowed: &str| {
+            Failure::usage(format!("{} is `{shown}`, and has to be {allowed}", key.env))
+                .hint(format!("it stands for `{0}`: nightwright config explain {0}", key.name))
+        };
+        let Some(text) = given.to_str() else {
+            let shown = given.to_string_lossy();
+            let shown = if key.kind == Kind::Variables { "..." } else { &*shown };
+            return Err(wrong(shown, "UTF-8"));
+        };
+        let pieces: Vec<&str> = match key.kind {
+            Kind::List(_) | Kind::Variables => lines(text),
+            Kind::Count { .. }
+            | Kind::Money
+            | Kind::Tokens
+            | Kind::Size
+            | Kind::Duration { .. }
+            | Kind::Percent { .. }
+            | Kind::Text
+            | Kind::TextOrNothing
+            | Kind::File
+            | Kind::Name
+            | Kind::Choice(_)
+            | Kind::Bool
+            | Kind::Url
+            | Kind::Secret
+            | Kind::Tables { .. } => vec![text],
+        };
+        match key.kind.parse(&pieces) {
+            Ok(value) => layer.set(key.name, value),
+            Err(allowed) if key.kind.is_secret() => return Err(wrong("...", &allowed)),
+            Err(allowed) => return Err(wrong(text, &allowed)),
+        }
+    }
+    Ok(layer)
+}
+
+/// A list is a line for each item, or an array as in a file.
+fn lines(text: &str) -> Vec<&str> {
+    let trimmed = text.trim_start();
+    if trimmed.starts_with(['[', '{']) && text.trim_end().ends_with([']', '}']) {
+        return vec![text];
+    }
+    text.lines().filter(|line| !line.trim().is_empty()).collect()
+}

@@ -1,0 +1,481 @@
+//! What a value may be, and how it is read: from a file, and from plain text.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use nightwright_core::policy::limits::LEAST_COST;
+use nightwright_core::redact::{Secrets, Unusable};
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::amounts::{self, exact};
+use super::layer::Layer;
+use super::origin::Origin;
+use super::url::Url;
+use super::value::Value;
+
+/// Nothing here takes longer than a year.
+pub(super) const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Count {
+        /// The smallest.
+        least: u32,
+        /// The largest.
+        most: u32,
+    },
+    /// An amount of money, in US dollars.
+    Money,
+    /// A number of tokens.
+    Tokens,
+    /// A time, at most a year.
+    Duration {
+        /// The shortest.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
+    /// A number of bytes.
+    Size,
+    /// A share.
+    Percent {
+        /// The smallest.
+        least: u8,
+        /// The largest.
+        most: u8,
+    },
+    /// Some text.
+    Text,
+    /// Text, or nothing.
+    TextOrNothing,
+    /// A file inside the project, or nothing.
+    File,
+    /// The name of a folder of ours.
+    Name,
+    /// One of several words.
+    Choice(&'static [&'static str]),
+    /// Yes or no.
+    Bool,
+    /// Several texts.
+    List(Items),
+    /// Variables of an environment.
+    Variables,
+    /// An address of the web, or nothing.
+    Url,
+    /// What nobody else may know, or nothing.
+    Secret,
+    /// Several tables with the keys that stand below a name: `[[of]]`.
+    Tables {
+        /// The name.
+        of: &'static str,
+        /// The key that each of them has to have.
+        needs: &'static str,
+    },
+}
+
+/// What stands in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Items {
+    /// Anything.
+    Any,
+    /// Texts that are not empty.
+    Texts,
+    /// Names of tools of the agent, which stand on its command line.
+    Tools,
+    /// Some of several words, at least one.
+    Words(&'static [&'static str]),
+    /// Some of several words, or none.
+    AnyOf(&'static [&'static str]),
+    /// Names of variables; a star stands for anything.
+    Names,
+    /// Regular expressions that don't match where there is nothing.
+    Patterns,
+}
+
+/// Where in a file something is wrong, and what.
+pub(super) type Wrong = (Range<usize>, String);
+
+impl Kind {
+    /// What is allowed, in words that follow "has to be".
+    pub fn allowed(self) -> String {
+        match self {
+            Self::Count { least, most } => format!("a whole number from {least} to {most}"),
+            Self::Money => {
+                format!("an amount in US dollars of at least {LEAST_COST}, such as 5 or 2.50")
+            }
+            Self::Tokens => "a whole number of tokens above 0, such as 500000".to_owned(),
+            Self::Duration { least, most } if most < LONGEST => format!(
+                "a duration from {} to {}: a number of seconds, or text such as \"1.5s\"",
+                exact(least),
+                exact(most)
+            ),
+            Self::Duration { least, .. } if least.is_zero() => {
+                "a duration: a number of seconds, or text such as \"2s\" or \"1h 30m\"".to_owned()
+            }
+            Self::Duration { least, .. } => format!(
+                "a duration of at least {}: a number of seconds, or text such as \"1h 30m\"",
+                exact(least)
+            ),
+            Self::Size => {
+                "a number of bytes above 0, or text such as \"500MB\" or \"2GiB\"".to_owned()
+            }
+            Self::Percent { least, most } => {
+                format!("a whole number of percent, {least} to {most}")
+            }
+            Self::Text => "text that is not empty".to_owned(),
+            Self::TextOrNothing => "text; \"\" for none".to_owned(),
+            Self::File => "a file inside the project, relative to it; \"\" for none".to_owned(),
+            Self::Name => "a name of letters, digits, `-` and `_`".to_owned(),
+            Self::Choice(words) => format!("one of {}", quoted(words)),
+            Self::Bool => "true or false".to_owned(),
+            Self::List(items) => match items {
+                Items::Any => "a list of texts".to_owned(),
+                Items::Texts => "a list of texts that are not empty".to_owned(),
+                Items::Tools => "a list of names of tools, none of which is empty or begins with \
+                                 `-`"
+                .to_owned(),
+                Items::Words(words) => format!("a list of at least one of {}", quoted(words)),
+                Items::AnyOf(words) => format!("a list of any of {}", quoted(words)),
+                Items::Names => {
+                    "a list of names of variables, with at most one `*` each".to_owned()
+                }
+                Items::Patterns => "a list of regular expressions, each of which matches at least \
+                                    one character"
+                    .to_owned(),
+            },
+            Self::Variables => "a table of variables and their values, both texts".to_owned(),
+            Self::Url => "an address that begins with https:// or http://, without user, password \
+                          and `#`; \"\" for none"
+                .to_owned(),
+            Self::Secret => "text without control characters; \"\" for none".to_owned(),
+            Self::Tables { of, needs } => {
+                format!("tables `[[{of}]]` with the keys of `[{of}]`, each with `{needs}`")
+            }
+        }
+    }
+
+    /// What kind it is, in a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count { .. } => "number",
+            Self::Money => "money",
+            Self::Tokens => "tokens",
+            Self::Duration { .. } => "duration",
+            Self::Size => "size",
+            Self::Percent { .. } => "percent",
+            Self::Text | Self::TextOrNothing => "text",
+            Self::File => "file",
+            Self::Name => "name",
+            Self::Choice(_) => "choice",
+            Self::Bool => "true or false",
+            Self::List(_) => "list",
+            Self::Variables => "table",
+            Self::Url => "address",
+            Self::Secret => "secret",
+            Self::Tables { .. } => "tables",
+        }
+    }
+
+    /// Whether such a value is of this kind. Flags have parsers of their own, so ranges are not
+    /// looked at.
+    pub(super) fn holds(self, value: &Value) -> bool {
+        match self {
+            Self::Count { .. } => matches!(value, Value::Count(_)),
+            Self::Money => matches!(value, Value::Money(_)),
+            Self::Tokens => matches!(value, Value::Tokens(_)),
+            Self::Duration { .. } => matches!(value, Value::Duration(_)),
+            Self::Size => matches!(value, Value::Size(_)),
+            Self::Percent { .. } => matches!(value, Value::Percent(_)),
+            Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_) => {
+                matches!(value, Value::Text(_))
+            }
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::List(_) => matches!(value, Value::List(_)),
+            Self::Variables => matches!(value, Value::Table(_)),
+            Self::Url => matches!(value, Value::Url(_)),
+            Self::Secret => matches!(value, Value::Secret(_)),
+            Self::Tables { .. } => matches!(value, Value::Tables(_)),
+        }
+    }
+
+    /// Whether such a value may be known to nobody else.
+    pub fn is_secret(self) -> bool {
+        match self {
+            Self::Url | Self::Secret | Self::Variables | Self::Tables { .. } => true,
+            Self::Count { .. }
+            | Self::Money
+            | Self::Tokens
+            | Self::Duration { .. }
+            | Self::Size
+            | Self::Percent { .. }
+            | Self::Text
+            | Self::TextOrNothing
+            | Self::File
+            | Self::Name
+            | Self::Choice(_)
+            | Self::Bool
+            | Self::List(_) => false,
+        }
+    }
+
+    /// Reads what stands in a file.
+    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<Value, Wrong> {
+        let span = value.span();
+        let found = match (self, value.get_ref()) {
+            (Self::List(items), DeValue::Array(array)) => {
+                return list(items, span, array.iter());
+            }
+            (Self::Variables, DeValue::Table(table)) => return variables(table),
+            (Self::Count { .. }, DeValue::Integer(number)) => {
+                integer(number).and_then(|number| u32::try_from(number).ok()).map(Value::Count)
+            }
+            (Self::Percent { .. }, DeValue::Integer(number)) => {
+                integer(number).and_then(|number| u8::try_from(number).ok()).map(Value::Percent)
+            }
+            (Self::Tokens, DeValue::Integer(number)) => {
+                integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Tokens)
+            }
+            (Self::Size, DeValue::Integer(number)) => {
+                integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Size)
+            }
+            (Self::Size, DeValue::String(text)) => amounts::size(text).ok().map(Value::Size),
+            (Self::Money, DeValue::Integer(number)) => integer(number)
+                .and_then(|number| amounts::cost(&number.to_string()).ok())
+                .map(Value::Money),
+            (Self::Money, DeValue::Float(number)) => {
+                amounts::cost(number.as_str()).ok().map(Value::Money)
+            }
+            (Self::Duration { .. }, DeValue::Integer(number)) => integer(number)
+                .and_then(|number| amounts::duration(&number.to_string()).ok())
+                .map(Value::Duration),
+            (Self::Duration { .. }, DeValue::Float(number)) => {
+                amounts::duration(number.as_str()).ok().map(Value::Duration)
+            }
+            (Self::Duration { .. }, DeValue::String(text)) => {
+                amounts::duration(text).ok().map(Value::Duration)
+            }
+            (
+                Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_),
+                DeValue::String(text),
+            ) => Some(Value::Text(text.clone().into_owned())),
+            (Self::Bool, DeValue::Boolean(yes)) => Some(Value::Bool(*yes)),
+            (Self::Url, DeValue::String(text)) => Some(Value::Url(text.clone().into_owned())),
+            (Self::Secret, DeValue::String(text)) => Some(Value::Secret(text.clone().into_owned())),
+            (_, other) => return Err((span, format!("this is {}", type_of(other)))),
+        };
+        let refused = || (span, "this is not allowed".to_owned());
+        found.and_then(|value| self.checked(value)).ok_or_else(refused)
+    }
+
+    /// Reads plain text, of the environment or the command line. Lists and tables may have several
+    /// pieces.
+    pub fn parse(self, pieces: &[&str]) -> Result<Value, String> {
+        let allowed = || self.allowed();
+        let one = match pieces {
+            [one] => one,
+            _ => "",
+        };
+        let found = match self {
+            Self::List(_) if is_array(one) => return self.parse_toml(one),
+            Self::Variables if one.trim_start().starts_with('{') => return self.parse_toml(one),
+            Self::List(items) => {
+                let fits = |piece: &&str| items.fit(piece);
+                let all = pieces.iter().all(fits) && pieces.len() >= items.least();
+                all.then(|| Value::List(pieces.iter().map(|piece| (*piece).to_owned()).collect()))
+            }
+            Self::Variables => {
+                let pairs = pieces.iter().map(|piece| {
+                    let (name, text) = piece.split_once('=')?;
+                    is_variable(name).then(|| (name.to_owned(), text.to_owned()))
+                });
+                pairs.collect::<Option<_>>().map(Value::Table)
+            }
+            Self::Tables { of, .. } => return self.parse_tables(of, pieces),
+            _ if pieces.len() != 1 => return Err(format!("one value: {}", allowed())),
+            Self::Count { .. } => amounts::count(one).ok().map(Value::Count),
+            Self::Money => amounts::cost(one).ok().map(Value::Money),
+            Self::Tokens => amounts::tokens(one).ok().map(Value::Tokens),
+            Self::Duration { .. } => amounts::duration(one).ok().map(Value::Duration),
+            Self::Size => amounts::size(one).ok().map(Value::Size),
+            Self::Percent { .. } => {
+                one.trim().trim_end_matches('%').parse().ok().map(Value::Percent)
+            }
+            Self::Bool => one.trim().parse().ok().map(Value::Bool),
+            Self::Url => Some(Value::Url(one.trim().to_owned())),
+            Self::Secret => Some(Value::Secret((*one).to_owned())),
+            Self::Choice(_) | Self::Name => Some(Value::Text(one.trim().to_owned())),
+            Self::Text | Self::TextOrNothing | Self::File => Some(Value::Text((*one).to_owned())),
+        };
+        found.and_then(|value| self.checked(value)).ok_or_else(allowed)
+    }
+
+    fn parse_toml(self, text: &str) -> Result<Value, String> {
+        let value = DeValue::parse(text.trim())
+            .map_err(|error| format!("{} (as TOML: {})", self.allowed(), error.message()))?;
+        self.read(&value).map_err(|_| self.allowed())
+    }
+
+    /// Reads tables in braces, or a list of such: as if they stood in a file.
+    fn parse_tables(self, of: &str, pieces: &[&str]) -> Result<Value, String> {
+        let text = match pieces {
+            [one] if one.trim_start().starts_with('[') => format!("{of} = {one}"),
+            _ => format!("{of} = [{}]", pieces.join(", ")),
+        };
+        let layer = Layer::parse(Origin::BuiltIn, Path::new(of), &text).map_err(|error| {
+            let wrong = error.mistakes().first().map_or("", |mistake| mistake.message.as_str());
+            format!("{} ({wrong})", self.allowed())
+        })?;
+        let value = layer.get(of).map(|(_, value)| value.clone());
+        value.ok_or_else(|| self.allowed())
+    }
+
+    /// The value as it is kept, if it is allowed.
+    fn checked(self, value: Value) -> Option<Value> {
+        let fits = match (self, &value) {
+            (Self::Count { least, most }, Value::Count(count)) => (least..=most).contains(count),
+            (Self::Percent { least, most }, Value::Percent(percent)) => {
+                (least..=most).contains(percent)
+            }
+            (Self::Duration { least, most }, Value::Duration(time)) => {
+                (least..=most).contains(time)
+            }
+            (Self::Tokens, Value::Tokens(tokens)) => *tokens > 0 && i64::try_from(*tokens).is_ok(),
+            (Self::Size, Value::Size(bytes)) => *bytes > 0 && i64::try_from(*bytes).is_ok(),
+            (Self::Text, Value::Text(text)) => Items::Texts.fit(text),
+            (Self::TextOrNothing, Value::Text(text)) => Items::Any.fit(text),
+            (Self::Name, Value::Text(text)) => amounts::is_name(text),
+            (Self::Choice(words), Value::Text(text)) => words.contains(&text.as_str()),
+            (Self::File, Value::Text(text)) if text.is_empty() => true,
+            (Self::File, Value::Text(text)) => {
+                return amounts::inside(text).filter(|path| Items::Any.fit(path)).map(Value::Text);
+            }
+            (Self::Money, Value::Money(_)) | (Self::Bool, Value::Bool(_)) => true,
+            (Self::List(items), Value::List(list)) => {
+                list.len() >= items.least() && list.iter().all(|item| items.fit(item))
+            }
+            (Self::Variables, Value::Table(table)) => table.keys().all(|name| is_variable(name)),
+            (Self::Url, Value::Url(text)) => text.is_empty() || Url::parse(text).is_some(),
+            (Self::Secret, Value::Secret(text)) => !text.contains(char::is_control),
+            (_, _) => false,
+        };
+        fits.then_some(value)
+    }
+}
+
+impl Items {
+    /// How many there have to be.
+    pub(super) fn least(self) -> usize {
+        match self {
+            Self::Any
+            | Self::Texts
+            | Self::Tools
+            | Self::Names
+            | Self::Patterns
+            | Self::AnyOf(_) => 0,
+            Self::Words(_) => 1,
+        }
+    }
+
+    fn fit(self, text: &str) -> bool {
+        // What has a zero in it can be given to no program.
+        !text.contains('\0')
+            && match self {
+                Self::Any => true,
+                Self::Texts => !text.trim().is_empty(),
+                // What begins with a dash would be an option of the agent program.
+                Self::Tools => !text.trim().is_empty() && !text.trim_start().starts_with('-'),
+                Self::Words(words) | Self::AnyOf(words) => words.contains(&text),
+                Self::Names => {
+                    !text.is_empty() && !text.contains('=') && text.matches('*').count() <= 1
+                }
+                Self::Patterns => wrong_pattern(text).is_none(),
+            }
+    }
+}
+
+fn list<'i: 'a, 'a>(
+    items: Items,
+    span: Range<usize>,
+    array: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
+) -> Result<Value, Wrong> {
+    let mut list = Vec::new();
+    for item in array {
+        match item.get_ref() {
+            DeValue::String(text) if items.fit(text) => list.push(text.clone().into_owned()),
+            DeValue::String(text) => {
+                let why = (items == Items::Patterns).then(|| wrong_pattern(text)).flatten();
+                let why = why.map_or_else(
+                    || "this is not allowed".to_owned(),
+                    |why| format!("this can't be used: {why}"),
+                );
+                return Err((item.span(), why));
+            }
+            other => return Err((item.span(), format!("this is {}", type_of(other)))),
+        }
+    }
+    if list.len() < items.least() {
+        return Err((span, "this is empty".to_owned()));
+    }
+    Ok(Value::List(list))
+}
+
+fn variables(table: &DeTable<'_>) -> Result<Value, Wrong> {
+    let mut entries = BTreeMap::new();
+    for (name, value) in table {
+        if !is_variable(name.get_ref()) {
+            return Err((name.span(), "this is no name of a variable".to_owned()));
+        }
+        match value.get_ref() {
+            DeValue::String(text) if !text.contains('\0') => {
+                entries.insert(name.get_ref().to_string(), text.clone().into_owned());
+            }
+            DeValue::String(_) => return Err((value.span(), "this is not allowed".to_owned())),
+            other => return Err((value.span(), format!("this is {}", type_of(other)))),
+        }
+    }
+    Ok(Value::Table(entries))
+}
+
+/// What is wrong with a pattern, if anything is.
+fn wrong_pattern(text: &str) -> Option<String> {
+    match Secrets::new([""; 0], [text]) {
+        Ok(_) => None,
+        Err(Unusable::Pattern { why, .. } | Unusable::Values { why }) => Some(why),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// A shell has commands that begin with a bracket, too: `[ -f README.md ]`.
+fn is_array(text: &str) -> bool {
+    let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
+    inner.is_some_and(|inner| inner.starts_with(['"', '\'', ']']))
+}
+
+fn integer(number: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+fn type_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}

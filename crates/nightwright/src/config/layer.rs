@@ -1,0 +1,352 @@
+//! One layer of the configuration: what one file, the environment or the command line says.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use nightwright_core::mode::{Definition, Place};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer, Error as TomlError};
+
+use super::amounts::inside;
+use super::error::{ConfigError, Mistake};
+use super::keys::{self, KEYS, Key};
+use super::kind::Kind;
+use super::origin::Origin;
+use super::value::Value;
+use crate::nearest::nearest;
+
+/// What one file, the environment or the command line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    origin: Origin,
+    values: BTreeMap<&'static str, (Origin, Value)>,
+}
+
+impl Layer {
+    /// A layer that says nothing yet.
+    pub fn empty(origin: Origin) -> Self {
+        Self { origin, values: BTreeMap::new() }
+    }
+
+    /// A layer for the options of the command line. What is set in it names its flag.
+    pub fn flags() -> Self {
+        Self::empty(Origin::Flag(""))
+    }
+
+    /// What holds if nobody says anything.
+    pub fn built_in() -> Self {
+        let mut layer = Self::empty(Origin::BuiltIn);
+        for key in KEYS {
+            layer.give(key.name, key.default_value());
+        }
+        layer
+    }
+
+    /// Reads a file of this layer.
+    pub fn parse(origin: Origin, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let text = without_mark(text);
+        let table = document(path, text)?;
+        Self::parse_table(origin, path, text, table.get_ref())
+    }
+
+    /// Reads keys from a table of a file with this text.
+    fn parse_table(
+        origin: Origin,
+        path: &Path,
+        text: &str,
+        table: &DeTable<'_>,
+    ) -> Result<Self, ConfigError> {
+        let mut layer = Self::empty(origin);
+        let mut found = Found::default();
+        layer.walk("", table, &mut found);
+        if found.mistakes.is_empty() {
+            return Ok(layer);
+        }
+        Err(ConfigError::new(path, &without(text, &found.secrets), found.mistakes))
+    }
+
+    fn walk(&mut self, above: &str, table: &DeTable<'_>, found: &mut Found) {
+        for (name, value) in table {
+            let full = match above {
+                "" => name.get_ref().to_string(),
+                above => format!("{above}.{}", name.get_ref()),
+            };
+            let key = keys::find(&full);
+            match (key, value.get_ref()) {
+                // Before the key: what may be several tables may also be one.
+                (_, DeValue::Table(inner)) if keys::is_table(&full) => {
+                    self.walk(&full, inner, found);
+                }
+                (Some(key), DeValue::Array(array)) if matches!(key.kind, Kind::Tables { .. }) => {
+                    self.walk_tables(key, array.iter(), found);
+                }
+                (Some(key), _) => self.read(key, value, found),
+                (None, _) if keys::is_table(&full) => found.mistakes.push(Mistake {
+                    span: value.span(),
+                    message: format!("`{full}` is a table of keys"),
+                    label: "this is no table".to_owned(),
+                    hint: Some(format!("write `[{full}]`, and its keys below")),
+                }),
+                (None, _) => found.mistakes.push(Mistake {
+                    span: name.span(),
+                    message: format!("there is no key `{full}`"),
+                    label: "unknown".to_owned(),
+                    hint: Some(keys::closest(&full).map_or_else(
+                        || "see all keys: nightwright config list".to_owned(),
+                        |near| format!("did you mean `{near}`?"),
+                    )),
+                }),
+            }
+        }
+    }
+
+    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, found: &mut Found) {
+        if matches!(key.kind, Kind::Url | Kind::Secret | Kind::Tables { .. }) {
+            found.secrets.push(value.span());
+        }
+        match key.kind.read(value) {
+            Ok(value) => self.set(key.name, value),
+            Err((span, label)) => found.mistakes.push(Mistake {
+                span,
+                message: format!("`{}` has to be {}", key.name, key.kind.allowed()),
+                label,
+                hint: None,
+            }),
+        }
+    }
+
+    /// Reads several tables, each as if it were the only one.
+    fn walk_tables<'i: 'a, 'a>(
+        &mut self,
+        key: &Key,
+        tables: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
+        found: &mut Found,
+    ) {
+        let Kind::Tables { of, needs } = key.kind else { return };
+        let mut all = Vec::new();
+        for table in tables {
+            let mut wrong = |label: &str| {
+                let message = format!("`{of}` has to be {}", key.kind.allowed());
+                let label = label.to_owned();
+                found.mistakes.push(Mistake { span: table.span(), message, label, hint: None });
+            };
+            let DeValue::Table(inner) = table.get_ref() else {
+                wrong("this is no table");
+                continue;
+            };
+            if inner.get(needs).is_none_or(|value| value.get_ref().as_str() == Some("")) {
+                wrong(&format!("this has no `{needs}`"));
+            }
+            let mut layer = Self::empty(self.origin.clone());
+            layer.walk(of, inner, found);
+            let short = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+            let values = layer.values.into_iter();
+            all.push(values.map(|(name, (_, value))| (short(name), value)).collect());
+        }
+        self.set(key.name, Value::Tables(all));
+    }
+
+    /// Reads `mode.toml`: what the mode is, and its defaults.
+    pub fn parse_mode(
+        name: &str,
+        path: &Path,
+        text: &str,
+    ) -> Result<(Definition, Self), ConfigError> {
+        let text = without_mark(text);
+        let mut table = document(path, text)?;
+        let defaults = table.get_mut().remove("defaults");
+        let list = table.get_ref().get("list").map(Spanned::span).unwrap_or_default();
+        let mut definition =
+            Definition::deserialize(Deserializer::from(table)).map_err(|error| {
+                let mut mistake = mistake(&error, text);
+                if let Some(field) = unknown_field(&mistake.message) {
+                    let known = [
+                        "description",
+                        "evidence",
+                        "list",
+                        "works_on",
+                        "goal",
+                        "ending",
+                        "excuse",
+                        "defaults",
+                    ];
+                    let near = nearest(field, known).or(keys::find(field).map(|_| "[defaults]"));
+                    mistake.hint = near.map(|near| format!("did you mean `{near}`?"));
+                }
+                ConfigError::new(path, text, vec![mistake])
+            })?;
+        if let Some(found) = &mut definition.list {
+            found.file = inside(&found.file).ok_or_else(|| {
+                let message = match found.place {
+                    Place::Task => "`list.file` has to be a file inside the folder of the task",
+                    Place::Project => "`list.file` has to be a file inside the project",
+                };
+                let message = format!("{message}, relative to it");
+                let label = "this leads elsewhere".to_owned();
+                ConfigError::new(
+                    path,
+                    text,
+                    vec![Mistake { span: list, message, label, hint: None }],
+                )
+            })?;
+        }
+        Ok((definition, Self::mode_layer(name, path, text, defaults.as_ref())?))
+    }
+
+    /// Reads nothing but the defaults of `mode.toml`.
+    pub fn parse_mode_defaults(name: &str, path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let text = without_mark(text);
+        let table = document(path, text)?;
+        Self::mode_layer(name, path, text, table.get_ref().get("defaults"))
+    }
+
+    fn mode_layer(
+        name: &str,
+        path: &Path,
+        text: &str,
+        defaults: Option<&Spanned<DeValue<'_>>>,
+    ) -> Result<Self, ConfigError> {
+        let origin = Origin::Mode(name.to_owned());
+        let Some(defaults) = defaults else { return Ok(Self::empty(origin)) };
+        let wrong = |span, message: &str, label: &str| {
+            let (message, label) = (message.to_owned(), label.to_owned());
+            ConfigError::new(path, text, vec![Mistake { span, message, label, hint: None }])
+        };
+        let Some(table) = defaults.get_ref().as_table() else {
+            return Err(wrong(
+                defaults.span(),
+                "`defaults` is a table of keys",
+                "this is no table",
+            ));
+        };
+        if let Some((name, _)) = table.get_key_value("mode") {
+            return Err(wrong(name.span(), "a mode can't choose the mode", "not allowed here"));
+        }
+        Self::parse_table(origin, path, text, table)
+    }
+
+    /// Sets a key of the table.
+    ///
+    /// # Panics
+    /// If there is no such key, or its values are of another kind: both are known when the caller
+    /// is written.
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
+        let key = known(key);
+        let origin = match &self.origin {
+            Origin::Environment(_) => Origin::Environment(key.env),
+            Origin::Flag(_) => Origin::Flag(key.flag.unwrap_or_default()),
+            Origin::BuiltIn
+            | Origin::Mode(_)
+            | Origin::User(_)
+            | Origin::Project(_)
+            | Origin::Task(_) => self.origin.clone(),
+        };
+        self.put(key, origin, value.into());
+    }
+
+    /// Sets a key if there is a value for it.
+    pub fn give<V: Into<Value>>(&mut self, key: &str, value: Option<V>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+    }
+
+    /// Sets a key from a flag that is not called like the key's own: `--no-delay`.
+    pub fn set_by_flag(&mut self, flag: &'static str, key: &str, value: impl Into<Value>) {
+        self.put(known(key), Origin::Flag(flag), value.into());
+    }
+
+    fn put(&mut self, key: &'static Key, origin: Origin, value: Value) {
+        assert!(key.kind.holds(&value), "`{}` is no {}", key.name, key.kind.name());
+        self.values.insert(key.name, (origin, value));
+    }
+
+    /// What it says of a key, and from where exactly.
+    pub fn get(&self, key: &str) -> Option<(&Origin, &Value)> {
+        self.values.get(key).map(|(origin, value)| (origin, value))
+    }
+
+    /// Everything it says.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Origin, &Value)> {
+        self.values.iter().map(|(key, (origin, value))| (*key, origin, value))
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What it says that needs the user's approval.
+    pub fn gated(&self) -> Vec<(&'static str, &Origin, &Value)> {
+        self.iter().filter(|(key, ..)| known(key).gated).collect()
+    }
+
+    /// The same without these keys.
+    #[must_use]
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        self.values.retain(|key, _| !keys.contains(key));
+        self
+    }
+
+    /// The same without the keys that need the user's approval.
+    #[must_use]
+    pub fn without_gated(mut self) -> Self {
+        self.values.retain(|key, _| !known(key).gated);
+        self
+    }
+}
+
+/// What is found on the way through a file.
+#[derive(Default)]
+struct Found {
+    mistakes: Vec<Mistake>,
+    /// Where values stand that nobody else may know.
+    secrets: Vec<Range<usize>>,
+}
+
+/// The text with stars in these places: a picture of it may end up in the log of a build.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let is_hidden = |at: usize| places.iter().any(|place| place.contains(&at));
+    let hidden = |(at, c): (usize, char)| match c {
+        '"' | '\'' | '\n' | '\r' => c.to_string(),
+        c if is_hidden(at) => "*".repeat(c.len_utf8()),
+        c => c.to_string(),
+    };
+    text.char_indices().map(hidden).collect()
+}
+
+fn known(key: &str) -> &'static Key {
+    match keys::find(key) {
+        Some(key) => key,
+        None => panic!("`{key}` is in the table of keys"),
+    }
+}
+
+/// Some editors put a mark at the beginning that says what the text is written in.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn document<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, ConfigError> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table);
+    }
+    let mistakes = errors.iter().map(|error| mistake(error, text)).collect();
+    Err(ConfigError::new(path, text, mistakes))
+}
+
+fn mistake(error: &TomlError, text: &str) -> Mistake {
+    let (message, label) = match error.message().split_once(", expected ") {
+        Some((what, wanted)) => (what.to_owned(), format!("expected {wanted}")),
+        None => (error.message().to_owned(), String::new()),
+    };
+    let label = if label.is_empty() { "here".to_owned() } else { label };
+    Mistake { span: error.span().unwrap_or(text.len()..text.len()), message, label, hint: None }
+}
+
+fn unknown_field(message: &str) -> Option<&str> {
+    message.strip_prefix("unknown field `")?.split('`').next()
+}

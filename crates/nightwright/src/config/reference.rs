@@ -1,0 +1,92 @@
+//! The pages of the reference about configuration and environment.
+
+use std::fmt::Write as _;
+
+use nightwright_core::agent::dialect::Dialect;
+
+use super::environment::{Used, VARIABLES};
+use super::keys::{KEYS, Key};
+
+/// `docs/reference/config.md`.
+pub fn keys_page() -> String {
+    let mut text = String::from(
+        "# Configuration keys\n\n\
+         Files: `$XDG_CONFIG_HOME/nightwright/config.toml` (yours), `.nightwright/config.toml` (the \
+         project's), `.nightwright/tasks/NAME/task.toml`\n(a task's). Later layers win: built-in < mode \
+         < user < project < task < environment < flag. Tables merge by key, arrays\nreplace. How to \
+         work with it is in [configuration.md](../configuration.md); `config.schema.json` beside \
+         this page is for editors.\n\n\
+         Keys marked **trust** run something on your machine or widen what the agent may do: a \
+         project needs your approval to set them.\n",
+    );
+    let mut section = None;
+    for key in KEYS {
+        let table = key.name.split_once('.').map(|(table, _)| table);
+        if section != Some(table) {
+            section = Some(table);
+            let _ = match table {
+                Some(table) => write!(text, "\n## `[{table}]`\n"),
+                None => write!(text, "\n## `{}`\n", key.name),
+            };
+        }
+        entry(&mut text, key);
+    }
+    text
+}
+
+fn entry(text: &mut String, key: &Key) {
+    let trust = if key.gated { " **trust**" } else { "" };
+    // Writing to a string can't fail.
+    let _ = write!(text, "\n### `{}`{trust}\n\n{}\n\n", key.name, key.about);
+    let _ = writeln!(text, "- has to be {}", key.kind.allowed());
+    let _ = match key.default_value() {
+        Some(value) => writeln!(text, "- default: `{value}`"),
+        None => writeln!(text, "- default: not set ({})", key.unset),
+    };
+    let _ = write!(text, "- environment: `{}`", key.env);
+    let _ = match key.flag {
+        Some("--") => writeln!(text, "; flag: what follows `--`"),
+        Some(flag) => writeln!(text, "; flag: `{flag}`"),
+        None => writeln!(text),
+    };
+}
+
+/// `docs/reference/environment.md`.
+pub fn environment_page() -> String {
+    let mut text = String::from(
+        "# Environment variables\n\n## Read by nightwright\n\n| variable | meaning |\n| --- | --- |\n",
+    );
+    for variable in VARIABLES.iter().filter(|variable| variable.used == Used::ByUs) {
+        let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
+    }
+    text.push_str(
+        "\n## Keys of the configuration\n\n\
+         They win over all files, and flags win over them. An empty variable is as good as none: what \
+         `\"\"` takes back is taken\nback in a file or by a flag. A list is a line for each item, or \
+         an array as in a file: `[\"a\", \"b\"]`. Variables for the agent\nare lines `NAME=VALUE`, or \
+         a table `{ NAME = \"VALUE\" }`.\n\n\
+         | variable | key | has to be |\n| --- | --- | --- |\n",
+    );
+    for key in KEYS {
+        let _ = writeln!(text, "| `{}` | `{}` | {} |", key.env, key.name, key.kind.allowed());
+    }
+    text.push_str(
+        "\n## Set by nightwright\n\n\
+         For the agent program, for checks, and for what they start, where they apply. What else of \
+         your environment they see is in\n`agent.pass_env` and `agent.env`.\n\n\
+         | variable | meaning |\n| --- | --- |\n",
+    );
+    for variable in VARIABLES.iter().filter(|variable| variable.used == Used::ByPrograms) {
+        let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
+    }
+    for name in Dialect::Claude.temp_variables() {
+        let _ = writeln!(text, "| `{name}` | A folder of its own for temporary files. |");
+    }
+    for (name, value) in Dialect::Claude.environment_sets() {
+        let _ = writeln!(text, "| `{name}` | `{value}`, for `claude`. |");
+    }
+    for (name, value) in Dialect::Claude.environment_defaults() {
+        let _ = writeln!(text, "| `{name}` | `{value}` unless you set it, for `claude`. |");
+    }
+    text
+}

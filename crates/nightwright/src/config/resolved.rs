@@ -1,0 +1,167 @@
+//! All layers together: what holds, and who says so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::ValueEnum as _;
+use nightwright_core::units::Usd;
+use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error as WordError, StrDeserializer};
+
+use super::keys::KEYS;
+use super::layer::Layer;
+use super::origin::Origin;
+use super::value::Value;
+use crate::report::{ColorChoice, Level};
+
+/// All layers together.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    layers: Vec<Layer>,
+    effective: BTreeMap<&'static str, (Origin, Value)>,
+}
+
+impl Resolved {
+    /// What holds by these layers, in order: later ones win over earlier ones, and all over what
+    /// is built in. Tables merge by key, arrays replace.
+    pub fn new(layers: impl IntoIterator<Item = Layer>) -> Self {
+        let mut all = vec![Layer::built_in()];
+        all.extend(layers);
+        let mut effective: BTreeMap<&'static str, (Origin, Value)> = BTreeMap::new();
+        for (key, origin, value) in all.iter().flat_map(Layer::iter) {
+            let mut value = value.clone();
+            if let (Value::Table(new), Some((_, Value::Table(old)))) =
+                (&mut value, effective.get(key))
+            {
+                // A layer that adds nothing is not the one that says it.
+                if new.is_empty() {
+                    continue;
+                }
+                for (name, text) in old {
+                    new.entry(name.clone()).or_insert_with(|| text.clone());
+                }
+            }
+            effective.insert(key, (origin.clone(), value));
+        }
+        Self { layers: all, effective }
+    }
+
+    /// What holds; `None` if nobody says anything and nothing is built in.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.effective.get(key).map(|(_, value)| value)
+    }
+
+    /// Who says so.
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.effective.get(key).map_or(&Origin::BuiltIn, |(origin, _)| origin)
+    }
+
+    /// What each layer says, the weakest first.
+    pub fn all(&self, key: &str) -> Vec<(&Origin, &Value)> {
+        self.layers.iter().filter_map(|layer| layer.get(key)).collect()
+    }
+
+    /// What needs the user's approval and may have come with the project: key, origin, value.
+    pub fn gated(&self) -> Vec<(&'static str, &Origin, &Value)> {
+        let gated = KEYS.iter().filter(|key| key.gated);
+        gated
+            .flat_map(|key| {
+                self.all(key.name).into_iter().map(|(from, value)| (key.name, from, value))
+            })
+            .filter(|(_, origin, _)| origin.comes_with_project())
+            .collect()
+    }
+
+    /// Variables that are set for the agent program.
+    pub fn environment_of_agent(&self) -> BTreeMap<String, String> {
+        match self.value("agent.env") {
+            Some(Value::Table(entries)) => entries.clone(),
+            Some(_) | None => BTreeMap::new(),
+        }
+    }
+
+    /// How much is shown.
+    pub fn level(&self) -> Level {
+        let level = self.get_text("output.level").map(|word| Level::from_str(word, false));
+        level.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Whether colours are used.
+    pub fn color(&self) -> ColorChoice {
+        let color = self.get_text("output.color").map(|word| ColorChoice::from_str(word, false));
+        color.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Whether the machine is kept awake during a run.
+    pub fn keeps_awake(&self) -> bool {
+        self.get_bool("keep_awake").unwrap_or(true)
+    }
+
+    /// A text, or a word.
+    pub fn get_text(&self, key: &str) -> Option<&str> {
+        let Value::Text(text) = self.value(key)? else { return None };
+        Some(text)
+    }
+
+    /// A text of which the empty one means none: `None` if nobody says anything, `Some(None)` if
+    /// there shall be none.
+    pub fn get_optional(&self, key: &str) -> Option<Option<String>> {
+        let text = self.get_text(key)?;
+        Some(Some(text.to_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// A number.
+    pub fn get_count(&self, key: &str) -> Option<u32> {
+        let Value::Count(count) = self.value(key)? else { return None };
+        Some(*count)
+    }
+
+    /// An amount of money.
+    pub fn get_money(&self, key: &str) -> Option<Usd> {
+        let Value::Money(usd) = self.value(key)? else { return None };
+        Some(*usd)
+    }
+
+    /// A number of tokens.
+    pub fn get_tokens(&self, key: &str) -> Option<u64> {
+        let Value::Tokens(tokens) = self.value(key)? else { return None };
+        Some(*tokens)
+    }
+
+    /// A number of bytes.
+    pub fn get_size(&self, key: &str) -> Option<u64> {
+        let Value::Size(bytes) = self.value(key)? else { return None };
+        Some(*bytes)
+    }
+
+    /// A time.
+    pub fn get_duration(&self, key: &str) -> Option<Duration> {
+        let Value::Duration(time) = self.value(key)? else { return None };
+        Some(*time)
+    }
+
+    /// A share.
+    pub fn get_percent(&self, key: &str) -> Option<u8> {
+        let Value::Percent(percent) = self.value(key)? else { return None };
+        Some(*percent)
+    }
+
+    /// Yes or no.
+    pub fn get_bool(&self, key: &str) -> Option<bool> {
+        let Value::Bool(yes) = self.value(key)? else { return None };
+        Some(*yes)
+    }
+
+    /// Several texts.
+    pub fn get_list(&self, key: &str) -> Option<Vec<String>> {
+        let Value::List(items) = self.value(key)? else { return None };
+        Some(items.clone())
+    }
+
+    /// One of several words, as the core knows it.
+    pub(super) fn word<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
+        let words: StrDeserializer<'a, WordError> = self.get_text(key)?.into_deserializer();
+        T::deserialize(words).ok()
+    }
+}

@@ -1,0 +1,388 @@
+//! What holds for every key of the table.
+
+mod mistakes;
+mod schema;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nightwright_core::agent::dialect::Permissions;
+use nightwright_core::hook::Hooks;
+use nightwright_core::settings::{
+    Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
+    Model, Progress, Quota, Rerun, Respond, Retry, Settings, StatusWatch, Tamper, Verify,
+};
+use nightwright_core::units::Usd;
+
+use super::*;
+use crate::logs::Logs;
+use crate::report::{ColorChoice, Level};
+
+const EXAMPLE: &str = include_str!("tests/example.toml");
+const ANOTHER: &str = include_str!("tests/another.toml");
+
+fn layer(text: &str) -> Layer {
+    let path = PathBuf::from("config.toml");
+    Layer::parse(Origin::User(path.clone()), &path, text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What stands in a file in the place of the one address of the examples.
+const SEVERAL: [&str; 2] = [
+    "[[notify]]\nurl = 'https://ntfy.sh/one'\n[[notify]]\nurl = 'https://a.org/'\nevents = []\n",
+    "[[notify]]\nurl = 'https://a.org/two'\nsecret = 'x'\nallow_http = true\nkind = 'webhook'\n",
+];
+
+fn value(text: &str, key: &Key) -> Value {
+    let several = SEVERAL[usize::from(text == ANOTHER)];
+    let text = if matches!(key.kind, Kind::Tables { .. }) { several } else { text };
+    layer(text).get(key.name).unwrap_or_else(|| panic!("{}", key.name)).1.clone()
+}
+
+/// What a key can have an effect on.
+fn effects(resolved: &Resolved) -> String {
+    let mut settings = Settings::default();
+    resolved.apply(&mut settings);
+    let environment = resolved.environment_of_agent();
+    let files = ["prompt.agents_file", "principles.file"].map(|key| resolved.get_text(key));
+    let collect = resolved.get_bool("principles.collect");
+    let (level, color) = (resolved.level(), resolved.color());
+    let logs = Logs::of(resolved).unwrap();
+    let secret = crate::secrets::Wishes::of(resolved);
+    let notify = crate::notify::drafts(resolved);
+    let awake = resolved.keeps_awake();
+    format!(
+        "{settings:?} {level:?} {color:?} {environment:?} {files:?} {collect:?} {logs:?} {secret:?} \
+         {notify:?} {awake}"
+    )
+}
+
+/// One layer of each kind that says this of a key, the weakest first.
+fn layers(key: &'static Key, values: [&Value; 2]) -> Vec<Layer> {
+    let path = Path::new("x.toml");
+    let text = |index: usize| format!("{} = {}", key.name, values[index % 2]);
+    let file = |origin: Origin, index| Layer::parse(origin, path, &text(index)).unwrap();
+    let mode = format!("[defaults]\n{}", text(0));
+    let variable = match values[0] {
+        Value::Text(text) => text.clone(),
+        Value::Duration(_) | Value::Size(_) | Value::Url(_) | Value::Secret(_) => values[0].plain(),
+        other => other.to_string(),
+    };
+    let mut flags = Layer::flags();
+    flags.set(key.name, values[1].clone());
+    vec![
+        Layer::parse_mode_defaults("loop", path, &mode).unwrap(),
+        file(Origin::User(path.to_owned()), 1),
+        file(Origin::Project(path.to_owned()), 0),
+        file(Origin::Task(path.to_owned()), 1),
+        environment(|name| (name == key.env).then(|| OsString::from(&variable))).unwrap(),
+        flags,
+    ]
+}
+
+#[test]
+fn of_every_key_the_later_layer_wins() {
+    for key in KEYS.iter().filter(|key| key.name != "mode") {
+        let (one, two) = (value(EXAMPLE, key), value(ANOTHER, key));
+        assert_ne!(one, two, "{}", key.name);
+        let layers = layers(key, [&one, &two]);
+        let names = ["built-in", "mode", "user", "project", "task", "environment", "flag"];
+        for count in 0..=layers.len() {
+            let resolved = Resolved::new(layers[..count].iter().cloned());
+            assert_eq!(resolved.origin(key.name).layer(), names[count], "{}", key.name);
+            let wanted = match count {
+                0 => key.default_value(),
+                1 | 3 | 5 => Some(one.clone()),
+                _ => Some(two.clone()),
+            };
+            assert_eq!(resolved.value(key.name), wanted.as_ref(), "{} {}", key.name, names[count]);
+            let said = count + usize::from(key.default.is_some());
+            assert_eq!(resolved.all(key.name).len(), said, "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn the_mode_is_chosen_by_every_layer_but_a_mode() {
+    let key = find("mode").unwrap();
+    let values = [&value(EXAMPLE, key), &value(ANOTHER, key)];
+    let error = Layer::parse_mode_defaults("x", Path::new("x"), "[defaults]\nmode = \"y\"");
+    assert!(error.unwrap_err().to_string().contains("a mode can't choose the mode"));
+    let path = Path::new("x.toml");
+    let user = Layer::parse(Origin::User(path.to_owned()), path, "mode = \"loop\"").unwrap();
+    let environment = environment(|name| (name == key.env).then(|| "build".into())).unwrap();
+    let mut flags = Layer::flags();
+    flags.set("mode", "plan");
+    for (layers, wanted) in [
+        (vec![], None),
+        (vec![user.clone()], Some("loop")),
+        (vec![user.clone(), environment.clone()], Some("build")),
+        (vec![user, environment, flags], Some("plan")),
+    ] {
+        assert_eq!(Resolved::new(layers).get_text("mode"), wanted, "{values:?}");
+    }
+}
+
+#[test]
+fn every_key_has_an_effect() {
+    let usual = effects(&Resolved::new([]));
+    for key in KEYS {
+        let effect_of = |text| {
+            let mut layer = Layer::flags();
+            layer.set(key.name, value(text, key));
+            effects(&Resolved::new([layer]))
+        };
+        assert_ne!(effect_of(EXAMPLE), usual, "{}", key.name);
+    }
+}
+
+#[test]
+fn every_word_of_a_choice_means_something_else() {
+    for key in KEYS {
+        let Kind::Choice(words) = key.kind else { continue };
+        let meanings: BTreeSet<String> = words
+            .iter()
+            .map(|word| {
+                let mut layer = Layer::flags();
+                layer.set(key.name, *word);
+                effects(&Resolved::new([layer]))
+            })
+            .collect();
+        assert_eq!(meanings.len(), words.len(), "{}", key.name);
+    }
+}
+
+#[test]
+fn the_defaults_are_those_of_the_settings() {
+    let mut settings = Settings::default();
+    Resolved::new([]).apply(&mut settings);
+    let mut wanted = Settings::default();
+    wanted.agent.sources = vec!["user".to_owned()];
+    assert_eq!(settings, wanted);
+    assert_eq!(Resolved::new([]).level(), Level::default());
+    assert_eq!(Resolved::new([]).color(), ColorChoice::default());
+}
+
+#[test]
+fn a_file_with_every_key_gives_these_settings() {
+    let text = |text: &str| Some(text.to_owned());
+    let seconds = Duration::from_secs;
+    let mut settings = Settings::default();
+    let resolved = Resolved::new([layer(EXAMPLE)]);
+    resolved.apply(&mut settings);
+    let wanted = Settings {
+        mode: "loop".to_owned(),
+        notes_file: text("docs/NOTES.md"),
+        delay: seconds(90),
+        commands: Commands {
+            test: text("cargo test"),
+            build: text("cargo build"),
+            lint: text("cargo clippy"),
+        },
+        limits: Limits {
+            max_iterations: Some(50),
+            max_cost: Some(Usd::from_cents(750)),
+            max_tokens: Some(500_000),
+            max_duration: Some(Duration::from_hours(8)),
+            reserve: 20,
+            quota: Quota { five_hour: Some(90), seven_day: Some(80) },
+            max_wait: Duration::from_hours(1),
+        },
+        retry: Retry {
+            max_retries: 2,
+            delay: Duration::from_millis(500),
+            max_consecutive_errors: 1,
+        },
+        progress: Progress { threshold: 0, ..Progress::default() },
+        completion: Completion {
+            evidence: vec![],
+            signal: "ALL DONE".to_owned(),
+            signal_threshold: 2,
+            end_phrase: text("That is all."),
+        },
+        verify: Verify {
+            commands: vec!["cargo test".to_owned(), "[ -f README.md ]".to_owned()],
+            timeout: Duration::from_mins(20),
+            rerun: Rerun::Never,
+            tamper: Tamper::Reject,
+            model: Judge::Always,
+            model_name: text("opus"),
+            depth: Depth::Deep,
+            max_cost: Usd::from_cents(100),
+            model_timeout: Some(Duration::from_mins(1)),
+        },
+        extras: Extras {
+            review: text("Mind the docs."),
+            council: Council::Off,
+            watchdog: Respond::Off,
+        },
+        status_watch: StatusWatch {
+            enabled: false,
+            debounce: Duration::from_millis(500),
+            only_meaningful: false,
+        },
+        hooks: Hooks { timeout: seconds(45), ..Hooks::default() },
+        deadlines: Deadlines {
+            start: seconds(60),
+            idle: seconds(61),
+            tool: seconds(62),
+            heartbeat: seconds(63),
+            after_result: seconds(64),
+            attempt: None,
+        },
+        model: Model {
+            name: text("sonnet"),
+            escalate: text("opus"),
+            fallback: text("haiku"),
+            max_turns: Some(40),
+        },
+        agent: Agent {
+            command: text("my-agent --fast"),
+            permissions: Permissions::Listed,
+            allowed_tools: vec!["Bash(cargo test:*)".to_owned()],
+            disallowed_tools: vec!["WebFetch".to_owned()],
+            sources: vec!["user".to_owned(), "project".to_owned()],
+            max_output_tokens: Some(16_000),
+            pass_environment: vec!["GITHUB_*".to_owned()],
+            environment: vec!["IS_SANDBOX".to_owned()],
+            arguments: vec!["--mcp-config".to_owned(), String::new()],
+        },
+        ..Settings::default()
+    };
+    assert_eq!(settings, wanted);
+    assert_eq!(resolved.environment_of_agent()["IS_SANDBOX"], "1");
+    assert_eq!((resolved.level(), resolved.color()), (Level::Json, ColorChoice::Never));
+    assert_eq!(resolved.get_text("prompt.agents_file"), Some("AGENTS.md"));
+    assert_eq!(resolved.get_text("principles.file"), Some("docs/principles.toml"));
+    assert_eq!(resolved.get_bool("principles.collect"), Some(true));
+}
+
+#[test]
+fn no_limit_of_iterations_and_no_text_can_take_back_what_an_earlier_layer_says() {
+    let mut settings = Settings::default();
+    Resolved::new([layer(EXAMPLE), layer(ANOTHER)]).apply(&mut settings);
+    assert_eq!(settings.limits.max_iterations, None);
+    assert_eq!(settings.model, Model { max_turns: Some(1), ..Model::default() });
+    assert_eq!(settings.agent.command, None);
+    assert_eq!(settings.notes_file, None);
+    assert_eq!(settings.commands, Commands::default());
+    assert_eq!(settings.completion.end_phrase, None);
+    assert_eq!(settings.extras.review.as_deref(), Some(""), "our own words");
+}
+
+#[test]
+fn an_end_phrase_is_evidence_unless_none_is_read() {
+    let mut settings = Settings::default();
+    Resolved::new([layer("completion.end_phrase = \"Bye.\"")]).apply(&mut settings);
+    assert!(settings.completion.evidence.contains(&EvidenceKind::EndPhrase));
+    Resolved::new([layer("completion.end_phrase = \"Bye.\"\ncompletion.detect = false")])
+        .apply(&mut settings);
+    assert_eq!(settings.completion.evidence, []);
+}
+
+#[test]
+fn tables_merge_by_key_and_lists_replace() {
+    let resolved = Resolved::new([
+        layer("agent.env = { A = \"1\", B = \"1\" }\nverify.commands = [\"a\", \"b\"]"),
+        layer("agent.env = { B = \"2\", C = \"2\" }\nverify.commands = [\"c\"]"),
+    ]);
+    let wanted = [("A", "1"), ("B", "2"), ("C", "2")];
+    let wanted = wanted.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    assert_eq!(resolved.environment_of_agent(), wanted.into());
+    assert_eq!(resolved.get_list("verify.commands"), Some(vec!["c".to_owned()]));
+}
+
+#[test]
+fn names_are_unique_and_variables_are_ours() {
+    let names: BTreeSet<_> = KEYS.iter().map(|key| key.name).collect();
+    let mut variables: BTreeSet<_> = KEYS.iter().map(|key| key.env).collect();
+    variables.extend(VARIABLES.iter().map(|variable| variable.name));
+    assert_eq!(names.len(), KEYS.len());
+    assert_eq!(variables.len(), KEYS.len() + VARIABLES.len());
+    for key in KEYS {
+        assert!(key.env.starts_with("NIGHTWRIGHT_"), "{}", key.env);
+        assert!(key.about.ends_with('.') && key.default.is_some() == key.unset.is_empty());
+    }
+}
+
+#[test]
+fn every_variable_of_ours_that_the_source_names_is_documented() {
+    let documented = |name: &str| {
+        KEYS.iter().any(|key| key.env == name) || VARIABLES.iter().any(|one| one.name == name)
+    };
+    for entry in ignore::Walk::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let path = entry.unwrap().into_path();
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (at, _) in text.match_indices("\"NIGHTWRIGHT_") {
+            let name = text[at + 1..].split('"').next().unwrap();
+            assert!(name == "NIGHTWRIGHT_" || documented(name), "{name} in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
+    let gated: Vec<_> = KEYS.iter().filter(|key| key.gated).map(|key| key.name).collect();
+    let agent = [
+        "command",
+        "args",
+        "env",
+        "pass_env",
+        "permissions",
+        "allowed_tools",
+        "disallowed_tools",
+        "settings",
+    ];
+    let mut wanted = vec!["verify.commands".to_owned()];
+    wanted.extend(agent.map(|name| format!("agent.{name}")));
+    // What is told of a run, and where, is nobody's business but the user's.
+    let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::notify::is_key(name));
+    wanted.extend(notify.map(str::to_owned));
+    assert_eq!(gated, wanted);
+
+    let path = PathBuf::from("x.toml");
+    let project = Layer::parse(Origin::Project(path.clone()), &path, EXAMPLE).unwrap();
+    let resolved = Resolved::new([layer(ANOTHER), project.clone()]);
+    // One file has one address or several.
+    assert_eq!(resolved.gated().len(), gated.len() - 1);
+    assert_eq!(Resolved::new([layer(ANOTHER), project.without_gated()]).gated(), []);
+}
+
+#[test]
+fn the_environment_has_lists_by_lines_or_as_arrays() {
+    let read = |name: &'static str, text: &'static str| {
+        environment(move |asked| (asked == name).then(|| text.into())).unwrap()
+    };
+    for text in ["a b\nc\n", "[\"a b\", \"c\"]"] {
+        let resolved = Resolved::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", text)]);
+        assert_eq!(resolved.get_list("verify.commands").unwrap(), ["a b", "c"]);
+    }
+    for text in ["A=1\nB=x=y", "{ A = \"1\", B = \"x=y\" }"] {
+        let variables = Resolved::new([read("NIGHTWRIGHT_AGENT_ENV", text)]).environment_of_agent();
+        assert_eq!(variables.into_values().collect::<Vec<_>>(), ["1", "x=y"]);
+    }
+    let test = Resolved::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", "[ -f README.md ]")]);
+    assert_eq!(test.get_list("verify.commands").unwrap(), ["[ -f README.md ]"]);
+    assert_eq!(read("NIGHTWRIGHT_MAX_COST", ""), environment(|_| None).unwrap());
+}
+
+#[test]
+fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
+    for key in KEYS {
+        let bad = match key.kind {
+            Kind::Text | Kind::TextOrNothing | Kind::Secret => "\0",
+            Kind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
+            Kind::List(_) => "a=b",
+            Kind::File | Kind::Name => "../out",
+            _ => "-1",
+        };
+        let failure = environment(|name| (name == key.env).then(|| bad.into())).unwrap_err();
+        assert_eq!(failure.kind, crate::error::Kind::Usage, "{}", key.name);
+        for part in [key.env, &key.kind.allowed()] {
+            assert!(failure.message.contains(part), "{failure}");
+        }
+        assert!(failure.hint.unwrap().contains(key.name));
+    }
+}

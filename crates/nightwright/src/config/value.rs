@@ -1,0 +1,204 @@
+//! A value of the configuration.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use nightwright_core::units::Usd;
+use serde_json::Value as Json;
+use toml_edit::{Array, InlineTable, Value as Toml};
+
+use super::amounts::{exact, exact_size};
+use super::url::Url;
+
+/// A value of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A plain number.
+    Count(u32),
+    /// An amount of money.
+    Money(Usd),
+    /// A number of tokens.
+    Tokens(u64),
+    /// A number of bytes.
+    Size(u64),
+    /// A time.
+    Duration(Duration),
+    /// A share.
+    Percent(u8),
+    /// Text, or one of several words.
+    Text(String),
+    /// Yes or no.
+    Bool(bool),
+    /// Several texts.
+    List(Vec<String>),
+    /// Texts with names.
+    Table(BTreeMap<String, String>),
+    /// An address of the web, or nothing.
+    Url(String),
+    /// What nobody else may know.
+    Secret(String),
+    /// Several tables, by the last parts of their keys.
+    Tables(Vec<BTreeMap<&'static str, Value>>),
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),+) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        })+
+    };
+}
+
+from!(u32 => Count, Usd => Money, u64 => Tokens, Duration => Duration, u8 => Percent, String => Text,
+    bool => Bool, Vec<String> => List, BTreeMap<String, String> => Table);
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl Value {
+    /// As it stands in a file.
+    pub fn to_toml(&self) -> Toml {
+        match self {
+            Self::Count(count) => Toml::from(i64::from(*count)),
+            Self::Money(usd) if usd.micros() % 1_000_000 == 0 => whole(usd.micros() / 1_000_000),
+            Self::Money(usd) => Toml::from(usd.dollars()),
+            Self::Tokens(tokens) => whole(*tokens),
+            Self::Size(bytes) => Toml::from(exact_size(*bytes)),
+            Self::Duration(time) => Toml::from(exact(*time)),
+            Self::Percent(percent) => Toml::from(i64::from(*percent)),
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => Toml::from(text.as_str()),
+            Self::Bool(yes) => Toml::from(*yes),
+            Self::List(items) => Toml::Array(items.iter().collect::<Array>()),
+            Self::Table(entries) => Toml::InlineTable(entries.iter().collect::<InlineTable>()),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    let entries = entries.iter().map(|(name, value)| (*name, value.to_toml()));
+                    Toml::InlineTable(entries.collect())
+                };
+                Toml::Array(tables.iter().map(table).collect())
+            }
+        }
+    }
+
+    /// For programs: durations are seconds, money is dollars, sizes are bytes.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Count(count) => Json::from(*count),
+            Self::Money(usd) => Json::from(usd.dollars()),
+            Self::Tokens(number) | Self::Size(number) => Json::from(*number),
+            Self::Duration(time) if time.subsec_nanos() == 0 => Json::from(time.as_secs()),
+            Self::Duration(time) => Json::from(time.as_secs_f64()),
+            Self::Percent(percent) => Json::from(*percent),
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => Json::from(text.as_str()),
+            Self::Bool(yes) => Json::from(*yes),
+            Self::List(items) => Json::from(items.as_slice()),
+            Self::Table(entries) => entries
+                .iter()
+                .map(|(name, text)| (name.clone(), Json::from(text.as_str())))
+                .collect(),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| -> Json {
+                    entries.iter().map(|(name, value)| (*name, value.to_json())).collect()
+                };
+                tables.iter().map(table).collect()
+            }
+        }
+    }
+
+    /// For a script: without quotes, a line for each item.
+    pub fn plain(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Url(text) | Self::Secret(text) => text.clone(),
+            Self::List(items) => items.join("\n"),
+            Self::Table(entries) => {
+                let lines: Vec<_> =
+                    entries.iter().map(|(name, text)| format!("{name}={text}")).collect();
+                lines.join("\n")
+            }
+            Self::Duration(time) => exact(*time),
+            Self::Size(bytes) => exact_size(*bytes),
+            Self::Tables(_)
+            | Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Percent(_)
+            | Self::Bool(_) => self.to_string(),
+        }
+    }
+
+    /// The same with other texts in it.
+    #[must_use]
+    pub fn map_texts(&self, other: &impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(other(text)),
+            Self::Url(text) => Self::Url(other(text)),
+            Self::Secret(text) => Self::Secret(other(text)),
+            Self::List(items) => Self::List(items.iter().map(|item| other(item)).collect()),
+            Self::Table(entries) => {
+                let entries = entries.iter().map(|(name, text)| (name.clone(), other(text)));
+                Self::Table(entries.collect())
+            }
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    entries.iter().map(|(name, value)| (*name, value.map_texts(other))).collect()
+                };
+                Self::Tables(tables.iter().map(table).collect())
+            }
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Size(_)
+            | Self::Duration(_)
+            | Self::Percent(_)
+            | Self::Bool(_) => self.clone(),
+        }
+    }
+
+    /// The same without what may be secret: of variables only the names, of an address the host.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        match self {
+            Self::Table(entries) => {
+                Self::Table(entries.keys().map(|name| (name.clone(), "...".to_owned())).collect())
+            }
+            Self::Url(text) => {
+                Self::Url(Url::parse(text).map(|url| url.shown()).unwrap_or_default())
+            }
+            Self::Secret(text) if text.is_empty() => self.clone(),
+            Self::Secret(_) => Self::Secret("...".to_owned()),
+            Self::Tables(tables) => {
+                let table = |entries: &BTreeMap<&'static str, Self>| {
+                    entries.iter().map(|(name, value)| (*name, value.without_secrets())).collect()
+                };
+                Self::Tables(tables.iter().map(table).collect())
+            }
+            Self::Count(_)
+            | Self::Money(_)
+            | Self::Tokens(_)
+            | Self::Size(_)
+            | Self::Duration(_)
+            | Self::Percent(_)
+            | Self::Text(_)
+            | Self::Bool(_)
+            | Self::List(_) => self.clone(),
+        }
+    }
+}
+
+/// TOML's numbers end earlier than ours.
+fn whole(number: u64) -> Toml {
+    Toml::from(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+impl fmt::Display for Value {
+    /// As it stands in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_toml().to_string().trim())
+    }
+}

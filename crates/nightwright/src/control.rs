@@ -1,0 +1,186 @@
+//! The control socket: how another process speaks to a run.
+//!
+//! One connection, one line of JSON there, one line back. The socket is in a folder that only its
+//! owner can enter; its address is in the lock file of the run.
+
+use std::env;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::input::Control;
+use nightwright_core::units::RunId;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// A longer line is no wish. A word for the agent is the longest that comes.
+const LONGEST: u64 = 1 << 20;
+/// Who connects and says nothing is not waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The system takes no longer address.
+const LONGEST_ADDRESS: usize = 107;
+
+/// What can be asked of a run that is going on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case")]
+pub enum Wish {
+    /// Stop, soon or now.
+    Stop {
+        /// How soon.
+        when: StopWhen,
+    },
+    /// Take back a stop.
+    CancelStop,
+    /// Start nothing new.
+    Pause,
+    /// Go on.
+    Resume,
+    /// A word for the agent.
+    Tell {
+        /// The word.
+        text: String,
+    },
+    /// Try now what is being waited for.
+    RetryNow,
+}
+
+impl From<Wish> for Control {
+    fn from(wish: Wish) -> Self {
+        match wish {
+            Wish::Stop { when } => Self::Stop { when, by: Origin::Operator },
+            Wish::CancelStop => Self::CancelStop,
+            Wish::Pause => Self::Pause,
+            Wish::Resume => Self::Resume,
+            Wish::Tell { text } => Self::Tell { text },
+            Wish::RetryNow => Self::RetryNow,
+        }
+    }
+}
+
+/// The answer to a wish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+enum Reply {
+    /// It was handed on.
+    Taken,
+    /// It was not understood, or nobody decides any more.
+    Refused { why: String },
+}
+
+/// The ear of a run. Dropping it removes the socket.
+#[derive(Debug)]
+pub struct Ear {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Ear {
+    /// Opens the socket of a run, at a path short enough for the system.
+    pub fn open(run: &RunId) -> io::Result<Self> {
+        let path = folder()?.join(format!("{run}.sock"));
+        if path.as_os_str().len() > LONGEST_ADDRESS {
+            let why = format!("`{}` is too long for a socket", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+        }
+        // The run's lock is ours, so a socket of this name is what a dead process left.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        Ok(Self { listener, path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hands wishes on for as long as somebody decides upon them.
+    pub async fn listen(self, operator: mpsc::Sender<Control>) {
+        loop {
+            let Ok((mut stream, _)) = self.listener.accept().await else {
+                // Out of descriptors, most likely: nothing to be done but to try again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let operator = operator.clone();
+            tokio::spawn(async move {
+                let reply = match timeout(PATIENCE, hear(&mut stream)).await {
+                    Ok(Ok(wish)) => match operator.send(wish.into()).await {
+                        Ok(()) => Reply::Taken,
+                        Err(_) => Reply::Refused { why: "the run is over".to_owned() },
+                    },
+                    Ok(Err(error)) => Reply::Refused { why: error.to_string() },
+                    Err(_) => Reply::Refused { why: "nothing was said in time".to_owned() },
+                };
+                if let Ok(mut line) = serde_json::to_vec(&reply) {
+                    line.push(b'\n');
+                    // Who does not wait for the answer does not want it.
+                    let _ = timeout(PATIENCE, stream.write_all(&line)).await;
+                }
+            });
+        }
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        // What stays is removed by the next one of this name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn hear(stream: &mut tokio::net::UnixStream) -> io::Result<Wish> {
+    let mut line = Vec::new();
+    let mut reader = tokio::io::BufReader::new(stream.take(LONGEST));
+    reader.read_until(b'\n', &mut line).await?;
+    Ok(serde_json::from_slice(&line)?)
+}
+
+/// Says a wish to a run.
+pub fn say(socket: &Path, wish: &Wish) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(wish)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut answer)?;
+    match serde_json::from_str(&answer)? {
+        Reply::Taken => Ok(()),
+        Reply::Refused { why } => Err(io::Error::other(why)),
+    }
+}
+
+/// A folder for sockets that only we can enter: in `$XDG_RUNTIME_DIR`, else in the folder for
+/// temporary files.
+fn folder() -> io::Result<PathBuf> {
+    let user = rustix::process::getuid().as_raw();
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
+    let folder = match runtime {
+        Some(runtime) => runtime.join("nightwright"),
+        None => env::temp_dir().join(format!("nightwright-{user}")),
+    };
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    // In a folder for everybody's temporary files somebody else may have been first.
+    let facts = fs::symlink_metadata(&folder)?;
+    let closed = facts.permissions().mode() & 0o777 == 0o700;
+    if facts.is_dir() && facts.uid() == user && closed {
+        return Ok(folder);
+    }
+    let why = format!("`{}` is not a folder of ours alone", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}

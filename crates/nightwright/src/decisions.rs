@@ -1,0 +1,169 @@
+//! `decisions.jsonl` in the folder of a run: what its council decided, a line each, for people and
+//! their tools. The journal is the truth; this is made from it, and made anew by whoever goes on
+//! with the run.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use nightwright_core::event::{Event, Record};
+use nightwright_core::principles::Principles;
+use nightwright_core::units::Iteration;
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::files;
+
+/// The name of the file.
+pub const FILE: &str = "decisions.jsonl";
+
+/// One line of the file.
+#[derive(Debug, Serialize)]
+struct Decided<'a> {
+    at: Timestamp,
+    iteration: Iteration,
+    conflict: &'a str,
+    decision: &'a str,
+    /// What the project went by then.
+    principles: Option<&'a Principles>,
+}
+
+/// The decisions of a run, as they are written down.
+#[derive(Debug)]
+pub struct Decisions {
+    path: PathBuf,
+    principles: Option<Principles>,
+    lines: String,
+    /// Whether a write has failed: that is said once.
+    failed: bool,
+    /// What people should know and have not been told yet.
+    complaint: Option<String>,
+}
+
+impl Decisions {
+    /// Takes up those that a run has made already. Nothing is written before there is one.
+    pub fn of(path: PathBuf, past: &[Record]) -> Self {
+        let lines = String::new();
+        let mut decisions = Self { path, principles: None, lines, failed: false, complaint: None };
+        decisions.take(past);
+        decisions
+    }
+
+    /// Takes what has happened into account and writes the file if there is something new. Gives
+    /// what people should know if it can't be written, once.
+    pub fn record(&mut self, records: &[Record]) -> Option<String> {
+        self.take(records);
+        self.complaint.take()
+    }
+
+    fn take(&mut self, records: &[Record]) {
+        let known = self.lines.len();
+        for record in records {
+            self.fold(record);
+        }
+        if self.lines.len() == known {
+            return;
+        }
+        let written = files::replace_private(&self.path, self.lines.as_bytes());
+        if let Some(error) = written.err().filter(|_| !self.failed) {
+            self.failed = true;
+            let why = Failure::because(&error).message;
+            self.complaint = Some(format!("decisions are not written down: {why}"));
+        }
+    }
+
+    fn fold(&mut self, record: &Record) {
+        if let Event::RunStarted(started) = &record.event {
+            self.principles.clone_from(&started.settings.principles);
+        } else if let Event::PrinciplesAdopted { principles } = &record.event {
+            self.principles = Some(principles.clone());
+        } else if let Event::CouncilDecided { iteration, conflict, decision } = &record.event {
+            let decided = Decided {
+                at: record.at,
+                iteration: *iteration,
+                conflict,
+                decision,
+                principles: self.principles.as_ref(),
+            };
+            let line = serde_json::to_string(&decided)
+                .expect("strings and numbers have no trouble becoming JSON");
+            self.lines.push_str(&line);
+            self.lines.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    use nightwright_core::event::samples;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn records() -> Vec<Record> {
+        let at: Timestamp = "2026-11-15T23:34:12Z".parse().unwrap();
+        samples().into_iter().map(|event| Record { at, active: Duration::ZERO, event }).collect()
+    }
+
+    fn lines(path: &std::path::Path) -> Vec<Value> {
+        let text = fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_decision_is_a_line_with_what_it_was_about_and_what_the_project_went_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let order = ["run_started", "principles_adopted", "council_decided"];
+        let mut records = records();
+        records.retain(|record| order.contains(&record.event.name()));
+        records.sort_by_key(|record| order.iter().position(|name| *name == record.event.name()));
+        let mut decisions = Decisions::of(path.clone(), &[]);
+        assert_eq!(decisions.record(&records[..2]), None);
+        assert!(!path.exists());
+        assert_eq!(decisions.record(&records[2..]), None);
+        let [line] = &lines(&path)[..] else { panic!("one line") };
+        assert_eq!(line["at"], "2026-11-15T23:34:12Z");
+        assert_eq!(line["iteration"], 3);
+        assert_eq!(line["conflict"], "speed against stable routes");
+        assert_eq!(line["decision"], "keep the old routes for one release");
+        assert!(!line["principles"].is_null(), "{line}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn whoever_goes_on_with_a_run_has_every_decision_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let past = records();
+        for _ in 0..2 {
+            drop(Decisions::of(path.clone(), &past));
+            assert_eq!(lines(&path).len(), 1);
+        }
+        // One that was in the journal and got no further, and a line that was torn off.
+        fs::write(&path, "{\"at\":\"20").unwrap();
+        let mut decisions = Decisions::of(path.clone(), &past);
+        decisions.record(&past);
+        assert_eq!(lines(&path).len(), 2);
+    }
+
+    #[test]
+    fn what_can_t_be_written_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        let mut decisions = Decisions::of(path.clone(), &records());
+        let complaint = decisions.record(&[]).unwrap();
+        assert!(
+            complaint.starts_with("decisions are not written down: can't write `"),
+            "{complaint}"
+        );
+        assert_eq!(decisions.record(&records()), None);
+        fs::remove_dir_all(&path).unwrap();
+        decisions.record(&records());
+        assert_eq!(lines(&path).len(), 3);
+    }
+}

@@ -1,0 +1,389 @@
+//! Files of the project: read without following links out of it, replaced in one stroke.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+/// What went wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It can't be read.
+    #[error("can't read `{}`", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It can't be written.
+    #[error("can't write `{}`", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is, or lies behind, a link to somewhere else.
+    #[error("`{}` leads out of the project, to `{}`", path.display(), target.display())]
+    Elsewhere {
+        /// Which.
+        path: PathBuf,
+        /// Where to.
+        target: PathBuf,
+    },
+    /// It is a link where a folder has to be, wherever the link leads.
+    #[error("`{}` is a link to `{}`, and has to be a folder", path.display(), target.display())]
+    Link {
+        /// Which.
+        path: PathBuf,
+        /// Where to.
+        target: PathBuf,
+    },
+    /// It is larger than anything of its kind.
+    #[error("`{}` is larger than {most} bytes", path.display())]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// What is read at most.
+        most: u64,
+    },
+}
+
+impl FileError {
+    /// Whether something of that name is there already.
+    pub fn is_taken(&self) -> bool {
+        match self {
+            Self::Write { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+            ),
+            Self::Read { .. }
+            | Self::Elsewhere { .. }
+            | Self::Link { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+}
+
+/// Whether a folder of the project is there. A link in its place is refused, even one that stays
+/// in the project: what is removed or moved there would be somebody else's.
+pub fn folder_inside(project: &Path, relative: &Path) -> Result<bool, FileError> {
+    let path = project.join(relative);
+    let kind = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            check_inside(project, &path)?;
+            return Ok(false);
+        }
+        Err(source) => return Err(FileError::Read { path, source }),
+    };
+    if kind.is_symlink() {
+        let target = fs::read_link(&path).unwrap_or_default();
+        return Err(FileError::Link { path, target });
+    }
+    check_inside(project, &path)?;
+    if kind.is_dir() {
+        return Ok(true);
+    }
+    Err(FileError::Read { path, source: io::Error::other("it is not a folder") })
+}
+
+/// Opens a plain file of the project; `None` if it is not there. A link that leads out of the
+/// project is refused, and so is everything that is no plain file.
+pub fn open_inside(project: &Path, relative: &Path) -> Result<Option<File>, FileError> {
+    let path = project.join(relative);
+    let fail = |source| FileError::Read { path: path.clone(), source };
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    if !target.starts_with(project.canonicalize().map_err(fail)?) {
+        return Err(FileError::Elsewhere { path, target });
+    }
+    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&target, flags, Mode::empty());
+    let file = File::from(opened.map_err(|error| fail(error.into()))?);
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err(fail(io::Error::other("it is not a plain file")));
+    }
+    Ok(Some(file))
+}
+
+/// Opens a plain file to read it. Anything else in its place is an error, and is neither followed nor
+/// waited for.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
+}
+
+/// Opens a plain file to add to it; where there is none, one is made that is nobody else's business.
+/// Anything else in its place, or a link in the place of its folder, is an error, and is neither
+/// followed nor waited for.
+pub fn append_regular(path: &Path) -> io::Result<File> {
+    let (folder, name) = folder_and_name(path)?;
+    // Not blocking: a pipe in its place would be waited for, and nobody could stop us.
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NONBLOCK
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
+}
+
+/// A new file that is nobody else's business, in the place of whatever has its name. A folder there,
+/// or a link in the place of its folder, is an error.
+pub fn create_anew(path: &Path) -> io::Result<File> {
+    let (folder, name) = folder_and_name(path)?;
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// The folder of a file, opened so that no link in its place is followed.
+fn folder_and_name(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok((rustix::fs::open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name))
+}
+
+/// Reads a file of the project of at most `most` bytes; `None` if it is not there.
+pub fn read_inside(
+    project: &Path,
+    relative: &Path,
+    most: u64,
+) -> Result<Option<Vec<u8>>, FileError> {
+    let Some(file) = open_inside(project, relative)? else { return Ok(None) };
+    let path = project.join(relative);
+    let mut bytes = Vec::new();
+    match file.take(most + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 > most => Err(FileError::TooLarge { path, most }),
+        Ok(_) => Ok(Some(bytes)),
+        Err(source) => Err(FileError::Read { path, source }),
+    }
+}
+
+/// Fails if `path`, or the nearest folder above it that exists, lies outside the project.
+pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let root = project.canonicalize().map_err(fail)?;
+    for above in path.ancestors() {
+        match above.canonicalize() {
+            Ok(target) if target.starts_with(&root) => return Ok(()),
+            Ok(target) => return Err(FileError::Elsewhere { path: path.to_owned(), target }),
+            // A link to something that is not there leads somewhere all the same.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let Ok(target) = fs::read_link(above) {
+                    return Err(FileError::Elsewhere { path: path.to_owned(), target });
+                }
+            }
+            Err(error) => return Err(fail(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a file that is nobody else's business in one stroke, folders above it included.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    private_folder_of(path)?;
+    replace_with_mode(path, bytes, 0o600)
+}
+
+/// The same for a program that only we run.
+pub fn replace_program(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    private_folder_of(path)?;
+    replace_with_mode(path, bytes, 0o700)
+}
+
+/// Makes the folder of a file that is nobody else's business.
+fn private_folder_of(path: &Path) -> Result<(), FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let Some(folder) = path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)
+}
+
+/// Replaces a file in one stroke, folders above it included: whoever reads it sees the old text or
+/// the new one, and after a crash one of them is there.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    // What others may do with it stays as it was.
+    let mode = fs::metadata(path).map_or(0o644, |metadata| metadata.permissions().mode());
+    replace_with_mode(path, bytes, mode)
+}
+
+fn replace_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(fail)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".nightwright-")
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    file.persist(path).map_err(|error| fail(error.error))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)
+}
+
+/// A folder in the making: it is filled beside its place and moved there in one stroke. Dropped
+/// before that, nothing of it stays.
+#[derive(Debug)]
+pub struct Staging {
+    /// Private to us; what is in it gets the rights that any new folder gets.
+    around: TempDir,
+    place: PathBuf,
+}
+
+impl Staging {
+    /// Begins a folder that will be at `place`. Folders above it are made.
+    pub fn beside(place: &Path) -> Result<Self, FileError> {
+        let fail = |source| FileError::Write { path: place.to_owned(), source };
+        let above = place.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(above).map_err(fail)?;
+        let around = temporary_in(above).map_err(fail)?;
+        let staging = Self { around, place: place.to_owned() };
+        fs::create_dir(staging.folder()).map_err(fail)?;
+        Ok(staging)
+    }
+
+    /// Where the folder is while it is filled.
+    pub fn folder(&self) -> PathBuf {
+        self.around.path().join("folder")
+    }
+
+    /// Moves the folder to its place, unless something is there.
+    pub fn settle(self) -> Result<(), FileError> {
+        let fail = |source| FileError::Write { path: self.place.clone(), source };
+        let folder = self.folder();
+        // A read-only folder can't be opened for writing, and need not be: this is for its names.
+        File::open(&folder).and_then(|folder| folder.sync_all()).map_err(fail)?;
+        rename_unless_taken(&folder, &self.place).map_err(fail)?;
+        let above = self.place.parent().unwrap_or(Path::new("."));
+        File::open(above).and_then(|above| above.sync_all()).map_err(fail)
+    }
+}
+
+/// What became of a folder that was to be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// Nothing of it is left.
+    Wholly,
+    /// It has left its place, and some of it is still here.
+    Leaving(PathBuf),
+}
+
+/// Removes a folder: it leaves its place in one stroke, and is taken apart after that.
+pub fn remove_folder(path: &Path) -> Result<Removed, FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let above = path.parent().unwrap_or(Path::new("."));
+    let around = temporary_in(above).map_err(fail)?;
+    fs::rename(path, around.path().join("folder")).map_err(fail)?;
+    File::open(above).and_then(|above| above.sync_all()).map_err(fail)?;
+    let rest = around.path().to_owned();
+    match around.close() {
+        Ok(()) => Ok(Removed::Wholly),
+        Err(_) => Ok(Removed::Leaving(rest)),
+    }
+}
+
+fn temporary_in(folder: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(".nightwright-").tempdir_in(folder)
+}
+
+/// A plain rename would replace an empty folder in silence.
+fn rename_unless_taken(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match fs::symlink_metadata(to) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(from, to),
+        },
+        done => done.map_err(io::Error::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn pipe(path: &Path) {
+        rustix::fs::mkfifoat(CWD, path, Mode::RWXU).unwrap();
+    }
+
+    #[test]
+    fn what_is_added_to_is_a_plain_file_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("log");
+        for text in ["a", "b"] {
+            append_regular(&file).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read(&file).unwrap(), b"ab");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn neither_a_pipe_nor_a_link_is_added_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, link, outside) =
+            (folder.path().join("pipe"), folder.path().join("link"), folder.path().join("outside"));
+        pipe(&queue);
+        assert!(append_regular(&queue).is_err());
+        // One with somebody at its other end could be opened.
+        let _reader = rustix::fs::open(&queue, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty());
+        assert!(append_regular(&queue).is_err());
+        symlink(&outside, &link).unwrap();
+        assert!(append_regular(&link).is_err());
+        assert!(!outside.exists());
+    }
+
+    #[test]
+    fn a_new_file_takes_the_place_of_whatever_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, link, outside) =
+            (folder.path().join("pipe"), folder.path().join("link"), folder.path().join("outside"));
+        pipe(&queue);
+        symlink(&outside, &link).unwrap();
+        fs::write(&outside, "theirs").unwrap();
+        for file in [&queue, &link, &queue] {
+            create_anew(file).unwrap().write_all(b"ours").unwrap();
+            assert!(fs::symlink_metadata(file).unwrap().is_file());
+            assert_eq!(fs::read(file).unwrap(), b"ours");
+        }
+        assert_eq!(fs::read(&outside).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_folder_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, outside) = (folder.path().join("link"), folder.path().join("outside"));
+        fs::create_dir(&outside).unwrap();
+        symlink(&outside, &link).unwrap();
+        assert!(append_regular(&link.join("log")).is_err());
+        assert!(create_anew(&link.join("log")).is_err());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,490 @@
+//! What the machine asks for, done: the agent started, the project looked at, the checks run.
+//!
+//! Every request is answered exactly once, as an input that carries its ticket or number. What
+//! takes time runs beside the loop; nothing here waits.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
+use nightwright_core::hook::Hook;
+use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, Survey};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::prompt::{self, Briefing, Collected, Found, Prompt};
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::Settings;
+use nightwright_core::units::{AttemptId, CallId, Iteration, Ticket};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
+use crate::checks::Checks;
+use crate::files;
+use crate::hooks::Hooks;
+use crate::journal::{RunDir, attempt_label, call_label, create_file};
+use crate::principles;
+use crate::process::{self, Containment, Stop};
+use crate::supervisor::World;
+use crate::task;
+use crate::workspace::{self, Baseline};
+use looker::Looker;
+
+mod looker;
+
+/// How long checks that were cut may take to be gone when we leave.
+const LEAVE: Duration = Duration::from_secs(7);
+/// How long what was killed may take to be gone. Its guards go on without us.
+const VANISH: Duration = Duration::from_millis(700);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The real world of a run.
+pub struct Hands {
+    agent: Box<dyn Agent>,
+    project: PathBuf,
+    folder: RunDir,
+    environment: Vec<(OsString, OsString)>,
+    containment: Containment,
+    secrets: Secrets,
+    workspace: Arc<Mutex<Looker>>,
+    attempt: Option<(AttemptId, Box<dyn Attempt>)>,
+    call: Option<(CallId, Box<dyn Attempt>)>,
+    checks: Option<(Ticket, Stop, JoinHandle<()>)>,
+    /// The user's hooks, if the run has any.
+    hooks: Option<Hooks>,
+    hook: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Hands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the environment: there are secrets in it.
+        f.debug_struct("Hands")
+            .field("project", &self.project)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hands {
+    /// Hands for a run in `project`.
+    pub fn new(
+        agent: Box<dyn Agent>,
+        project: &Path,
+        folder: RunDir,
+        environment: Vec<(OsString, OsString)>,
+        containment: Containment,
+        settings: &Settings,
+    ) -> Self {
+        let looker = Looker::new(project, folder.path(), settings);
+        Self {
+            agent,
+            project: project.to_owned(),
+            folder,
+            environment,
+            containment,
+            secrets: Secrets::default(),
+            workspace: Arc::new(Mutex::new(looker)),
+            attempt: None,
+            call: None,
+            checks: None,
+            hooks: None,
+            hook: None,
+        }
+    }
+
+    /// The same, with these to be run when the machine asks for one.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Option<Hooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// The same, with changes counted from the start of an earlier run.
+    #[must_use]
+    pub fn since(self, baseline: Baseline) -> Self {
+        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        looker.workspace.compare_with(baseline);
+        drop(looker);
+        self
+    }
+
+    /// The same, with these masked in what checks print and in what the agent's files say.
+    #[must_use]
+    pub fn masking(mut self, secrets: Secrets) -> Self {
+        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        looker.mask(secrets.clone());
+        drop(looker);
+        self.secrets = secrets;
+        self
+    }
+
+    /// Looks at the project beside the loop and sends what `answer` makes of it.
+    fn look(
+        &self,
+        news: &mpsc::Sender<Input>,
+        answer: impl FnOnce(&mut Looker) -> Input + Send + 'static,
+    ) {
+        let looker = Arc::clone(&self.workspace);
+        let news = news.clone();
+        tokio::task::spawn_blocking(move || {
+            let input = answer(&mut looker.lock().unwrap_or_else(PoisonError::into_inner));
+            // A closed queue means that the run is over.
+            let _ = news.blocking_send(input);
+        });
+    }
+
+    fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
+        let folders = [self.project.clone(), self.folder.path().to_owned()];
+        let origin = state.origin.clone();
+        self.look(news, move |looker| {
+            let (mark, boxes, status) = match mark {
+                Needed::Yes => {
+                    looker.go_on_from(origin.as_ref());
+                    let (now, mark, evidence) = looker.look();
+                    looker.warnings.extend(evidence.warnings);
+                    looker.keep_baseline(&now);
+                    (Some(mark), evidence.boxes, evidence.status)
+                }
+                Needed::Known => (None, None, None),
+            };
+            looker.start.clone_from(&looker.now);
+            let disk = workspace::space(folders.iter().map(PathBuf::as_path));
+            Input::Prepared(ticket, Prepared { mark, boxes, status, disk })
+        });
+    }
+
+    fn survey(
+        &self,
+        ticket: Ticket,
+        iteration: Iteration,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let origin = state.origin.clone();
+        let head = state.current().and_then(|current| current.start.head.clone());
+        let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
+        let project = self.project.clone();
+        let to_collect = principles::to_collect(&state.settings).map(str::to_owned);
+        self.look(news, move |looker| {
+            looker.go_on_from(origin.as_ref());
+            let (now, mark, evidence) = looker.look();
+            let unreadable = now.unreadable.iter().take(3);
+            let mut warnings: Vec<_> = unreadable
+                .map(|what| format!("can't read a file of the project: {what}"))
+                .collect();
+            warnings.append(&mut looker.warnings);
+            warnings.extend(evidence.warnings);
+            let collected = to_collect.map(|file| principles::collected(&project, &file));
+            let principles = collected.transpose().unwrap_or_else(|why| {
+                warnings.push(format!("the principles can't be used: {why}"));
+                None
+            });
+            looker.keep_unsaid(iteration, &mut warnings);
+            let before = looker.start.as_ref();
+            let survey = Survey {
+                mark,
+                files_changed: before.and_then(|start| now.changed_since(start)).unwrap_or(0),
+                beside_list: before.and_then(|start| now.changed_beside(start, &list)),
+                commits: looker.workspace.commits_since(head.as_deref()),
+                status: evidence.status,
+                boxes: evidence.boxes,
+                list: evidence.list,
+                principles: principles.flatten(),
+                warnings,
+            };
+            Input::Surveyed(ticket, Box::new(survey))
+        });
+    }
+
+    fn inspect(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let (origin, commands) = (state.origin.clone(), state.settings.verify.commands.clone());
+        self.look(news, move |looker| {
+            looker.go_on_from(origin.as_ref());
+            let now = looker.now.clone().unwrap_or_else(|| looker.look().0);
+            let changes = looker.workspace.changes(&now);
+            let mut inspection = workspace::inspection(&changes, &commands);
+            inspection.warnings = looker.workspace.take_warnings();
+            inspection.warnings.append(&mut looker.warnings);
+            inspection.findings.extend_from_slice(looker.workspace.gaps());
+            Input::Inspected(ticket, Box::new(inspection))
+        });
+    }
+
+    fn start_attempt(
+        &mut self,
+        request: AttemptRequest,
+        state: &State,
+        news: &mpsc::Sender<Input>,
+    ) {
+        let AttemptRequest { attempt, cap, model, briefing } = request;
+        let post = Post::new(Source::Attempt(attempt), news.clone());
+        let notes = match &state.settings.notes_file {
+            Some(notes) => workspace::read_notes(&self.project, Path::new(notes)),
+            None => Ok(None),
+        };
+        let notes = match notes {
+            Ok(notes) => notes,
+            Err(error) => return refuse(post, chain(&error)),
+        };
+        let number = state.current().map_or(1, |current| current.attempts);
+        let iteration = briefing.iteration.0;
+        let label = attempt_label(iteration, number);
+        self.tell_people(state, &briefing);
+        let found = Found { notes, principles: principles::found(&self.project, &state.settings) };
+        let prompt = match prompt::compose(&state.settings, &briefing, &found) {
+            Ok(prompt) => prompt,
+            Err(error) => return refuse(post, chain(&error)),
+        };
+        // `003.md`, and `003-2.md` for a second attempt.
+        let name = match number {
+            0 | 1 => format!("{iteration:03}"),
+            _ => format!("{iteration:03}-{number}"),
+        };
+        if let Err(error) = self.keep(&name, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        if let Collected::Unusable(_) = found.principles
+            && let Err(error) = self.keep_principles(&name, &state.settings)
+        {
+            return refuse(post, format!("can't keep the principles as they are: {error}"));
+        }
+        let order = Order {
+            source: Source::Attempt(attempt),
+            purpose: None,
+            iteration,
+            label,
+            prompt,
+            cap,
+            model,
+            tools: Tools::Usual,
+            shape: Shape::Words,
+        };
+        self.attempt = Some((attempt, self.agent.start(order, post)));
+    }
+
+    /// Writes what the agent is told into the folder of its task, for people to read.
+    fn tell_people(&self, state: &State, briefing: &Briefing) {
+        let Some(task) = &state.settings.files.task else { return };
+        let path = self.project.join(task).join(task::FEEDBACK);
+        let text = prompt::inbox(briefing);
+        let text = self.secrets.mask(&text);
+        let written = if text.is_empty() {
+            fs::remove_file(&path)
+        } else {
+            files::check_inside(&self.project, &path)
+                .and_then(|()| files::replace(&path, text.as_bytes()))
+                .map_err(io::Error::other)
+        };
+        // The agent has it in its prompt; this copy helps only those who look.
+        let _ = written;
+    }
+
+    /// Keeps a prompt in the run folder.
+    fn keep(&self, name: &str, prompt: &Prompt) -> io::Result<()> {
+        let path = self.folder.prompts().join(format!("{name}.md"));
+        let mut file = create_file(&path)?;
+        io::Write::write_all(&mut file, prompt.user.as_bytes())
+    }
+
+    /// Keeps the principles that the agent is to mend: they may be somebody's own.
+    fn keep_principles(&self, name: &str, settings: &Settings) -> io::Result<()> {
+        let Some(bytes) = principles::as_they_are(&self.project, settings) else { return Ok(()) };
+        let path = self.folder.prompts().join(format!("{name}-principles.toml"));
+        let mut file = create_file(&path)?;
+        io::Write::write_all(&mut file, &bytes)
+    }
+
+    fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
+        let CallRequest { call, purpose, cap, question, model, tools, shape } = request;
+        let post = Post::new(Source::Call(call), news.clone());
+        let iteration = state.current().map_or(0, |current| current.iteration.0);
+        let label = call_label(iteration, purpose, call);
+        let prompt = Prompt { system: String::new(), user: question };
+        if let Err(error) = self.keep(&label, &prompt) {
+            return refuse(post, format!("can't keep the prompt: {error}"));
+        }
+        let order = Order {
+            source: Source::Call(call),
+            purpose: Some(purpose),
+            iteration,
+            label,
+            prompt,
+            cap,
+            model,
+            tools,
+            shape,
+        };
+        self.call = Some((call, self.agent.start(order, post)));
+    }
+
+    fn run_checks(&mut self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
+        let checks = Checks {
+            verify: state.settings.verify.clone(),
+            project: self.project.clone(),
+            environment: self.environment_of_checks(state),
+            containment: self.containment.clone(),
+            folder: self.folder.path().to_owned(),
+            secrets: self.secrets.clone(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
+        };
+        let stop = Stop::default();
+        let looker = Arc::clone(&self.workspace);
+        let (news, stopped) = (news.clone(), stop.clone());
+        let task = tokio::spawn(async move {
+            let results = checks.run(&stopped).await;
+            let look = tokio::task::spawn_blocking(move || {
+                let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
+                let (_, mark, evidence) = looker.look();
+                let mut warnings = std::mem::take(&mut looker.warnings);
+                warnings.extend(evidence.warnings);
+                (mark.fingerprint, warnings)
+            });
+            if let Ok((fingerprint, warnings)) = look.await {
+                let report = CheckReport { results, fingerprint, warnings };
+                // A closed queue means that the run is over.
+                let _ = news.send(Input::Checked(ticket, report)).await;
+            }
+        });
+        self.checks = Some((ticket, stop, task));
+    }
+
+    fn environment_of_checks(&self, state: &State) -> Vec<(OsString, OsString)> {
+        let mut all = self.environment.clone();
+        let place = environment::Whereabouts {
+            run: self.folder.id(),
+            task: state.settings.task.as_deref(),
+            iteration: state.current().map_or(0, |current| current.iteration.0),
+        };
+        environment::add_for_check(&mut all, place, self.folder.path());
+        all
+    }
+
+    fn run_hook(&mut self, ticket: Ticket, hook: Hook, news: &mpsc::Sender<Input>) {
+        let (hooks, news) = (self.hooks.clone(), news.clone());
+        self.hook = Some(tokio::spawn(async move {
+            let answer = match hooks {
+                Some(hooks) => hooks.run(hook).await,
+                // An answer is owed all the same.
+                None => HookAnswer::GoOn,
+            };
+            // A closed queue means that the run is over.
+            let _ = news.send(Input::Hook(ticket, answer)).await;
+        }));
+    }
+
+    fn cut_checks(&mut self, ticket: Ticket, grace: Grace) {
+        let Some((running, stop, task)) = &self.checks else { return };
+        if *running != ticket {
+            return;
+        }
+        match grace {
+            Grace::Usual => stop.stop(),
+            // The task holds the processes, and they go with it.
+            Grace::None => {
+                task.abort();
+                self.checks = None;
+            }
+        }
+    }
+
+    fn attempt(&self, id: AttemptId) -> Option<&dyn Attempt> {
+        let (running, attempt) = self.attempt.as_ref()?;
+        (*running == id).then_some(attempt.as_ref())
+    }
+
+    fn cut_call(&self, id: CallId, why: CutReason, grace: Grace) {
+        if let Some((running, call)) = &self.call
+            && *running == id
+        {
+            call.cut(why, grace);
+        }
+    }
+}
+
+impl World for Hands {
+    fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
+        match effect {
+            Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
+            Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
+            Effect::StartCall(request) => self.start_call(*request, state, news),
+            Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
+            Effect::RunChecks { ticket } => self.run_checks(ticket, state, news),
+            Effect::Nudge { attempt, text } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.say(text);
+                }
+            }
+            Effect::CloseInput { attempt } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.close_input();
+                }
+            }
+            Effect::CutAttempt { attempt, why, grace } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.cut(why, grace);
+                }
+            }
+            Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
+            Effect::CutChecks { ticket, grace } => self.cut_checks(ticket, grace),
+            Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
+            Effect::RunHook { ticket, hook } => self.run_hook(ticket, hook, news),
+            // Timers are the supervisor's own; leaving is a function of its own.
+            Effect::SetTimer { .. } | Effect::ClearTimer { .. } | Effect::Finish => {}
+        }
+    }
+
+    /// Attempts, calls and a hook go with their handles; checks are stopped and waited for. What is
+    /// killed is gone in a moment, and nobody should find it after us.
+    async fn leave(&mut self) {
+        self.attempt = None;
+        self.call = None;
+        if let Some(hook) = self.hook.take() {
+            // It is asked to leave when its handle is dropped, and nobody waits for that.
+            hook.abort();
+            // Only its being dropped is waited for, and an aborted task says that it was.
+            let _ = hook.await;
+        }
+        if let Some((_, stop, task)) = self.checks.take() {
+            stop.stop();
+            // Past the deadline it ends with the runtime, and its processes with it.
+            let _ = tokio::time::timeout(LEAVE, task).await;
+        }
+        let patience = Instant::now() + VANISH;
+        while process::guards() > 0 && Instant::now() < patience {
+            sleep(LOOK).await;
+        }
+        if process::guards() > 0 {
+            // A guard that does nothing by now would leave the agent at work behind us.
+            let _ = tokio::task::spawn_blocking(process::end_guards).await;
+        }
+    }
+}
+
+/// An attempt that could not even be asked.
+fn refuse(post: Post, why: String) {
+    tokio::spawn(async move {
+        let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
+        post.send(AgentNews::Exited(Box::new(report))).await;
+    });
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

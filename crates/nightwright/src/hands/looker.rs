@@ -1,0 +1,113 @@
+//! How the project is, and how it was at the start of the iteration.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::input::Mark;
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::Settings;
+use nightwright_core::units::Iteration;
+
+use crate::evidence::{self, Look};
+use crate::task;
+use crate::workspace::{Baseline, Snapshot, Workspace};
+
+/// Our own folder in a project.
+const NIGHTWRIGHT: &str = ".nightwright";
+
+/// Looks at the project and remembers how it was at the start of the iteration.
+#[derive(Debug)]
+pub(super) struct Looker {
+    pub(super) workspace: Workspace,
+    evidence: evidence::Files,
+    /// Where it is kept how the project was when the run began.
+    folder: PathBuf,
+    /// What was odd when nobody could be told.
+    pub(super) warnings: Vec<String>,
+    /// What was said of an iteration: it is looked at again after a review.
+    said: (Iteration, BTreeSet<String>),
+    /// `None` when this process was not there at the start.
+    pub(super) start: Option<Snapshot>,
+    /// `None` when this process has not looked yet.
+    pub(super) now: Option<Snapshot>,
+}
+
+impl Looker {
+    /// Nobody has looked yet.
+    pub(super) fn new(project: &Path, folder: &Path, settings: &Settings) -> Self {
+        let mut workspace = workspace(project, settings).in_run(folder);
+        if let Some(baseline) = Baseline::of(folder) {
+            workspace.compare_with(baseline);
+        }
+        Self {
+            workspace,
+            evidence: evidence(project, settings).in_run(folder),
+            folder: folder.to_owned(),
+            warnings: Vec::new(),
+            said: (Iteration(0), BTreeSet::new()),
+            start: None,
+            now: None,
+        }
+    }
+
+    /// Masks these in what the agent's files say.
+    pub(super) fn mask(&mut self, secrets: Secrets) {
+        self.evidence.mask(secrets);
+    }
+
+    /// The project as it is now.
+    pub(super) fn look(&mut self) -> (Snapshot, Mark, Look) {
+        let now = self.workspace.snapshot();
+        self.now = Some(now.clone());
+        self.warnings.extend(self.workspace.take_warnings());
+        let evidence = self.evidence.look();
+        let mark = Mark {
+            fingerprint: now.fingerprint(),
+            head: now.head().map(str::to_owned),
+            head_tree: now.head_tree().map(str::to_owned),
+            status: evidence.identity.clone(),
+        };
+        (now, mark, evidence)
+    }
+
+    /// Leaves out what was said of this iteration before.
+    pub(super) fn keep_unsaid(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
+        if self.said.0 != iteration {
+            self.said = (iteration, BTreeSet::new());
+        }
+        warnings.retain(|warning| self.said.1.insert(warning.clone()));
+    }
+
+    /// Takes the journal's word for how the run began, where nothing else was kept of that.
+    pub(super) fn go_on_from(&mut self, origin: Option<&Mark>) {
+        if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
+            self.workspace.compare_with(Baseline::of_mark(origin));
+        }
+    }
+
+    /// Keeps how the project is at the start of the run, once.
+    pub(super) fn keep_baseline(&mut self, now: &Snapshot) {
+        if self.workspace.has_baseline() {
+            return;
+        }
+        if let Err(error) = self.workspace.keep_baseline(now, &self.folder) {
+            let text = "what was not committed when the run began could not be kept";
+            self.warnings.push(format!("{text}, and can't be compared: {error}"));
+        }
+    }
+}
+
+/// The files in which the agent says how far it is.
+fn evidence(project: &Path, settings: &Settings) -> evidence::Files {
+    evidence::Files::new(project, &settings.files, &settings.completion.evidence)
+}
+
+/// The project, with what of it is work: not what iterations leave for each other, but what the
+/// agent does in the folder of its task.
+fn workspace(project: &Path, settings: &Settings) -> Workspace {
+    let notes = settings.notes_file.iter().map(PathBuf::from).collect();
+    let reports = settings.files.task.iter().map(|task| Path::new(task).join(task::REPORTS));
+    let list = settings.files.list.iter().map(PathBuf::from);
+    let ours = reports.chain(list).filter(|path| path.starts_with(NIGHTWRIGHT)).collect();
+    Workspace::new(project, notes).counting(ours)
+}

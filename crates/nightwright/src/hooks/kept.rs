@@ -1,0 +1,58 @@
+//! What hooks printed, in the folder of the run.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use nightwright_core::display::display_safe;
+
+use crate::files;
+
+/// The name of the file.
+pub const LOG: &str = "hooks.log";
+/// A log that has so much takes no more.
+const MOST: u64 = 4 << 20;
+
+/// Adds what one hook printed.
+pub(super) fn append(folder: &Path, hook: &str, how: &str, output: &str) -> io::Result<()> {
+    let mut file = files::append_regular(&folder.join(LOG))?;
+    let length = file.metadata()?.len();
+    if length >= MOST {
+        return Ok(());
+    }
+    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+    let mut text = format!("[{at}] {hook} {how}\n{}", display_safe(output));
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if length + text.len() as u64 >= MOST {
+        text.push_str("[... no more is kept ...]\n");
+    }
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_an_end_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let much = "x".repeat(1 << 20);
+        for _ in 0..8 {
+            append(folder.path(), "started", "exited with 0", &much).unwrap();
+        }
+        let text = std::fs::read_to_string(folder.path().join(LOG)).unwrap();
+        assert!(text.len() < 6 << 20);
+        assert_eq!(text.matches("no more is kept").count(), 1);
+        assert!(text.ends_with("[... no more is kept ...]\n"));
+    }
+
+    #[test]
+    fn what_would_move_a_cursor_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        append(folder.path(), "finished", "exited with 3", "a\u{1b}[2Jb").unwrap();
+        let text = std::fs::read_to_string(folder.path().join(LOG)).unwrap();
+        assert!(!text.contains('\u{1b}'));
+        assert!(text.contains("finished exited with 3\na"), "{text}");
+    }
+}

@@ -1,0 +1,196 @@
+//! What kind of project it is, and which commands test, build and lint it.
+//!
+//! Only commands that the project's own files speak for are named: a gate that always fails is
+//! worse than none. Several kinds can be present. The main one is the first that has a test
+//! command, in the order of [`Kind`]; if none has, the first. Languages come before the tools that
+//! often stand beside them: a `package.json` for the documentation, a `Makefile` of shortcuts.
+
+mod makefile;
+mod node;
+mod python;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use nightwright_core::settings::Commands;
+
+use super::view::{View, has_extension};
+
+/// The kinds of projects, in the order in which they are taken for the main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Rust.
+    Cargo,
+    /// Go.
+    Go,
+    /// C# and its relatives.
+    Dotnet,
+    /// Java with Maven.
+    Maven,
+    /// Java or Kotlin with Gradle.
+    Gradle,
+    /// Python.
+    Python,
+    /// JavaScript with Bun.
+    Bun,
+    /// JavaScript with npm, pnpm or Yarn.
+    Npm,
+    /// Anything with a makefile.
+    Make,
+    /// Nothing that we know.
+    Generic,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Dotnet => "dotnet",
+            Self::Maven => "maven",
+            Self::Gradle => "gradle",
+            Self::Python => "python",
+            Self::Bun => "bun",
+            Self::Npm => "npm",
+            Self::Make => "make",
+            Self::Generic => "generic",
+        })
+    }
+}
+
+/// One kind that is present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Which.
+    pub kind: Kind,
+    /// The file that says so; empty for [`Kind::Generic`].
+    pub by: String,
+    /// What its files speak for.
+    pub commands: Commands,
+}
+
+/// What a project is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The main kind.
+    pub main: Found,
+    /// The others.
+    pub others: Vec<Found>,
+    /// What could not be made sense of.
+    pub notes: Vec<String>,
+}
+
+/// Says what a project is.
+pub fn detect(view: &View) -> Detected {
+    let mut notes = Vec::new();
+    let looks = [cargo, go, dotnet, maven, gradle, python::python, node::node, makefile::make];
+    let mut found: Vec<Found> = looks.iter().filter_map(|look| look(view, &mut notes)).collect();
+    found.sort_by_key(|found| (found.commands.test.is_none(), found.kind));
+    let mut found = found.into_iter();
+    let generic =
+        || Found { kind: Kind::Generic, by: String::new(), commands: Commands::default() };
+    Detected { main: found.next().unwrap_or_else(generic), others: found.collect(), notes }
+}
+
+fn commands(test: Option<String>, build: Option<String>, lint: Option<String>) -> Commands {
+    Commands { test, build, lint }
+}
+
+/// The first of these files that is there; one that can't be read is a note.
+fn first(view: &View, names: &[&str], notes: &mut Vec<String>) -> Option<String> {
+    let name = names.iter().find(|name| view.has_file(name))?;
+    if let Some(why) = view.broken(name) {
+        notes.push(why.to_owned());
+    }
+    Some((*name).to_owned())
+}
+
+fn cargo(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let by = first(view, &["Cargo.toml"], notes)?;
+    let manifest = match view.text(&by).map(toml::from_str::<toml::Table>) {
+        Some(Ok(manifest)) => manifest,
+        Some(Err(error)) => {
+            notes.push(format!("`{by}` is not valid TOML: {}", error.message()));
+            toml::Table::new()
+        }
+        None => toml::Table::new(),
+    };
+    // Without the option a package at the root is all that is tested.
+    let all = if manifest.contains_key("workspace") { " --workspace" } else { "" };
+    let command = |name: &str| Some(format!("cargo {name}{all}"));
+    let lint = Some(format!("cargo clippy{all} --all-targets"));
+    Some(Found {
+        kind: Kind::Cargo,
+        by,
+        commands: commands(command("test"), command("build"), lint),
+    })
+}
+
+fn go(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let Some(by) = first(view, &["go.mod"], notes) else {
+        let by = first(view, &["go.work"], notes)?;
+        notes.push(format!(
+            "`{by}` has its modules in folders below: `go test ./...` would find none, so no \
+             command is set"
+        ));
+        return Some(Found { kind: Kind::Go, by, commands: Commands::default() });
+    };
+    let linter = [".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"];
+    let has_linter = linter.iter().any(|name| view.has_file(name));
+    let lint = if has_linter { "golangci-lint run" } else { "go vet ./..." };
+    let commands = commands(
+        Some("go test ./...".to_owned()),
+        Some("go build ./...".to_owned()),
+        Some(lint.to_owned()),
+    );
+    Some(Found { kind: Kind::Go, by, commands })
+}
+
+fn dotnet(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let ending = |endings: &[&str]| -> Vec<String> {
+        let is_one =
+            |name: &&str| endings.iter().any(|end| has_extension(name, end)) && view.has_file(name);
+        view.names_in("").filter(is_one).map(str::to_owned).collect()
+    };
+    let solutions = ending(&["sln", "slnx"]);
+    let projects = ending(&["csproj", "fsproj", "vbproj"]);
+    let by = solutions.first().or(projects.first())?.clone();
+    // Where the program could not choose, it has to be told.
+    let argument = match (solutions.len(), solutions.len() + projects.len()) {
+        (_, 1) => String::new(),
+        (1, _) => format!(" {}", shell_words::quote(&by)),
+        _ => {
+            let all = [solutions, projects].concat().join("`, `");
+            notes.push(format!("`dotnet` could not choose between `{all}`: no command is set"));
+            return Some(Found { kind: Kind::Dotnet, by, commands: Commands::default() });
+        }
+    };
+    let commands = commands(
+        Some(format!("dotnet test{argument}")),
+        Some(format!("dotnet build{argument}")),
+        Some(format!("dotnet format{argument} --verify-no-changes")),
+    );
+    Some(Found { kind: Kind::Dotnet, by, commands })
+}
+
+fn maven(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let by = first(view, &["pom.xml"], notes)?;
+    let program = if view.has_file("mvnw") { "./mvnw" } else { "mvn" };
+    let checked = view.text(&by).is_some_and(|text| text.contains("maven-checkstyle-plugin"));
+    let commands = commands(
+        Some(format!("{program} test")),
+        Some(format!("{program} compile")),
+        checked.then(|| format!("{program} checkstyle:check")),
+    );
+    Some(Found { kind: Kind::Maven, by, commands })
+}
+
+fn gradle(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let names = ["build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"];
+    let by = first(view, &names, notes)?;
+    let program = if view.has_file("gradlew") { "./gradlew" } else { "gradle" };
+    let commands =
+        commands(Some(format!("{program} test")), Some(format!("{program} assemble")), None);
+    Some(Found { kind: Kind::Gradle, by, commands })
+}

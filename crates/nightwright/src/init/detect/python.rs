@@ -1,0 +1,89 @@
+//! Python: pytest where the project speaks of it, else unittest where there are tests, run inside
+//! the environment whose lock file is there.
+
+use nightwright_core::settings::Commands;
+
+use super::{Found, Kind, View, first};
+use crate::init::view::{has_extension, inside};
+
+/// Files that make it a Python project, the most telling first.
+const MARKS: [&str; 5] = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"];
+
+/// Files in which dependencies and tools are named.
+const NAMING: [&str; 6] = [
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "dev-requirements.txt",
+];
+
+pub(super) fn python(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+    let by = first(view, &MARKS, notes)?;
+    if let Some(Err(error)) = view.text("pyproject.toml").map(toml::from_str::<toml::Table>) {
+        notes.push(format!("`pyproject.toml` is not valid TOML: {}", error.message()));
+    }
+    let start = if view.has_file("uv.lock") {
+        "uv run "
+    } else if view.has_file("poetry.lock") {
+        "poetry run "
+    } else {
+        ""
+    };
+    let test = if speaks_of(view, "pytest", &["pytest.ini", "conftest.py", "tests/conftest.py"]) {
+        Some(format!("{start}pytest"))
+    } else {
+        unittest(view).map(|command| match start {
+            "" => format!("python3 {command}"),
+            start => format!("{start}python {command}"),
+        })
+    };
+    let lint =
+        speaks_of(view, "ruff", &["ruff.toml", ".ruff.toml"]).then(|| format!("{start}ruff check"));
+    let packaged = view.text("pyproject.toml").is_some_and(|text| text.contains("[build-system]"));
+    let build = match start {
+        "uv run " if packaged => Some("uv build".to_owned()),
+        "poetry run " if packaged => Some("poetry build".to_owned()),
+        _ => None,
+    };
+    Some(Found { kind: Kind::Python, by, commands: Commands { test, build, lint } })
+}
+
+/// Whether one of the tool's own files is there, or a file of the project names the tool.
+fn speaks_of(view: &View, tool: &str, files: &[&str]) -> bool {
+    files.iter().any(|file| view.has_file(file))
+        || NAMING.iter().filter_map(|file| view.text(file)).any(|text| names(text, tool))
+}
+
+/// Whether a line that is no comment has the tool's name as a word of its own, or as the start
+/// of one (`pytest-cov`).
+fn names(text: &str, tool: &str) -> bool {
+    text.lines().map(|line| line.split('#').next().unwrap_or_default()).any(|line| {
+        line.match_indices(tool).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + tool.len()..].chars().next();
+            let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            !is_letter(before) && before != Some('-') && !(is_letter(after) && after != Some('_'))
+        })
+    })
+}
+
+fn unittest(view: &View) -> Option<&'static str> {
+    let has_tests = |folder: &str| {
+        view.names_in(folder).any(|name| {
+            name.starts_with("test")
+                && has_extension(name, "py")
+                && view.has_file(&inside(folder, name))
+        })
+    };
+    if has_tests("tests") {
+        Some("-m unittest discover -s tests")
+    } else if has_tests("test") {
+        Some("-m unittest discover -s test")
+    } else if has_tests("") {
+        Some("-m unittest")
+    } else {
+        None
+    }
+}

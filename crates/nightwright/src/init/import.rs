@@ -1,0 +1,271 @@
+//! What can be brought from other tools: instructions, plans and limits. An import is a value that
+//! is shown before anybody is asked; nothing at its source is changed. A source that can't be
+//! understood costs one item and leaves a note.
+
+mod fresher;
+mod principles;
+mod ralph;
+mod shell;
+mod stories;
+#[cfg(test)]
+mod tests;
+mod workspaces;
+
+use std::collections::BTreeSet;
+
+use nightwright_core::display::one_line;
+use nightwright_core::settings::Commands;
+
+use super::text::quoted;
+use super::view::{Content, TASKS, View, inside};
+use crate::task::INSTRUCTIONS;
+
+/// Where the words for the agent go that every run is told.
+pub const AGENTS: &str = ".nightwright/AGENTS.md";
+
+/// A longer name of a task is cut.
+const NAME_LENGTH: usize = 60;
+
+/// What one tool left, and what would be made of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// Where it comes from, for people.
+    pub source: String,
+    /// What would be written.
+    pub files: Vec<Copied>,
+    /// What would be set for the whole project.
+    pub taken: Taken,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// A file that an import would write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// What it is made of, relative to the project.
+    pub from: String,
+    /// Where it goes, relative to the project.
+    pub to: String,
+    /// What will be in it.
+    pub text: String,
+}
+
+/// Settings of the whole project that an import brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// `limits.max_iterations`.
+    pub max_iterations: Option<u32>,
+    /// `agent.max_turns`.
+    pub max_turns: Option<u32>,
+    /// `model.name`.
+    pub model: Option<String>,
+    /// Commands, to be offered: they are not taken unless somebody looks at them.
+    pub commands: Commands,
+}
+
+/// Everything that could be imported, and what was recognised and is left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imports {
+    /// One for each source.
+    pub imports: Vec<Import>,
+    /// What is left alone, and why.
+    pub notes: Vec<String>,
+}
+
+/// Says what could be imported.
+pub fn imports(view: &View) -> Imports {
+    let mut names = Names::of(view);
+    let mut found = Imports::default();
+    let sources = [
+        fresher::fresher,
+        workspaces::workspaces,
+        ralph::folder,
+        ralph::root,
+        stories::stories,
+        principles::principles,
+    ];
+    for source in sources {
+        let Some(mut import) = source(view, &mut names) else { continue };
+        import.leave_out_known(view);
+        if import.is_empty() {
+            found.notes.push(format!("{}: there is nothing to import", import.source));
+            found.notes.extend(import.notes);
+        } else {
+            found.imports.push(import);
+        }
+    }
+    found
+}
+
+impl Import {
+    fn new(source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..Self::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.taken == Taken::default()
+    }
+
+    /// Leaves out the tasks that were imported before: they have the very same instructions.
+    fn leave_out_known(&mut self, view: &View) {
+        for (name, text) in self.instructions() {
+            let same = |known: &&str| {
+                let path = format!("{TASKS}/{known}/{INSTRUCTIONS}");
+                view.text(&path) == Some(text.as_str())
+            };
+            let Some(known) = view.names_in(TASKS).find(same) else { continue };
+            let folder = format!("{TASKS}/{name}/");
+            self.files.retain(|file| !file.to.starts_with(&folder));
+            self.notes.push(format!("the task `{known}` is there already"));
+        }
+    }
+
+    /// The tasks that would be made and can be run.
+    pub fn tasks(&self) -> Vec<String> {
+        self.instructions().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The instructions that would be written, by the name of their task.
+    fn instructions(&self) -> Vec<(String, String)> {
+        let of_task = |file: &Copied| {
+            let name = file.to.strip_prefix(TASKS)?.strip_prefix('/')?;
+            let name = name.strip_suffix(INSTRUCTIONS)?.strip_suffix('/')?;
+            Some((name.to_owned(), file.text.clone()))
+        };
+        self.files.iter().filter_map(of_task).collect()
+    }
+
+    /// The plan, one line each.
+    pub fn plan(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.files.iter().map(|file| format!("{} -> {}", file.from, file.to)).collect();
+        let Taken { max_iterations, max_turns, model, commands } = &self.taken;
+        let Commands { test, build, lint } = commands;
+        let mut set = |key: &str, value: Option<String>| {
+            lines.extend(value.map(|value| format!("{key} = {value}")));
+        };
+        set("limits.max_iterations", max_iterations.map(|number| number.to_string()));
+        set("agent.max_turns", max_turns.map(|number| number.to_string()));
+        set("model.name", model.as_deref().map(quoted));
+        set("commands.test", test.as_deref().map(quoted));
+        set("commands.build", build.as_deref().map(quoted));
+        set("commands.lint", lint.as_deref().map(quoted));
+        lines
+    }
+
+    /// Takes a file as it is; whether it could be taken.
+    fn copy(&mut self, view: &View, from: &str, to: &str) -> bool {
+        self.notes.extend(unusable(view, from));
+        match view.text(from).filter(|text| !text.trim().is_empty()) {
+            Some(text) => {
+                self.write(from, to, text.to_owned());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the first of these files that can be taken.
+    fn copy_first(&mut self, view: &View, folder: &str, names: &[&str], to: &str) -> bool {
+        names.iter().any(|name| self.copy(view, &inside(folder, name), to))
+    }
+
+    /// Takes the words that every run is told, unless there are some already.
+    fn copy_agents(&mut self, view: &View, folder: &str, names: &[&str]) {
+        let there = |name: &&&str| view.has_file(&inside(folder, name));
+        let Some(name) = names.iter().find(there) else { return };
+        if view.get(AGENTS).is_some() {
+            let from = inside(folder, name);
+            self.notes.push(format!("`{from}` is left alone: `{AGENTS}` exists already"));
+        } else {
+            self.copy_first(view, folder, names, AGENTS);
+        }
+    }
+
+    fn write(&mut self, from: &str, to: &str, text: String) {
+        self.files.push(Copied { from: from.to_owned(), to: to.to_owned(), text });
+    }
+
+    fn read<'a>(&mut self, view: &'a View, path: &str) -> Option<&'a str> {
+        if let Some(why) = view.broken(path) {
+            self.notes.push(why.to_owned());
+        }
+        view.text(path)
+    }
+}
+
+/// Why something that is there can't be taken.
+fn unusable(view: &View, path: &str) -> Option<String> {
+    match view.get(path)? {
+        Content::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),
+        Content::Broken(why) => Some(why.clone()),
+        Content::Folder => Some(format!("`{path}` is a folder")),
+        Content::Unread => None,
+    }
+}
+
+/// The names of tasks that are in use.
+struct Names {
+    used: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(view: &View) -> Self {
+        Self { used: view.names_in(TASKS).map(str::to_lowercase).collect() }
+    }
+
+    /// The folder of a new task, named as much like this as can be.
+    fn folder(&mut self, wanted: &str) -> String {
+        let valid = valid_name(wanted);
+        let mut name = valid.clone();
+        let mut number = 2;
+        // Folders that differ only in case are one folder on some disks.
+        while !self.used.insert(name.to_lowercase()) {
+            name = format!("{valid}-{number}");
+            number += 1;
+        }
+        format!("{TASKS}/{name}")
+    }
+}
+
+/// A name of a task, made of whatever was a name elsewhere.
+fn valid_name(wanted: &str) -> String {
+    let mut name = String::new();
+    for c in wanted.chars() {
+        let c = if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        if c != '-' || !(name.is_empty() || name.ends_with('-')) {
+            name.push(c);
+        }
+        if name.len() == NAME_LENGTH {
+            break;
+        }
+    }
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
+}
+
+/// What a task sets differently.
+#[derive(Default)]
+struct TaskSettings {
+    mode: Option<&'static str>,
+    delay_seconds: Option<u32>,
+    max_iterations: Option<u32>,
+    stagnation: Option<u32>,
+    attempt_minutes: Option<u32>,
+}
+
+impl TaskSettings {
+    fn text(&self, from: &str) -> String {
+        let Self { mode, delay_seconds, max_iterations, stagnation, attempt_minutes } = self;
+        let mut lines = vec![format!("# Imported from `{}`.", one_line(from, usize::MAX))];
+        lines.extend(mode.map(|mode| format!("mode = {}", quoted(mode))));
+        lines.extend(delay_seconds.map(|seconds| format!("delay = \"{seconds}s\"")));
+        let mut section = |name: &str, line: Option<String>| {
+            lines.extend(line.map(|line| format!("\n[{name}]\n{line}")));
+        };
+        section("limits", max_iterations.map(|number| format!("max_iterations = {number}")));
+        section("stagnation", stagnation.map(|number| format!("threshold = {number}")));
+        section("deadlines", attempt_minutes.map(|minutes| format!("attempt = \"{minutes}m\"")));
+        lines.join("\n") + "\n"
+    }
+}

@@ -1,0 +1,40 @@
+//! Principles of another tool: the weights that the work goes by.
+
+use std::path::Path;
+
+use nightwright_core::principles::Principles;
+
+use super::{Import, Names};
+use crate::init::view::View;
+use crate::principles::{FOREIGN, in_a_line, is_own_name, is_yaml};
+
+pub(super) fn principles(view: &View, _: &mut Names) -> Option<Import> {
+    if !view.has_file(FOREIGN) {
+        return None;
+    }
+    let mut import = Import::new(format!("principles (`{FOREIGN}`)"));
+    let ours = view.principles_file();
+    if let Some(why) = left_alone(view, ours) {
+        import.notes.push(format!("`{FOREIGN}` is left alone: {why}"));
+        return Some(import);
+    }
+    let Some(text) = import.read(view, FOREIGN) else { return Some(import) };
+    match Principles::parse_yaml(text) {
+        Ok(principles) => import.write(FOREIGN, ours, principles.to_toml()),
+        Err(mistakes) => import.notes.push(in_a_line(FOREIGN, text, &mistakes)),
+    }
+    Some(import)
+}
+
+/// Why nothing is written where ours belong, if that is so.
+fn left_alone(view: &View, ours: &str) -> Option<String> {
+    let path = Path::new(ours);
+    match ours {
+        "" => Some("`principles.file` says that there are none".to_owned()),
+        FOREIGN => Some("`principles.file` names it, and it is used as it is".to_owned()),
+        _ if is_yaml(path) || is_own_name(path) => {
+            Some(format!("`principles.file` names `{ours}`, where it can't be written to"))
+        }
+        _ => view.get(ours).map(|_| format!("`{ours}` exists already")),
+    }
+}

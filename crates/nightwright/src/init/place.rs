@@ -1,0 +1,222 @@
+//! Writing what was decided: everything is checked before the first file is touched, and what was
+//! written is taken back when a later file can't be.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use super::text::{hook_samples, ignore_text};
+use crate::error::Failure;
+use crate::files::{FileError, check_inside, read_inside, replace};
+
+/// The folder that `init` makes.
+pub const FOLDER: &str = ".nightwright";
+
+/// The configuration.
+pub const CONFIG: &str = ".nightwright/config.toml";
+
+/// No file that is replaced is as large as that.
+const LARGEST: u64 = 16 << 20;
+
+/// What happens to a configuration that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is refused.
+    Refused,
+    /// It is kept beside the new one.
+    Kept,
+}
+
+/// Files to be written, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placing {
+    /// Path relative to the project, and what will be in it.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What is left as it is, and why.
+    pub notes: Vec<String>,
+}
+
+/// Fails if the project has a configuration and it is not to be replaced. It is worth asking before
+/// anybody answers questions.
+pub fn check_new(project: &Path, existing: Existing) -> Result<(), Failure> {
+    check_inside(project, &project.join(CONFIG)).map_err(|error| Failure::because(&error))?;
+    match existing {
+        Existing::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
+            Err(Failure::trouble(format!("{CONFIG} already exists"))
+                .hint("write it anew with `--force`; the old one is kept as `config.toml.bak`"))
+        }
+        Existing::Refused | Existing::Kept => Ok(()),
+    }
+}
+
+impl Placing {
+    /// What `init` writes by itself.
+    pub fn own(
+        project: &Path,
+        config: &str,
+        schema: &str,
+        existing: Existing,
+    ) -> Result<Self, Failure> {
+        check_new(project, existing)?;
+        let mut placing = Self::default();
+        if let Some(old) = read(project, CONFIG)? {
+            placing.files.push((free_backup(project, CONFIG), old));
+        }
+        placing.push(&format!("{FOLDER}/config.schema.json"), schema);
+        let ignore = format!("{FOLDER}/.gitignore");
+        let old = read(project, &ignore)?.map(String::from_utf8);
+        match old.transpose() {
+            Ok(old) => {
+                if let Some(text) = ignore_text(old.as_deref()) {
+                    placing.push(&ignore, &text);
+                }
+            }
+            Err(_) => placing.notes.push(format!("`{ignore}` is not UTF-8 and is left as it is")),
+        }
+        for (name, text) in hook_samples() {
+            let path = format!("{FOLDER}/hooks/{name}.sample");
+            let is_there = fs::symlink_metadata(project.join(&path)).is_ok();
+            match existing {
+                Existing::Refused if is_there => {
+                    placing.notes.push(format!("`{path}` exists and is left as it is"));
+                }
+                Existing::Refused | Existing::Kept => placing.push(&path, &text),
+            }
+        }
+        // The last one: a project that has it has everything.
+        placing.push(CONFIG, config);
+        Ok(placing)
+    }
+
+    /// Adds a file, unless there is one with that path; whether it was added.
+    pub fn add(&mut self, path: &str, text: &str) -> bool {
+        let is_free = self.files.iter().all(|(other, _)| other != path);
+        if is_free {
+            // Before the configuration.
+            let last = self.files.len().saturating_sub(1);
+            self.files.insert(last, (path.to_owned(), text.as_bytes().to_vec()));
+        }
+        is_free
+    }
+
+    fn push(&mut self, path: &str, text: &str) {
+        self.files.push((path.to_owned(), text.as_bytes().to_vec()));
+    }
+
+    /// Writes the files, all or none as far as that can be done.
+    pub fn write(&self, project: &Path) -> Result<(), Failure> {
+        let mut before = Vec::new();
+        for (relative, _) in &self.files {
+            let path = project.join(relative);
+            check_inside(project, &path).map_err(|error| Failure::because(&error))?;
+            check_writable(&path)?;
+            before.push((path, read(project, relative)?));
+        }
+        let mut made = Vec::new();
+        for (index, (relative, bytes)) in self.files.iter().enumerate() {
+            made.extend(missing_folders(&project.join(relative)));
+            if let Err(error) = replace(&project.join(relative), bytes) {
+                return Err(take_back(&before[..=index], &made, &error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is in a file; `None` if it is not there.
+pub(crate) fn read(project: &Path, relative: &str) -> Result<Option<Vec<u8>>, Failure> {
+    read_inside(project, Path::new(relative), LARGEST).map_err(|error| Failure::because(&error))
+}
+
+/// What is replaced goes where nothing older is.
+pub(crate) fn free_backup(project: &Path, file: &str) -> String {
+    let name = |number: u32| match number {
+        1 => format!("{file}.bak"),
+        number => format!("{file}.bak{number}"),
+    };
+    let is_free = |name: &String| fs::symlink_metadata(project.join(name)).is_err();
+    (1..u32::MAX).map(name).find(is_free).unwrap_or_else(|| name(1))
+}
+
+/// Fails if the nearest folder that exists is none, or may not be written to.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let refuse = |at: &Path, why: &dyn std::fmt::Display| {
+        Failure::trouble(format!("can't write `{}`: `{}` {why}", path.display(), at.display()))
+    };
+    for folder in path.ancestors().skip(1) {
+        match fs::metadata(folder) {
+            Ok(metadata) if !metadata.is_dir() => return Err(refuse(folder, &"is no folder")),
+            Ok(_) => {
+                return access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
+                    let error = io::Error::from(error);
+                    refuse(folder, &format_args!("can't be written to: {error}"))
+                });
+            }
+            // The next one above, or what is in its place, tells.
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The folders above a file that are not there, the innermost first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    path.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
+}
+
+/// Puts everything back as it was, and says what failed.
+fn take_back(
+    before: &[(PathBuf, Option<Vec<u8>>)],
+    made: &[PathBuf],
+    error: &FileError,
+) -> Failure {
+    let failure = Failure::because(error);
+    let mut left = Vec::new();
+    for (path, bytes) in before.iter().rev() {
+        let done = match bytes {
+            Some(bytes) => replace(path, bytes).is_ok(),
+            None => match fs::remove_file(path) {
+                Ok(()) => true,
+                Err(error) => {
+                    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+                }
+            },
+        };
+        if !done {
+            left.push(format!("`{}`", path.display()));
+        }
+    }
+    let mut folders = made.to_vec();
+    folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+    for folder in folders {
+        // Not empty means that it is not only ours.
+        drop(fs::remove_dir(folder));
+    }
+    if left.is_empty() {
+        failure.hint("nothing was changed")
+    } else {
+        failure.hint(format!("these could not be put back as they were: {}", left.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_taken_back_when_a_later_file_can_t_be() {
+        let project = tempfile::tempdir().unwrap();
+        fs::write(project.path().join("old"), "mine").unwrap();
+        let mut placing = Placing::default();
+        for path in ["old", "new", "a/b/c", "a/b/c/d"] {
+            placing.push(path, "ours");
+        }
+        let failure = placing.write(project.path()).unwrap_err();
+        assert!(failure.message.contains("a/b/c/d"), "{failure}");
+        assert_eq!(failure.hint.as_deref(), Some("nothing was changed"));
+        assert_eq!(fs::read_to_string(project.path().join("old")).unwrap(), "mine");
+        assert_eq!(fs::read_dir(project.path()).unwrap().count(), 1);
+    }
+}

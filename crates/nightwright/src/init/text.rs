@@ -1,0 +1,377 @@
+//! The texts that `init` writes: the configuration with its comments, the samples of hooks and what
+//! git is to leave out.
+//!
+//! In the configuration a line that begins with `# ` is for people, and one that begins with `#`
+//! and a key shows a default: the file is valid as it is, and with every such line in force.
+
+use nightwright_core::agent::dialect::Permissions;
+use nightwright_core::settings::Commands;
+
+use super::import::Taken;
+
+/// What the configuration is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// The project's commands; the one for tests becomes the gate.
+    pub commands: Commands,
+    /// What the agent may do without asking.
+    pub permissions: Permissions,
+    /// What comes from another tool. Its commands are not looked at: they are in `commands` once
+    /// somebody agreed to them.
+    pub taken: Taken,
+}
+
+/// The commented configuration.
+pub fn config_text(choices: &Choices) -> String {
+    let Choices { commands, permissions, taken } = choices;
+    let Commands { test, build, lint } = commands;
+    let gate = test.as_deref().map(|test| format!("[{}]", quoted(test)));
+    let tools = list(&allowed_tools(commands));
+    let iterations = taken.max_iterations.map(|number| number.to_string());
+    let turns = taken.max_turns.map(|number| number.to_string());
+    let model = taken.model.as_deref().map(quoted);
+    let command = |name: &str, value: &Option<String>| {
+        line(name, value.as_deref().map(quoted), &format!("\"make {name}\""))
+    };
+    [
+        HEAD.to_owned(),
+        COMMANDS.to_owned(),
+        command("test", test),
+        command("build", build),
+        command("lint", lint),
+        VERIFY.to_owned(),
+        line("commands", gate, "[\"make test\"]"),
+        VERIFY_MORE.to_owned(),
+        AGENT.to_owned(),
+        format!("permissions = {}\n", quoted(permission_name(*permissions))),
+        format!("allowed_tools = {tools}\n"),
+        AGENT_MORE.to_owned(),
+        line("max_turns", turns, "50"),
+        LIMITS.to_owned(),
+        line("max_iterations", iterations, "50"),
+        LIMITS_MORE.to_owned(),
+        MODEL.to_owned(),
+        line("name", model, "\"sonnet\""),
+        REST.to_owned(),
+    ]
+    .concat()
+}
+
+/// How a permission is written.
+pub fn permission_name(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::AskNothing => "ask-nothing",
+        Permissions::Edits => "edits",
+        Permissions::Listed => "listed",
+        Permissions::Skip => "skip",
+    }
+}
+
+/// What the agent has to be allowed so that it can run these commands.
+pub fn allowed_tools(commands: &Commands) -> Vec<String> {
+    let Commands { test, build, lint } = commands;
+    let mut tools: Vec<String> = Vec::new();
+    for tool in [test, build, lint].into_iter().flatten().filter_map(|command| tool(command)) {
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    tools
+}
+
+/// The commands that can't be put into a rule for the agent.
+pub fn without_rule(commands: &Commands) -> Vec<&str> {
+    let Commands { test, build, lint } = commands;
+    let all = [test, build, lint].into_iter().flatten();
+    all.map(String::as_str).filter(|command| tool(command).is_none()).collect()
+}
+
+/// The rule for one command: its first words, so that the agent may add a file or an option. A
+/// command of several, or with a variable in it, can't be put into a rule.
+fn tool(command: &str) -> Option<String> {
+    if command.contains(['&', '|', ';', '<', '>', '$', '`', '(', ')', '*', '\n', '\'', '"', '\\']) {
+        return None;
+    }
+    let words: Vec<&str> = command.split_whitespace().collect();
+    if words.first()?.contains('=') {
+        return None;
+    }
+    let is_argument = |word: &str| word.starts_with('-') || word.contains('/') || word == ".";
+    let end = words.iter().skip(1).position(|word| is_argument(word));
+    let start = match end {
+        // The program's name alone would allow all that it can do: `python3 -m unittest`.
+        None | Some(0) => words.join(" "),
+        Some(end) => words[..=end].join(" "),
+    };
+    Some(format!("Bash({start}:*)"))
+}
+
+/// A text as TOML writes it.
+pub(super) fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}
+
+fn list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A key that is set, or shown.
+fn line(key: &str, value: Option<String>, shown: &str) -> String {
+    match value {
+        Some(value) => format!("{key} = {value}\n"),
+        None => format!("#{key} = {shown}\n"),
+    }
+}
+
+/// What git leaves out, added to what is there; `None` if nothing is missing.
+pub fn ignore_text(old: Option<&str>) -> Option<String> {
+    let old = old.unwrap_or_default();
+    let has = |name: &&str| {
+        old.lines().any(|line| line.trim().trim_matches('/') == name.trim_matches('/'))
+    };
+    let missing: Vec<&str> = IGNORED.into_iter().filter(|name| !has(name)).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+    Some(format!("{old}{gap}{}\n", missing.join("\n")))
+}
+
+/// What a task remembers of its runs is nobody's work, and stays where they ran.
+const IGNORED: [&str; 6] = [
+    "archive/",
+    "logs/",
+    "tasks/*/.status.json",
+    "tasks/*/.state.json*",
+    "tasks/*/feedback.md",
+    "tasks/*/.stop",
+];
+
+/// The samples of hooks, by name.
+pub fn hook_samples() -> Vec<(&'static str, String)> {
+    HOOKS.iter().map(|(name, about, example)| (*name, hook_sample(name, about, example))).collect()
+}
+
+/// Each with what it is for, and an example of what it can do.
+const HOOKS: [(&str, &str, &str); 5] = [
+    (
+        "started",
+        "Runs once, before the first iteration. Exit 0 goes on, 2 ends the run.",
+        "\
+# This one lets no run begin on the main branch.
+case $(git rev-parse --abbrev-ref HEAD 2>/dev/null) in
+main | master)
+    echo \"this project is not worked on in its main branch\"
+    exit 2
+    ;;
+esac
+",
+    ),
+    (
+        "next_iteration",
+        "Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.",
+        "\
+# This one holds the run back while there is a file `.nightwright/hold`. After each skip the delay is
+# waited for, at least a second; ten skips in a row end the run.
+if [ -e .nightwright/hold ]; then
+    exit 1
+fi
+",
+    ),
+    (
+        "iteration_finished",
+        "Runs after every iteration. Its exit code changes nothing.",
+        "\
+# This one keeps a line for each iteration.
+mkdir -p .nightwright/logs
+echo \"$(date) iteration $NIGHTWRIGHT_ITERATION: $NIGHTWRIGHT_COMMITS_MADE commits, \\
+$NIGHTWRIGHT_LAST_DURATION s, $NIGHTWRIGHT_TOTAL_COST USD so far\" >> .nightwright/logs/iterations.txt
+",
+    ),
+    (
+        "finished",
+        "Runs at the end of every run, however it ended. Its exit code changes nothing.",
+        "\
+# This one shows a word on the desktop, and says nothing of a rehearsal.
+if [ -z \"$NIGHTWRIGHT_DRY_RUN\" ] && command -v notify-send > /dev/null; then
+    notify-send \"nightwright: $NIGHTWRIGHT_FINISH_TYPE\" \\
+        \"$NIGHTWRIGHT_TOTAL_ITERATIONS iterations, $NIGHTWRIGHT_TOTAL_COST USD\"
+fi
+",
+    ),
+    (
+        "blocked",
+        "Runs when the agent says that it needs something only you can give.",
+        "\
+# This one keeps what is needed, one line of JSON for each thing.
+mkdir -p .nightwright/logs
+cat >> .nightwright/logs/needed.txt
+",
+    ),
+];
+
+fn hook_sample(name: &str, about: &str, example: &str) -> String {
+    format!(
+        "#!/bin/sh\n\
+         # {about}\n\
+         #\n\
+         # To use it: copy it to `.nightwright/hooks/{name}`, make that executable (chmod +x), and\n\
+         # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard\n\
+         # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,\n\
+         # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.\n\
+         \n\
+         {example}"
+    )
+}
+
+const HEAD: &str = "\
+#:schema ./config.schema.json
+# Settings of this project for nightwright. A key behind a `#` shows its default or an example: take
+# the `#` away to set it. `nightwright config explain KEY` says where a value comes from.
+
+# How the tasks work that have no mode of their own: loop, iterative, plan or build. A goal given
+# with `nightwright run -p` is none of them.
+#mode = \"loop\"
+# Between two iterations.
+#delay = \"1s\"
+";
+
+const COMMANDS: &str = "
+# The project's own commands, for the agent to know.
+[commands]
+";
+
+const VERIFY: &str = "
+# What nightwright itself runs before it believes that the work is done; all must exit 0.
+[verify]
+";
+
+const VERIFY_MORE: &str = "\
+#timeout = \"10m\"
+# Whether a check that failed is run once more.
+#rerun = \"once\"
+# What changes that make passing checks worth less lead to: warn, reject or off.
+#tamper = \"warn\"
+# Whether a model is asked as well: auto, always or off.
+#model = \"auto\"
+# Which model, and how closely it looks: quick, standard, or deep (it reads the project).
+#model_name = \"haiku\"
+#depth = \"standard\"
+# What one answer of it may cost, in dollars.
+#max_cost = 0.25
+";
+
+const AGENT: &str = "
+# What the agent may do without asking: nobody is there to be asked.
+[agent]
+# edits: change files, and the tools listed; listed: only those; ask-nothing: what the agent
+# allows by itself; skip: everything.
+";
+
+const AGENT_MORE: &str = "\
+#disallowed_tools = [\"WebFetch\"]
+# Further arguments for the agent program.
+#args = []
+# Variables to set for it, and names of variables to pass on.
+#env = { EXAMPLE = \"value\" }
+#pass_env = [\"EXAMPLE_*\"]
+# Which of the agent's own settings apply: user, project, local.
+#settings = [\"user\"]
+# Turns that one attempt may take.
+";
+
+const LIMITS: &str = "
+# How far a run may go. One limit is needed, here or on the command line.
+[limits]
+";
+
+const LIMITS_MORE: &str = "\
+# In dollars; there is none by default.
+#max_cost = 10.0
+# There is none by default.
+#max_tokens = 5000000
+# There is none by default.
+#max_duration = \"8h\"
+# Percent of cost and duration that are kept for one last iteration that tidies up.
+#reserve = 10
+# The longest wait for a usage limit of the account.
+#max_wait = \"12h\"
+";
+
+const MODEL: &str = "
+# Which model works: the agent's own choice unless it is set.
+[model]
+";
+
+const REST: &str = "\
+# Takes over when several iterations in a row brought nothing.
+#escalate = \"opus\"
+# Takes over when the model is overloaded.
+#fallback = \"haiku\"
+
+# After a failed attempt.
+[retry]
+#max_retries = 5
+# The first delay; it doubles.
+#delay = \"5s\"
+# Failed iterations in a row that end the run.
+#max_consecutive_errors = 3
+
+# Iterations in a row without any work that end the run; 0 = never.
+[stagnation]
+#threshold = 3
+
+# What counts as a claim that the work is done.
+[completion]
+#detect = true
+#signal = \"CONTINUOUS_CLAUDE_PROJECT_COMPLETE\"
+# Iterations in a row that must give the signal.
+#threshold = 3
+# There is none by default.
+#end_phrase = \"ALL DONE\"
+
+# When an attempt is given up.
+[deadlines]
+#start = \"2m\"
+# Without a word, and without a tool at work.
+#idle = \"10m\"
+#tool = \"30m\"
+# The whole attempt; 0 = no deadline.
+#attempt = \"1h\"
+
+# What is done when the agent asks or gives up: live, next or off.
+[watchdog]
+#respond = \"live\"
+
+# After each iteration that did work a second fresh agent reviews and repairs it, by these words;
+# builtin = by our own. There is none by default.
+[review]
+#prompt = \"builtin\"
+
+# What the work goes by when two good things contradict each other: `nightwright principles` asks.
+[principles]
+#file = \".nightwright/principles.toml\"
+# Whether the first iteration writes that file if it is not there.
+#collect = false
+
+# Whether a conflict of principles that the agent can't resolve is decided by one extra call.
+[council]
+#enabled = true
+
+# The file in which iterations hand over to each other.
+[notes]
+#file = \"SHARED_TASK_NOTES.md\"
+
+# Who is told of a run when you are elsewhere: ntfy, Slack, Discord or any webhook. Whoever has this
+# file knows the address: your own file is a better place for it,
+# `nightwright config set --user notify.url ADDRESS`. For several write `[[notify]]` instead.
+[notify]
+# There is none by default.
+#url = \"https://ntfy.sh/a-name-that-nobody-guesses\"
+# auto, ntfy, slack, discord or webhook.
+#kind = \"auto\"
+";
+
+#[cfg(test)]
+mod tests;

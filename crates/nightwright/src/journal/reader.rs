@@ -1,0 +1,130 @@
+//! Reads a journal, and takes one over.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use nightwright_core::event::Record;
+use nightwright_core::journal::{End, LONGEST_LINE, Scan, TornTail};
+use nightwright_core::units::RunId;
+
+use super::error::{FileError, JournalError};
+use super::layer::{DiskFile, FileLayer};
+use super::writer::Writer;
+
+/// How much is read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// How much is read at a time of the first line: most have not much more.
+const FIRST: usize = 16 << 10;
+
+/// A journal, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// The run; `None` if nothing was ever recorded.
+    pub run: Option<RunId>,
+    /// What happened, in order. The first has the number 1.
+    pub records: Vec<Record>,
+    /// The half-written end, if there is one: a crash, or a writer that is just writing.
+    pub torn: Option<TornTail>,
+}
+
+/// Reads a journal and changes nothing.
+pub fn read(path: &Path) -> Result<Journal, JournalError> {
+    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let mut records = Vec::new();
+    let end =
+        scan(path, |offset, buffer| file.read_at(buffer, offset), |record| records.push(record))?;
+    Ok(Journal { run: end.run, records, torn: end.torn })
+}
+
+/// Reads a journal event by event and keeps none of them: what stands before damage was handed over
+/// by the time that is found. Gives the half-written end, if there is one.
+pub fn walk(path: &Path, each: impl FnMut(Record)) -> Result<Option<TornTail>, JournalError> {
+    let file = File::open(path).map_err(FileError::on("open", path))?;
+    Ok(scan(path, |offset, buffer| file.read_at(buffer, offset), each)?.torn)
+}
+
+/// The first event of a journal, and no more of it: what the run was told. `None` if nothing was
+/// ever recorded.
+pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
+    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; FIRST];
+    let mut found = None;
+    while bytes.len() <= LONGEST_LINE {
+        let count = match file.read_at(&mut buffer, bytes.len() as u64) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(FileError::on("read", path)(error).into()),
+        };
+        let searched = bytes.len();
+        bytes.extend_from_slice(&buffer[..count]);
+        if let Some(end) = bytes[searched..].iter().position(|byte| *byte == b'\n') {
+            bytes.truncate(searched + end + 1);
+            Scan::new()
+                .feed(&bytes, |line| found = Some(line.record))
+                .map_err(|error| JournalError::scan(path, error))?;
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Begins the journal of a new run.
+pub fn create(path: &Path, run: RunId) -> Result<Writer<DiskFile>, JournalError> {
+    Writer::new(DiskFile::create(path)?, run)
+}
+
+/// Reads the journal of a run and gives a writer that goes on behind it. A half-written end is cut
+/// off and reported. The caller holds the run's lock.
+pub fn open_for_append(
+    path: &Path,
+    run: &RunId,
+) -> Result<(Journal, Writer<DiskFile>), JournalError> {
+    resume(DiskFile::open(path)?, run)
+}
+
+/// [`open_for_append`] for a file of any kind.
+pub fn resume<L: FileLayer>(
+    mut layer: L,
+    run: &RunId,
+) -> Result<(Journal, Writer<L>), JournalError> {
+    let path = layer.path().to_owned();
+    let mut records = Vec::new();
+    let read_at = |offset, buffer: &mut [u8]| layer.read_at(offset, buffer);
+    let end = scan(&path, read_at, |record| records.push(record))?;
+    if let Some(found) = end.run.as_ref().filter(|found| *found != run) {
+        return Err(JournalError::OtherRun { path, expected: run.clone(), found: found.clone() });
+    }
+    if end.torn.is_some() {
+        // Synced at once: a crash must not bring it back behind what is appended from now on.
+        let cut = layer.truncate(end.length).and_then(|()| layer.sync());
+        cut.map_err(FileError::on("cut off the torn end of", &path))?;
+    }
+    let writer = Writer::after(layer, run.clone(), &end)?;
+    Ok((Journal { run: end.run, records, torn: end.torn }, writer))
+}
+
+fn scan(
+    path: &Path,
+    mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
+    mut each: impl FnMut(Record),
+) -> Result<End, JournalError> {
+    let mut scan = Scan::new();
+    let mut buffer = vec![0; CHUNK];
+    let mut offset = 0;
+    loop {
+        let count = match read_at(offset, &mut buffer) {
+            Ok(0) => return Ok(scan.finish()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(FileError::on("read", path)(error).into()),
+        };
+        offset += count as u64;
+        scan.feed(&buffer[..count], |line| each(line.record))
+            .map_err(|error| JournalError::scan(path, error))?;
+    }
+}

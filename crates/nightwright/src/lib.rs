@@ -1,0 +1,38 @@
+//! nightwright runs a coding agent unattended until the work is really done.
+
+pub mod agent;
+pub mod ask;
+pub mod awake;
+mod chance;
+pub mod checks;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod decisions;
+pub mod error;
+pub mod evidence;
+pub mod files;
+pub mod hands;
+mod hex;
+pub mod hooks;
+pub mod init;
+pub mod journal;
+pub mod keys;
+pub mod logs;
+pub mod modes;
+mod nearest;
+pub mod notify;
+pub mod principles;
+pub mod process;
+pub mod publish;
+pub mod rehearsal;
+pub mod report;
+pub mod secrets;
+pub mod signals;
+pub mod status_watch;
+pub mod stop_file;
+pub mod supervisor;
+pub mod task;
+pub mod trust;
+pub mod workspace;

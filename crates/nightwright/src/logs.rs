@@ -1,0 +1,80 @@
+//! What the configuration says of logs.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::config::Resolved;
+use crate::error::Failure;
+
+/// The key of the folder for copies.
+const DIR: &str = "logs.dir";
+
+/// Folders of `.nightwright/` that are for something else.
+const TAKEN: [&str; 3] = ["hooks", "modes", "tasks"];
+
+/// What is kept of runs, and where the readable log is written as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logs {
+    /// The folder for copies of the readable log, relative to the project.
+    pub dir: Option<PathBuf>,
+    /// So many ended runs keep everything.
+    pub keep_runs: u32,
+    /// All of it together takes at most so much room.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self { dir: None, keep_runs: 20, max_bytes: None }
+    }
+}
+
+impl Logs {
+    /// What the configuration says.
+    pub fn of(resolved: &Resolved) -> Result<Self, Failure> {
+        let usual = Self::default();
+        let dir = resolved.get_optional(DIR).flatten().map(PathBuf::from);
+        if let Some(dir) = dir.as_deref().filter(|dir| !is_ours(dir)) {
+            let (dir, origin) = (dir.display(), resolved.origin(DIR));
+            let message = format!(
+                "`{DIR}` is `{dir}` ({origin}), and has to be a folder of its own below `.nightwright/`"
+            );
+            return Err(Failure::usage(message).hint(
+                "a log elsewhere in the project would count as work of the agent; such as \
+                 `.nightwright/logs`",
+            ));
+        }
+        Ok(Self {
+            dir,
+            keep_runs: resolved.get_count("logs.keep_runs").unwrap_or(usual.keep_runs),
+            max_bytes: resolved.get_size("logs.max_bytes"),
+        })
+    }
+}
+
+/// Whether nothing there counts as work, and nothing else is kept there.
+fn is_ours(dir: &Path) -> bool {
+    let mut parts = dir.components().map(Component::as_os_str);
+    parts.next().is_some_and(|first| first == ".nightwright")
+        && parts.next().is_some_and(|second| !TAKEN.iter().any(|taken| second == *taken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_go_to_a_folder_of_their_own_where_nothing_counts_as_work() {
+        for dir in [".nightwright/logs", ".nightwright/logs/a"] {
+            assert!(is_ours(Path::new(dir)), "{dir}");
+        }
+        for dir in [
+            ".nightwright",
+            "logs",
+            "a/.nightwright/logs",
+            ".nightwright/tasks/x",
+            ".nightwright/hooks",
+        ] {
+            assert!(!is_ours(Path::new(dir)), "{dir}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! One request over the network, and what came of it, without a word that is secret.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use nightwright_core::display::one_line;
+use nightwright_core::redact::Secrets;
+use ureq::config::Config;
+use ureq::http::{HeaderMap, StatusCode, header};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body, Error, Proxy};
+
+use super::address::Address;
+use super::payload::Request;
+use crate::config::Url;
+use crate::error::Failure;
+
+/// So much of an answer is read, where it says what is wrong, in bytes.
+const ANSWER_MOST: u64 = 512;
+/// So much of it is told, in characters.
+const ANSWER_TOLD: usize = 120;
+/// Who asks to be left alone for longer is asked again after so long all the same.
+const PAUSE_MOST: Duration = Duration::from_mins(1);
+
+/// The variables that name a proxy. The first that is set counts.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+/// Why something did not arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// What went wrong.
+    pub(super) why: String,
+    /// What the address answered, if it did.
+    pub(super) status: Option<u16>,
+    pub(super) again: Again,
+}
+
+/// Whether it makes sense to try once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It will be the same.
+    Never,
+    /// After the usual delay.
+    Usual,
+    /// After so long.
+    After(Duration),
+}
+
+/// A way to one address.
+pub(super) struct Client {
+    agent: Agent,
+    url: Url,
+    secrets: Secrets,
+}
+
+impl Client {
+    pub(super) fn new(address: &Address, secrets: &Secrets) -> Result<Self, Trouble> {
+        let url = address.url().clone();
+        let mut config = Config::builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .save_redirect_history(false)
+            .user_agent(concat!("nightwright/", env!("CARGO_PKG_VERSION")))
+            .proxy(if url.is_loopback() { None } else { Proxy::try_from_env() });
+        if !url.is_open() {
+            config = config.https_only(true).tls_config(encryption()?);
+        }
+        Ok(Self { agent: config.build().new_agent(), url, secrets: secrets.clone() })
+    }
+
+    /// Sends it once. All of it takes at most so long.
+    pub(super) fn post(&self, request: &Request, most: Duration) -> Result<u16, Trouble> {
+        let mut post = self.agent.post(self.url.as_str());
+        for (name, value) in &request.headers {
+            post = post.header(*name, value);
+        }
+        let post = post.config().timeout_global(Some(most)).build();
+        match post.send(request.body.as_slice()) {
+            Ok(response) if response.status().is_success() => Ok(response.status().as_u16()),
+            Ok(response) => {
+                let (parts, body) = response.into_parts();
+                Err(self.refused(parts.status, &parts.headers, body))
+            }
+            Err(error) => Err(self.failed(&error, most)),
+        }
+    }
+
+    /// It was answered, and not with what we want to hear.
+    fn refused(&self, status: StatusCode, headers: &HeaderMap, body: Body) -> Trouble {
+        let number = Some(status.as_u16());
+        let named = status.canonical_reason().map(|reason| format!(" {reason}"));
+        let mut why = format!("it answered {}{}", status.as_u16(), named.unwrap_or_default());
+        if status.is_redirection() {
+            let place = headers.get(header::LOCATION).and_then(|place| place.to_str().ok());
+            let host = place.and_then(Url::parse).map(|url| url.host().to_owned());
+            let host = host.map_or("elsewhere".to_owned(), |host| format!("to {host}"));
+            why = format!("{why}, which leads {host}; redirects are not followed");
+            return self.trouble(&why, number, Again::Never);
+        }
+        let again = match status {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => pause(headers),
+            StatusCode::REQUEST_TIMEOUT => Again::Usual,
+            status if status.is_server_error() => Again::Usual,
+            _ => Again::Never,
+        };
+        let mut said = Vec::new();
+        // What can't be read of it is not told.
+        let _ = body.into_reader().take(ANSWER_MOST).read_to_end(&mut said);
+        let said = one_line(&self.secrets.mask(&whole_words(&said)), ANSWER_TOLD);
+        if !said.is_empty() {
+            why = format!("{why}: {said}");
+        }
+        self.trouble(&why, number, again)
+    }
+
+    /// It was not answered.
+    fn failed(&self, error: &Error, most: Duration) -> Trouble {
+        let (why, again) = match error {
+            Error::Timeout(_) => {
+                (format!("no answer within {}s", most.as_secs().max(1)), Again::Usual)
+            }
+            Error::HostNotFound => ("there is no host of this name".to_owned(), Again::Usual),
+            Error::Io(error) => (error.to_string(), Again::Usual),
+            Error::Rustls(error) => (format!("no trusted connection: {error}"), Again::Never),
+            Error::ConnectProxyFailed(why) => (format!("the proxy says: {why}"), Again::Usual),
+            Error::InvalidProxyUrl => ("the proxy has no valid address".to_owned(), Again::Never),
+            Error::ConnectionFailed => ("no connection".to_owned(), Again::Usual),
+            // These two repeat the address.
+            Error::BadUri(_) | Error::RequireHttpsOnly(_) => {
+                ("the address can't be used".to_owned(), Again::Never)
+            }
+            other => (other.to_string(), Again::Usual),
+        };
+        self.trouble(&why, None, again)
+    }
+
+    fn trouble(&self, why: &str, status: Option<u16>, again: Again) -> Trouble {
+        let why = self.secrets.mask(why);
+        Trouble { why: one_line(&why, 2 * ANSWER_TOLD), status, again }
+    }
+}
+
+/// The words of an answer that were read to their end: of half a secret nobody knows that it is one.
+fn whole_words(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let cut = said.len() as u64 >= ANSWER_MOST;
+    let end = if cut { text.rfind(char::is_whitespace).unwrap_or(0) } else { text.len() };
+    text[..end].to_owned()
+}
+
+/// Says if the proxy that the environment names can't be used: going to the address without it
+/// would tell the network what was meant for the proxy.
+pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<(), Failure> {
+    let set = PROXIES.into_iter().find_map(|name| {
+        let value = get_env(name).filter(|value| !value.is_empty())?;
+        Some((name, value))
+    });
+    let Some((name, value)) = set else { return Ok(()) };
+    if value.to_str().is_some_and(|value| Proxy::new(value).is_ok()) {
+        return Ok(());
+    }
+    // Not its value: there may be a password in it.
+    let message = format!("`{name}` is no address of a proxy, and notifications go through it");
+    Err(Failure::usage(message).hint("write it as http://HOST:PORT, or unset it"))
+}
+
+/// How long somebody wants to be left alone.
+fn pause(headers: &HeaderMap) -> Again {
+    let after = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let seconds = after.and_then(|text| text.trim().parse::<f64>().ok());
+    let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    pause.map_or(Again::Usual, |pause| Again::After(pause.min(PAUSE_MOST)))
+}
+
+/// How connections are kept from being read and others from being taken for whom we mean: by the
+/// certificates of the system, or those that `SSL_CERT_FILE` names.
+fn encryption() -> Result<TlsConfig, Trouble> {
+    // Read once: there are hundreds.
+    static ROOTS: OnceLock<Vec<Certificate<'static>>> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let found = rustls_native_certs::load_native_certs().certs;
+        found.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
+    });
+    if roots.is_empty() {
+        let why = "this system has no certificates to check it by; `SSL_CERT_FILE` can name some";
+        return Err(Trouble { why: why.to_owned(), status: None, again: Again::Never });
+    }
+    Ok(TlsConfig::builder()
+        .root_certs(RootCerts::new_with_certs(roots))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build())
+}

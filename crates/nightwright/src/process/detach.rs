@@ -1,0 +1,141 @@
+//! A run that outlives its terminal: our own binary once more, which goes its own way as soon as
+//! everything that can go wrong before people's eyes has gone well.
+//!
+//! ```text
+//!   nightwright run --detach ── reads the pipe ──┬── a word: says how to look, leaves with 0
+//!        │ same terminal, same group         └── its end: leaves with the exit code of the other
+//!        └── nightwright run ── questions, errors ── first event on disk ── own session ── word ──▶
+//! ```
+//!
+//! Until the word is given both belong together: Ctrl-C reaches both, and when the first one dies
+//! the other is told so by the system, or finds nobody to give its word to.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::setsid;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::child::Exit;
+use super::containment::own_program;
+use crate::files;
+
+/// The longest word that is listened to: less than the kernel takes at once.
+const WORD_MAX: u64 = 4096;
+
+/// What became of the one that was to go its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departed {
+    /// It goes on, and this is what it said.
+    GoesOn(Vec<u8>),
+    /// It ended before that, and has said why.
+    Ended(Exit),
+}
+
+/// Starts our own binary with these arguments and an option that tells it where to give its word:
+/// `option` gets the number of a descriptor. Waits for the word, or for its end; Ctrl-C is for the
+/// other, which ends then. To be called where a runtime is.
+pub fn depart(
+    arguments: impl IntoIterator<Item = OsString>,
+    option: impl FnOnce(i32) -> OsString,
+) -> io::Result<Departed> {
+    // Caught and not acted upon: what would be ignored is ignored by the other, too.
+    let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
+    let (hears, speaks) = io::pipe()?;
+    // The only descriptor that it has beside the standard three.
+    fcntl_setfd(speaks.as_fd(), FdFlags::empty())?;
+    let mut arguments = arguments.into_iter();
+    let mut command = Command::new(own_program());
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    if let Some(name) = arguments.next() {
+        command.arg(name);
+    }
+    command.arg(option(speaks.as_raw_fd())).args(arguments);
+    let mut child = command.spawn()?;
+    drop(speaks);
+    let mut word = Vec::new();
+    BufReader::new(hears.take(WORD_MAX)).read_until(b'\n', &mut word)?;
+    if word.pop() == Some(b'\n') {
+        return Ok(Departed::GoesOn(word));
+    }
+    Ok(Departed::Ended(Exit::from(child.wait()?)))
+}
+
+/// The other end of that pipe.
+#[derive(Debug)]
+pub struct Departure {
+    pipe: File,
+    left: AtomicBool,
+}
+
+impl Departure {
+    /// The pipe with this number. From now on we end with whoever reads from it.
+    pub fn open(number: i32) -> io::Result<Self> {
+        // With nobody to read from it we would wait for somebody for ever.
+        let at_once = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+        let path = format!("/dev/fd/{number}");
+        let pipe = File::options().write(true).custom_flags(at_once).open(path)?;
+        if !pipe.metadata()?.file_type().is_fifo() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a pipe"));
+        }
+        end_with_parent(true)?;
+        if is_unread(&pipe)? {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(Self { pipe, left: AtomicBool::new(false) })
+    }
+
+    /// Goes our own way: a session of our own, nothing of the terminal, and what we would complain
+    /// about goes into a file. Then gives the word; an error means that nobody knows of us.
+    pub fn leave(&self, word: &[u8], complaints: &Path) -> io::Result<()> {
+        setsid()?;
+        end_with_parent(false)?;
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        // A disk that is full is said elsewhere.
+        let complaints = files::append_regular(complaints).ok();
+        self.left.store(true, Ordering::Relaxed);
+        rustix::stdio::dup2_stdin(&nothing)?;
+        rustix::stdio::dup2_stdout(&nothing)?;
+        rustix::stdio::dup2_stderr(complaints.as_ref().unwrap_or(&nothing))?;
+        let mut line = word.to_vec();
+        line.push(b'\n');
+        (&self.pipe).write_all(&line)
+    }
+
+    /// Whether nobody at the terminal hears us any more.
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether nobody is left who could read from a pipe.
+fn is_unread(pipe: &File) -> io::Result<bool> {
+    let mut looked = [PollFd::new(pipe, PollFlags::OUT)];
+    poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(looked[0].revents().contains(PollFlags::ERR))
+}
+
+/// Whether we hang up when whoever started us is gone. Where the system can't do that the word that
+/// nobody hears has to do.
+#[cfg(target_os = "linux")]
+fn end_with_parent(yes: bool) -> io::Result<()> {
+    let signal = yes.then_some(rustix::process::Signal::HUP);
+    Ok(rustix::process::set_parent_process_death_signal(signal)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent(_: bool) -> io::Result<()> {
+    Ok(())
+}

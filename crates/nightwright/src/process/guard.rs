@@ -1,0 +1,380 @@
+//! The guard: our own binary as a hidden command, between us and a program that we start.
+//!
+//! A program can leave its process group, its session and its parent; what it can't leave is its
+//! line of ancestors. The guard is the *subreaper* of everything below it: whoever loses its
+//! parent becomes the guard's child. So the guard knows all of them, and when it has no child left
+//! there is nobody left.
+//!
+//! ```text
+//!   nightwright ──┬── socket: order, requests ▶   ◀ words ──┐
+//!             │                                       guard ── subreaper, holds `tree.lock`
+//!             └── pipes: stdin, stdout, stderr ──┐      │
+//!                                                └── the program ── its tools ── their children
+//! ```
+//!
+//! A program of the user's own (a hook) may leave something running on purpose: its guard ends only
+//! those that have no session of their own, and stays as long as the others do, so that they never
+//! come to us.
+//!
+//! It ends all of them when the program is dead, when it is asked to, and when the other end of
+//! the socket is closed, which the kernel does for us however we die. It has neither a runtime nor
+//! settings, a name that no `pkill` for us or for the agent finds, and nothing of the agent in
+//! its arguments and environment.
+
+mod group;
+mod vigil;
+pub(super) mod wire;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nightwright_core::agent::outcome::Death;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, setsid, wait};
+
+use self::group::Group;
+pub(super) use self::group::{KILL, MEMBERS};
+pub(super) use self::vigil::GRACE;
+use self::vigil::{Act, News, Vigil};
+use self::wire::{ORDER_MAX, Order, Reach, Request, Word};
+use super::table::{self, Process, Stat};
+use super::tree_lock;
+
+/// The name of the command, and of the process in lists of processes.
+pub const NAME: &str = "nw-guard";
+
+/// How often everybody is looked for again before a signal counts as sent to all: between two
+/// looks a parent can die, and its child is in neither place.
+const LOOKS: u32 = 3;
+/// How often it is looked whether those without a session of their own are gone.
+const LOOK: Duration = Duration::from_millis(20);
+/// News that wait to be heard. The guard hears faster than processes die.
+const NEWS_MAX: usize = 16;
+
+/// The whole life of a guard. Its standard input is the socket; its two outputs are the program's.
+pub fn main() -> ExitCode {
+    match stand() {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the other end sees that nothing more comes.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn stand() -> io::Result<()> {
+    prepare()?;
+    let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
+    let (order, input) = receive(&socket)?;
+    let mut socket = Some(socket);
+    let (word, begun) = match begin(&order, input) {
+        Ok(begun) => (Word::Started, Some(begun)),
+        Err(word) => (word, None),
+    };
+    tell(&mut socket, word);
+    let Some(mut begun) = begun else { return Ok(()) };
+    let hearing = socket.as_ref().map(UnixStream::try_clone).transpose()?;
+    let news = listen(begun.program, hearing);
+    let below = watch(&mut begun, order.reach, &news, &mut socket);
+    begun.group.remove();
+    match below {
+        Below::Nobody => {}
+        Below::Others => {
+            drop(begun.lock);
+            // Those that may go on would come to somebody who takes them for lost.
+            while let Ok(news) = news.recv() {
+                match news {
+                    News::NobodyLeft => break,
+                    News::Alone => begun.outputs.drain(),
+                    News::Died(_) | News::Asked(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the terminal and its group behind, and becomes the one to whom orphans come.
+fn prepare() -> io::Result<()> {
+    // It leads a group already only where it was started by hand.
+    let _ = setsid();
+    #[cfg(target_os = "linux")]
+    {
+        rustix::thread::set_name(c"nw-guard")?;
+        rustix::process::set_child_subreaper(Some(getpid()))?;
+        // A guard that was stopped hears of our death only if something wakes it.
+        rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+    }
+    Ok(())
+}
+
+/// The order, and the standard input of the program that comes beside it.
+fn receive(mut socket: &UnixStream) -> io::Result<(Order, OwnedFd)> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut length = [0; 4];
+    let received =
+        recvmsg(socket, &mut [io::IoSliceMut::new(&mut length)], &mut beside, RecvFlags::empty())?;
+    let input = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    if let Some(input) = &input {
+        // Nobody else was started yet who could have it. Not every system can do both at once.
+        rustix::io::fcntl_setfd(input, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    socket.read_exact(&mut length[received.bytes..])?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    let (Some(input), ..=ORDER_MAX) = (input, length) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body)?;
+    let order = Order::decode(&body).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((order, input))
+}
+
+/// A program that runs, and what is held for it.
+struct Begun {
+    program: Pid,
+    group: Group,
+    lock: Option<File>,
+    outputs: Outputs,
+}
+
+/// The other ends of what the program prints to. As long as whoever holds us reads, we don't.
+struct Outputs(Vec<File>);
+
+impl Outputs {
+    /// Those of our own outputs, which are the program's, where the system lets them be had.
+    fn of(reach: Reach) -> Self {
+        match reach {
+            Reach::Everybody => Self(Vec::new()),
+            Reach::Session => {
+                let ends = ["/proc/self/fd/1", "/proc/self/fd/2"];
+                Self(ends.iter().filter_map(|end| File::open(end).ok()).collect())
+            }
+        }
+    }
+
+    /// Nobody else reads any more: what is printed goes nowhere, and nobody is stopped by that.
+    fn drain(&mut self) {
+        for mut output in self.0.drain(..) {
+            // An error on a pipe is its end.
+            thread::spawn(move || drop(io::copy(&mut output, &mut io::sink())));
+        }
+    }
+}
+
+/// Starts the program. From then on only it has its pipes.
+fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
+    let errno = |error: io::Error| error.raw_os_error().unwrap_or(0);
+    let unprepared = |error| Word::Unprepared { errno: errno(error) };
+    let nothing = File::options().read(true).write(true).open("/dev/null").map_err(unprepared)?;
+    let none = order.lock.as_os_str().is_empty();
+    let share = || tree_lock::share(&order.lock).map_err(unprepared);
+    let lock = if none { None } else { Some(share()?) };
+    let mut group = Group::enter(&order.group);
+    let outputs = Outputs::of(order.reach);
+    let spawned = Command::new(&order.program)
+        .args(&order.arguments)
+        .env_clear()
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&order.directory)
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .process_group(0)
+        .spawn();
+    group.leave();
+    let mut child = spawned.map_err(|error| {
+        group.remove();
+        Word::NotStarted { errno: errno(error) }
+    })?;
+    let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    match (number, let_go_of_pipes(&nothing)) {
+        (Some(program), Ok(())) => Ok(Begun { program, group, lock, outputs }),
+        // Nobody would ever see the end of its output. We wait for its death, and what it
+        // started in this instant comes to whoever started us.
+        (_, done) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(unprepared(done.err().map_or_else(|| io::ErrorKind::Other.into(), Into::into)))
+        }
+    }
+}
+
+fn let_go_of_pipes(nothing: &File) -> Result<(), Errno> {
+    rustix::stdio::dup2_stdin(nothing)?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    rustix::stdio::dup2_stderr(nothing)
+}
+
+/// Listens to the kernel and to whoever holds us, a thread for each.
+fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<News> {
+    let (sender, news) = mpsc::sync_channel(NEWS_MAX);
+    let deaths = sender.clone();
+    thread::spawn(move || bury_all(program, &deaths));
+    thread::spawn(move || hear_requests(socket, &sender));
+    news
+}
+
+/// Takes note of every death below us, and tells of the program's and of the last.
+fn bury_all(program: Pid, news: &mpsc::SyncSender<News>) {
+    let mut last = false;
+    while !last {
+        let told = match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == program => Some(News::Died(death(status))),
+            Ok(_) | Err(Errno::INTR) => None,
+            Err(_) => {
+                last = true;
+                Some(News::NobodyLeft)
+            }
+        };
+        if let Some(told) = told {
+            // The main thread listens until it hears that nobody is left.
+            let _ = news.send(told);
+        }
+    }
+}
+
+fn death(status: WaitStatus) -> Death {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Death::Code(code),
+        (None, Some(signal)) => Death::Signal(signal),
+        // Neither can be said only of a process that was stopped, which is not waited for.
+        (None, None) => Death::Code(-1),
+    }
+}
+
+fn hear_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<News>) {
+    let mut byte = [0];
+    if let Some(mut socket) = socket {
+        while socket.read_exact(&mut byte).is_ok() {
+            let Some(request) = Request::from_byte(byte[0]) else { break };
+            if news.send(News::Asked(request)).is_err() {
+                return;
+            }
+        }
+    }
+    // The main thread is gone only when all is over.
+    let _ = news.send(News::Alone);
+}
+
+/// Who is left below a guard that has ended whom it had to.
+enum Below {
+    Nobody,
+    /// Those that may go on, if there are any.
+    Others,
+}
+
+/// The guard's loop: hears, decides, acts, until nobody is left who has to be ended.
+fn watch(
+    begun: &mut Begun,
+    reach: Reach,
+    news: &mpsc::Receiver<News>,
+    socket: &mut Option<UnixStream>,
+) -> Below {
+    let begin = Instant::now();
+    let mut vigil = Vigil::Watching;
+    let mut died = false;
+    loop {
+        let now = begin.elapsed();
+        // Nobody tells of the death of the last one in a session.
+        let look = (died && reach == Reach::Session).then(|| now + LOOK);
+        let heard = match vigil.due().into_iter().chain(look).min() {
+            None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => news.recv_timeout(due.saturating_sub(now)),
+        };
+        let now = begin.elapsed();
+        if heard == Ok(News::Alone) {
+            begun.outputs.drain();
+        }
+        let acts = match heard {
+            Ok(news) => vigil.hear(now, news),
+            Err(RecvTimeoutError::Timeout) => vigil.wake(now).into_iter().collect(),
+            // Both threads have died, which they never do before the end.
+            Err(RecvTimeoutError::Disconnected) => vec![Act::Kill, Act::Leave],
+        };
+        for act in acts {
+            match act {
+                Act::Tell(word) => {
+                    died |= matches!(word, Word::Died(_));
+                    tell(socket, word);
+                }
+                Act::Terminate => signal_all(begun.program, reach, Signal::TERM),
+                Act::Kill => {
+                    begun.group.kill();
+                    signal_all(begun.program, reach, Signal::KILL);
+                }
+                Act::Leave => return Below::Nobody,
+            }
+        }
+        // Twice: while the list is read, a parent can die whose child is not in it yet.
+        let over = || within(reach).is_empty() && within(reach).is_empty();
+        if died && reach == Reach::Session && over() {
+            tell(socket, Word::Empty);
+            return Below::Others;
+        }
+    }
+}
+
+/// One word to whoever holds us; if nobody does any more, to nobody.
+fn tell(socket: &mut Option<UnixStream>, word: Word) {
+    if let Some(open) = socket
+        && open.write_all(&word.to_bytes()).is_err()
+    {
+        *socket = None;
+    }
+}
+
+/// Everybody below us who is to be ended.
+fn within(reach: Reach) -> Vec<Process> {
+    let us = getpid();
+    let all = table::below(&table::all(), &BTreeSet::from([us.as_raw_nonzero().get()]));
+    match (reach, Stat::of(us)) {
+        (Reach::Everybody, _) | (Reach::Session, None) => all,
+        (Reach::Session, Some(own)) => {
+            all.into_iter().filter(|process| process.stat.session == own.session).collect()
+        }
+    }
+}
+
+/// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
+#[cfg(target_os = "linux")]
+fn signal_all(program: Pid, reach: Reach, signal: Signal) {
+    let mut reached = BTreeSet::new();
+    if !table::is_there() {
+        return signal_group(program, signal);
+    }
+    for _ in 0..LOOKS {
+        let new: Vec<_> = within(reach)
+            .into_iter()
+            .filter(|process| reached.insert((process.pid.as_raw_nonzero(), process.stat.started)))
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        for process in new {
+            process.signal(signal);
+        }
+    }
+}
+
+/// Without a list of processes the group of the program is all that can be reached.
+#[cfg(not(target_os = "linux"))]
+fn signal_all(program: Pid, _: Reach, signal: Signal) {
+    signal_group(program, signal);
+}
+
+fn signal_group(program: Pid, signal: Signal) {
+    // Gone already, which is what is wanted.
+    let _ = rustix::process::kill_process_group(program, signal);
+}

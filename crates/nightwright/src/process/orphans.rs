@@ -1,0 +1,219 @@
+//! Processes that nobody guards any more: those of a guard that was killed, and those of a run
+//! whose process is gone.
+//!
+//! They are known by two signs. Whoever loses its guard becomes our child, because we are a
+//! subreaper too; and every program that a guard starts carries a mark in its environment, which
+//! its children inherit. Programs that only read have neither guard nor mark: they are children of
+//! ours that are known.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, WaitOptions, getpid, waitpid};
+
+use super::guard::wire::Reach;
+use super::table::{self, Process};
+
+/// The variable that carries the mark.
+pub const MARK: &str = "NIGHTWRIGHT_MARK";
+
+/// How long orphans have between SIGTERM and SIGKILL.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// How long the killed may take to be gone. Beyond that they are stuck in the kernel.
+const GONE: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// No environment has more than this before its mark is looked for.
+const ENVIRONMENT_MAX: usize = 4 << 20;
+
+/// Guards of the user's own programs. They may stay after us, and nobody waits for them.
+static LEASHES: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Children that are ours on purpose: guards, and programs that only read.
+static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Whether orphans come to us, so that a child that is not known is one.
+static ADOPTING: AtomicBool = AtomicBool::new(false);
+
+/// Lets the children of whoever of ours dies come to us. From then on every child that is neither a
+/// guard nor a program that only reads is taken for an orphan.
+pub fn adopt() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
+        ADOPTING.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How many guards are at work, and programs that only read.
+pub fn guards() -> usize {
+    known().len()
+}
+
+/// A child that is known to be ours, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Noted(i32);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        known().remove(&self.0);
+        leashes().remove(&self.0);
+    }
+}
+
+/// Starts a guard. Nobody who looks for orphans in the meantime takes it for one.
+pub(super) fn start(
+    guard: &mut tokio::process::Command,
+    reach: Reach,
+) -> io::Result<(tokio::process::Child, Noted)> {
+    let mut known = match reach {
+        Reach::Everybody => known(),
+        Reach::Session => leashes(),
+    };
+    let child = guard.spawn()?;
+    // A child that was just started and not waited for has a number.
+    let number = child.id().and_then(|number| i32::try_from(number).ok()).unwrap_or_default();
+    known.insert(number);
+    Ok((child, Noted(number)))
+}
+
+/// Starts a program that only reads. It needs no guard, and nobody takes it for an orphan as long as
+/// it is noted.
+pub(super) fn start_reader(
+    reader: &mut std::process::Command,
+) -> io::Result<(std::process::Child, Noted)> {
+    let mut known = known();
+    let child = reader.spawn()?;
+    let number = i32::try_from(child.id()).unwrap_or_default();
+    known.insert(number);
+    Ok((child, Noted(number)))
+}
+
+/// Kills all guards and all programs that only read, and ends what was below them: for those who
+/// can't wait for a guard that does nothing.
+pub fn end_guards() {
+    for process in table::all().iter().filter(|process| known().contains(&number(process))) {
+        process.signal(Signal::KILL);
+    }
+    end(None, Duration::ZERO);
+}
+
+fn known() -> MutexGuard<'static, BTreeSet<i32>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn leashes() -> MutexGuard<'static, BTreeSet<i32>> {
+    LEASHES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who is left after everybody was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nobody, as it should be.
+    Nobody,
+    /// Somebody whom we may not signal, or whom the kernel does not let go.
+    Somebody,
+}
+
+/// Ends everybody who lost a guard that was killed: who came to us, and who carries `mark`.
+pub(super) fn end(mark: Option<&str>, grace: Duration) -> Left {
+    end_all(grace, || orphans(&table::all(), mark)).1
+}
+
+/// SIGTERM, some time, SIGKILL, for all that are found, until nobody is or time is up. Says how
+/// many there were.
+fn end_all(grace: Duration, find: impl Fn() -> Vec<Process>) -> (usize, Left) {
+    let mut ended = BTreeSet::new();
+    let begin = Instant::now();
+    loop {
+        let found = find();
+        if found.is_empty() {
+            return (ended.len(), Left::Nobody);
+        }
+        if begin.elapsed() > grace + GONE {
+            return (ended.len(), Left::Somebody);
+        }
+        for process in found {
+            let first = ended.insert((process.pid.as_raw_nonzero(), process.stat.started));
+            if begin.elapsed() >= grace {
+                process.signal(Signal::KILL);
+            } else if first {
+                process.signal(Signal::TERM);
+            }
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn number(process: &Process) -> i32 {
+    process.pid.as_raw_nonzero().get()
+}
+
+fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
+    let us = getpid().as_raw_nonzero().get();
+    // Asked after the look: a child that was started since then is not in the list.
+    let mut known = known().clone();
+    known.extend(leashes().iter());
+    let adopted: BTreeSet<i32> = all
+        .iter()
+        .filter(|process| ADOPTING.load(Ordering::Relaxed) && process.stat.parent == us)
+        .filter(|process| !known.contains(&number(process)))
+        .inspect(|process| {
+            if process.stat.dead {
+                // Nobody else will take note of its death.
+                let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
+            }
+        })
+        .map(number)
+        .collect();
+    let mut found = table::below(all, &adopted);
+    found.extend(all.iter().filter(|process| {
+        let ours = adopted.contains(&number(process));
+        !process.stat.dead && (ours || (mark.is_some() && carried(process).as_deref() == mark))
+    }));
+    found
+}
+
+/// Ends everybody who carries a mark that `is_left_over`. Says how many there were.
+pub fn sweep(is_left_over: impl Fn(&str) -> bool) -> usize {
+    let us = getpid();
+    let left_over = || {
+        let all = table::all();
+        let marked = |process: &&Process| {
+            process.pid != us
+                && !process.stat.dead
+                && carried(process).is_some_and(|mark| is_left_over(&mark))
+        };
+        all.iter().filter(marked).copied().collect()
+    };
+    end_all(GRACE, left_over).0
+}
+
+/// The mark in a process's environment, if it has one and we may see it.
+fn carried(process: &Process) -> Option<String> {
+    let environment = fs::read(format!("/proc/{}/environ", process.pid.as_raw_nonzero())).ok()?;
+    mark_in(&environment[..environment.len().min(ENVIRONMENT_MAX)])
+}
+
+fn mark_in(environment: &[u8]) -> Option<String> {
+    environment.split(|&byte| byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+        String::from_utf8(value.to_vec()).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_by_its_whole_name() {
+        assert_eq!(mark_in(b"A=1\0NIGHTWRIGHT_MARK=run.1.f\0B=2\0").as_deref(), Some("run.1.f"));
+        assert_eq!(mark_in(b"XNIGHTWRIGHT_MARK=a\0NIGHTWRIGHT_MARKS=b\0NIGHTWRIGHT_MARK\0"), None);
+        assert_eq!(mark_in(b""), None);
+    }
+}

@@ -1,0 +1,275 @@
+//! The rehearsal agent: our own binary as a stand-in for the real program.
+//!
+//! It is started like the real one, reads its prompt from standard input and prints the same
+//! stream, by a [script](mod@script). Its tools work for real, inside the project and nowhere else. So a dry
+//! run, the demo, the self-test and most tests exercise everything but the model.
+//!
+//! Which scene it plays comes from its environment: `NIGHTWRIGHT_ATTEMPT`, or for a call
+//! `NIGHTWRIGHT_PURPOSE` with `NIGHTWRIGHT_TURN` (which call of this purpose it is; `NIGHTWRIGHT_CALL` without
+//! it). What it was asked goes, a line for each request, to the file `NIGHTWRIGHT_REHEARSAL_LOG`.
+//!
+//! It is a program of its own inside ours: no runtime, no configuration, there in a millisecond.
+
+mod ending;
+mod failure;
+mod play;
+mod reference;
+pub mod script;
+mod step;
+mod stream;
+mod tools;
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{env, fmt};
+
+pub use ending::{Ending, Failure, Manners};
+pub use step::{Step, Window};
+
+use rustix::fs::OFlags;
+use serde_json::{Value, json};
+
+use self::play::{Input, play};
+use self::script::{Part, Script, ScriptError};
+use self::stream::{Cast, Stream, VERSION};
+use crate::chance;
+use crate::process::blocking;
+
+/// The script of `nightwright demo`.
+pub const DEMO_SCRIPT: &str = include_str!("demo.toml");
+/// The project of `nightwright demo`: names and contents.
+pub const DEMO_PROJECT: [(&str, &str); 4] = [
+    ("README.md", include_str!("demo_project/README.md")),
+    ("TODO.md", include_str!("demo_project/TODO.md")),
+    ("check.sh", include_str!("demo_project/check.sh")),
+    ("slug.sh", include_str!("demo_project/slug.sh")),
+];
+/// The command that has to pass in the project of `nightwright demo`.
+pub const DEMO_CHECK: &str = "sh check.sh";
+
+/// Names the script; without it the default one is played.
+pub const SCRIPT_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_SCRIPT";
+/// Names the file for what was asked; without it nothing is kept.
+pub const LOG_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_LOG";
+
+/// Set on the second start of a process that is deaf to SIGTERM.
+const DEAF_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_DEAF";
+/// The real program takes no longer prompt.
+const PROMPT_MAX: u64 = 10_000_000;
+
+/// The stand-in's whole life; `arguments` are those of the real program.
+pub fn main(arguments: &[OsString]) -> ExitCode {
+    match perform(arguments) {
+        Ok(code) => code,
+        Err(failure) => {
+            // Nobody to tell when standard error is closed; the exit code says enough.
+            let _ = writeln!(io::stderr(), "rehearsal: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
+    let arguments = Arguments(arguments.iter().map(|text| text.to_string_lossy().into()).collect());
+    if arguments.has("--version") {
+        writeln!(io::stdout(), "{VERSION} (nightwright rehearsal)").map_err(Trouble::Stream)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let role = Role::from_environment();
+    let scene = script()?.scene(role.part, role.number);
+    if scene.ending.manners() == Manners::Deaf && env::var_os(DEAF_VARIABLE).is_none() {
+        return Err(Trouble::Deaf(blocking::start_over_deaf_to_term(DEAF_VARIABLE)));
+    }
+
+    let mut stdin = BufReader::new(io::stdin().lock());
+    let live = arguments.value("--input-format") == Some("stream-json");
+    let prompt = if live { first_message(&mut stdin) } else { whole_prompt(&mut stdin) };
+    let prompt = prompt.map_err(Trouble::Prompt)?;
+    let log = Log::from_environment();
+    log.request(role, &arguments, &prompt)?;
+
+    let model = scene.model.clone().or_else(|| arguments.value("--model").map(str::to_owned));
+    let model = model.unwrap_or_else(|| "rehearsal".to_owned());
+    let cast = Cast {
+        model: model.clone(),
+        permission_mode: arguments.permission_mode().to_owned(),
+        folder: env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+        partial: arguments.has("--include-partial-messages"),
+        replay: arguments.has("--replay-user-messages"),
+        shaped: arguments.has("--json-schema"),
+        chance: chance(),
+    };
+    let input = if live { Input::Open(stdin) } else { Input::Closed };
+    let stream = Stream::new(io::stdout().lock(), cast);
+    // What can't be kept of a further message is no reason to fall silent.
+    let heard = |text: &str| drop(log.message(role, text));
+    play(&scene, &model, &prompt, stream, input, heard).map_err(Trouble::Stream)
+}
+
+/// Why the stand-in could not play.
+#[derive(Debug)]
+enum Trouble {
+    Script(ScriptError),
+    Unreadable(PathBuf, io::Error),
+    Prompt(io::Error),
+    Log(PathBuf, io::Error),
+    Deaf(io::Error),
+    Stream(io::Error),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script(error) => error.fmt(f),
+            Self::Unreadable(path, error) => write!(f, "can't read `{}`: {error}", path.display()),
+            Self::Prompt(error) => write!(f, "can't read the prompt: {error}"),
+            Self::Log(path, error) => write!(f, "can't write `{}`: {error}", path.display()),
+            Self::Deaf(error) => write!(f, "can't become deaf to SIGTERM: {error}"),
+            Self::Stream(error) => write!(f, "can't write to standard output: {error}"),
+        }
+    }
+}
+
+fn script() -> Result<Script, Trouble> {
+    let Some(path) = env::var_os(SCRIPT_VARIABLE).map(PathBuf::from) else {
+        return Script::parse(script::DEFAULT, "default.toml".as_ref()).map_err(Trouble::Script);
+    };
+    let text = fs::read_to_string(&path).map_err(|e| Trouble::Unreadable(path.clone(), e))?;
+    Script::parse(&text, &path).map_err(Trouble::Script)
+}
+
+/// Which part is to be played, and for which time.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    part: Part,
+    number: u32,
+}
+
+impl Role {
+    fn from_environment() -> Self {
+        let part = match env::var("NIGHTWRIGHT_PURPOSE").unwrap_or_default().as_str() {
+            "verify" => Part::Verify,
+            "review" => Part::Review,
+            "advise" => Part::Advise,
+            "council" => Part::Council,
+            "validate" => Part::Validate,
+            _ => {
+                return Self {
+                    part: Part::Attempt,
+                    number: number("NIGHTWRIGHT_ATTEMPT").unwrap_or(1),
+                };
+            }
+        };
+        let turn = number("NIGHTWRIGHT_TURN").or_else(|| number("NIGHTWRIGHT_CALL"));
+        Self { part, number: turn.unwrap_or(1) }
+    }
+}
+
+/// The arguments of the real program, as far as they matter here.
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|argument| argument == name)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let at = self.0.iter().position(|argument| argument == name)?;
+        self.0.get(at + 1).map(String::as_str)
+    }
+
+    fn permission_mode(&self) -> &str {
+        match self.value("--permission-mode") {
+            Some(mode) => mode,
+            None if self.has("--dangerously-skip-permissions") => "bypassPermissions",
+            None => "default",
+        }
+    }
+}
+
+fn whole_prompt(stdin: &mut impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    stdin.take(PROMPT_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        0 => Err(io::Error::other("it is empty")),
+        1..=PROMPT_MAX => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => Err(io::Error::other("piped stdin input exceeds 10MB")),
+    }
+}
+
+fn first_message(stdin: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    while stdin.read_line(&mut line)? > 0 {
+        if let Some(text) = live_message(&line) {
+            return Ok(text);
+        }
+        line.clear();
+    }
+    Err(io::Error::other("there was no message"))
+}
+
+/// The text of a user's message in a session that stays open.
+fn live_message(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    if line.get("type")?.as_str()? != "user" {
+        return None;
+    }
+    match line.get("message")?.get("content")? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            Some(texts.collect::<Vec<_>>().join("\n"))
+        }
+        _ => None,
+    }
+}
+
+/// What was asked, a line of JSON for each request.
+struct Log(Option<PathBuf>);
+
+impl Log {
+    fn from_environment() -> Self {
+        Self(env::var_os(LOG_VARIABLE).map(PathBuf::from))
+    }
+
+    fn request(&self, role: Role, arguments: &Arguments, prompt: &str) -> Result<(), Trouble> {
+        let system = arguments.value("--append-system-prompt-file").map(fs::read_to_string);
+        self.append(&json!({
+            "part": role.part.name(), "number": role.number, "iteration": number("NIGHTWRIGHT_ITERATION"),
+            "attempt": number("NIGHTWRIGHT_ATTEMPT"), "call": number("NIGHTWRIGHT_CALL"),
+            "purpose": env::var("NIGHTWRIGHT_PURPOSE").ok(), "prompt": prompt,
+            "system": system.and_then(Result::ok), "arguments": arguments.0,
+        }))
+    }
+
+    fn message(&self, role: Role, text: &str) -> Result<(), Trouble> {
+        self.append(&json!({
+            "part": role.part.name(), "number": role.number, "message": text,
+        }))
+    }
+
+    fn append(&self, line: &Value) -> Result<(), Trouble> {
+        let Some(path) = &self.0 else { return Ok(()) };
+        let write = || {
+            let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+            file.write_all(format!("{line}\n").as_bytes())
+        };
+        write().map_err(|error| Trouble::Log(path.clone(), error))
+    }
+}
+
+fn number(name: &str) -> Option<u32> {
+    env::var(name).ok()?.parse().ok()
+}
+
+/// Something to tell the ids of two processes apart.
+fn chance() -> u64 {
+    chance::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_ne_bytes)
+}

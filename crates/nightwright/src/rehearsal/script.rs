@@ -1,0 +1,368 @@
+//! The script of a rehearsal: what the stand-in says and does, process by process.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::AddAssign;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use jiff::{Span, SpanRelativeTo};
+use nightwright_core::units::Usd;
+use nightwright_core::validation::{self, CRITERIA};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+pub use super::reference::{EXAMPLE, page as reference};
+
+use super::ending::Ending;
+use super::step::{self, Step};
+
+/// What `--dry-run` plays when nobody gave a script: it looks, says what it would do, and claims.
+/// It changes nothing.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+/// A whole script. The last scene of each kind repeats.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    /// One for each process that works.
+    pub attempt: Vec<Scene>,
+    /// One for each question whether the work is complete.
+    #[serde(deserialize_with = "rulings")]
+    pub verify: Vec<Scene>,
+    /// One for each review.
+    pub review: Vec<Scene>,
+    /// One for each question for advice.
+    pub advise: Vec<Scene>,
+    /// One for each conflict of principles.
+    pub council: Vec<Scene>,
+    /// One for each judgement of instructions.
+    #[serde(deserialize_with = "judgements")]
+    pub validate: Vec<Scene>,
+}
+
+/// What one process says and does.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scene {
+    /// The model it pretends to be; otherwise the one it is asked to be.
+    pub model: Option<String>,
+    /// What its result says that it cost; otherwise a cent.
+    pub cost: Option<Usd>,
+    /// What its messages and its result say that it used; otherwise [`Usage::TYPICAL`].
+    pub tokens: Option<Usage>,
+    /// What it says and does, in order.
+    #[serde(deserialize_with = "step::steps")]
+    pub steps: Vec<Step>,
+    /// How it ends.
+    pub ending: Ending,
+    /// What it makes of further messages of a session that stays open; the last one repeats.
+    pub replies: Vec<Reply>,
+}
+
+/// What is made of one further message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it says and does, in order.
+    pub steps: Vec<Step>,
+    /// Last words; those of the steps without it.
+    pub says: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ReplyVisitor)
+    }
+}
+
+/// A reply is its words alone, or a table.
+struct ReplyVisitor;
+
+impl<'de> Visitor<'de> for ReplyVisitor {
+    type Value = Reply;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, or a table with `steps` and `says`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, words: &str) -> Result<Reply, E> {
+        Ok(Reply { steps: Vec::new(), says: Some(words.to_owned()) })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Reply, A::Error> {
+        let RawReply { steps, says } = RawReply::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Reply { steps, says })
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawReply {
+    #[serde(deserialize_with = "step::steps")]
+    steps: Vec<Step>,
+    says: Option<String>,
+}
+
+/// Tokens, as a script gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Usage {
+    /// Read at full price.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Written to the cache.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// What a short exchange uses.
+    pub const TYPICAL: Self = Self { input: 1200, output: 300, cache_read: 0, cache_write: 0 };
+
+    /// The `index`th of `count` shares that together make up the whole.
+    #[must_use]
+    pub fn share(self, index: u64, count: u64) -> Self {
+        let share = |whole: u64| whole / count + u64::from(index < whole % count);
+        Self {
+            input: share(self.input),
+            output: share(self.output),
+            cache_read: share(self.cache_read),
+            cache_write: share(self.cache_write),
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+}
+
+/// Which kind of scene is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The work itself.
+    Attempt,
+    /// Whether the work is complete.
+    Verify,
+    /// A second pair of eyes.
+    Review,
+    /// A way out.
+    Advise,
+    /// A conflict of principles.
+    Council,
+    /// Whether instructions are good enough.
+    Validate,
+}
+
+impl Part {
+    /// Its name in scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Attempt => "attempt",
+            Self::Verify => "verify",
+            Self::Review => "review",
+            Self::Advise => "advise",
+            Self::Council => "council",
+            Self::Validate => "validate",
+        }
+    }
+}
+
+impl Script {
+    /// Reads a script; `origin` is how its file is called in errors.
+    pub fn parse(text: &str, origin: &Path) -> Result<Self, ScriptError> {
+        toml::from_str(text)
+            .map_err(|error| ScriptError { origin: origin.to_owned(), error: Box::new(error) })
+    }
+
+    /// The scene for the `number`th process of its kind, counted from 1. The last one repeats; a
+    /// kind that the script does not mention gets a plain one.
+    pub fn scene(&self, part: Part, number: u32) -> Scene {
+        let scenes = match part {
+            Part::Attempt => &self.attempt,
+            Part::Verify => &self.verify,
+            Part::Review => &self.review,
+            Part::Advise => &self.advise,
+            Part::Council => &self.council,
+            Part::Validate => &self.validate,
+        };
+        let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        scenes.get(index).or(scenes.last()).cloned().unwrap_or_else(|| plain(part))
+    }
+}
+
+fn plain(part: Part) -> Scene {
+    let ending = match part {
+        Part::Attempt => Ending::says("There is nothing in the script for me to do."),
+        Part::Verify => Ending::verdict(Ruling::Yes, "Nothing speaks against it."),
+        Part::Review => Ending::says("I have read the changes and have nothing to add."),
+        Part::Advise => Ending::says("Run the failing check alone and read its first error."),
+        Part::Council => Ending::says("Correctness comes before speed here."),
+        Part::Validate => Ending::Answer(validation::answer(&[], "")),
+    };
+    Scene { ending, ..Scene::default() }
+}
+
+/// A script that can't be read. It shows the place.
+#[derive(Debug)]
+pub struct ScriptError {
+    origin: PathBuf,
+    error: Box<toml::de::Error>,
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "can't use the script `{}`: {}", self.origin.display(), self.error)
+    }
+}
+
+impl std::error::Error for ScriptError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// The verdict of a scene that was asked for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
+    /// Complete.
+    Yes,
+    /// Not complete.
+    No,
+    /// Words in which no verdict can be found.
+    Unreadable,
+}
+
+/// `[[verify]]` has words of its own for what a verdict needs.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawRuling {
+    verdict: Option<Ruling>,
+    reason: String,
+    missing: Vec<String>,
+    model: Option<String>,
+    cost: Option<Usd>,
+    tokens: Option<Usage>,
+    #[serde(deserialize_with = "step::steps")]
+    steps: Vec<Step>,
+    ending: Option<Ending>,
+}
+
+fn rulings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
+    struct One(Scene);
+    impl<'de> Deserialize<'de> for One {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            through(deserializer, |raw: RawRuling| ruling(raw).map(One))
+        }
+    }
+    Ok(Vec::<One>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
+}
+
+fn ruling(raw: RawRuling) -> Result<Scene, String> {
+    let RawRuling { verdict, reason, missing, model, cost, tokens, steps, ending } = raw;
+    let ending = match (verdict, ending) {
+        (Some(verdict), None) => Ending::Verdict { verdict, reason, missing },
+        (None, Some(ending)) if reason.is_empty() && missing.is_empty() => ending,
+        (None, Some(_)) => return Err("`reason` and `missing` need a `verdict`".to_owned()),
+        (Some(_), Some(_)) => return Err("either `verdict` or `ending`, not both".to_owned()),
+        (None, None) => {
+            return Err("needs a `verdict` (\"yes\", \"no\" or \"unreadable\")".to_owned());
+        }
+    };
+    Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
+}
+
+/// `[[validate]]` has words of its own for what a judgement needs.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawJudgement {
+    fail: Vec<String>,
+    reason: String,
+    model: Option<String>,
+    cost: Option<Usd>,
+    tokens: Option<Usage>,
+    #[serde(deserialize_with = "step::steps")]
+    steps: Vec<Step>,
+    ending: Option<Ending>,
+}
+
+fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
+    struct One(Scene);
+    impl<'de> Deserialize<'de> for One {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            through(deserializer, |raw: RawJudgement| judgement(raw).map(One))
+        }
+    }
+    Ok(Vec::<One>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
+}
+
+fn judgement(raw: RawJudgement) -> Result<Scene, String> {
+    let RawJudgement { fail, reason, model, cost, tokens, steps, ending } = raw;
+    let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
+    if let Some(unknown) = fail.iter().find(|id| !known(id)) {
+        let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
+        return Err(format!("`{unknown}` is no criterion; there are {ids}"));
+    }
+    let ending = match ending {
+        None => Ending::Answer(validation::answer(&fail, &reason)),
+        Some(ending) if fail.is_empty() && reason.is_empty() => ending,
+        Some(_) => return Err("either `fail` and `reason` or `ending`, not both".to_owned()),
+    };
+    Ok(Scene { model, cost, tokens, steps, ending, replies: Vec::new() })
+}
+
+/// Reads a table in a plain form and makes sense of it, inside the reading: only so has an error
+/// that is found while making sense of it a place in the file.
+pub(super) fn through<'de, D, R, T>(
+    deserializer: D,
+    make: impl FnOnce(R) -> Result<T, String>,
+) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    R: Deserialize<'de>,
+{
+    struct Table<R, F>(F, PhantomData<R>);
+    impl<'de, R, T, F> Visitor<'de> for Table<R, F>
+    where
+        R: Deserialize<'de>,
+        F: FnOnce(R) -> Result<T, String>,
+    {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            let raw = R::deserialize(MapAccessDeserializer::new(map))?;
+            (self.0)(raw).map_err(A::Error::custom)
+        }
+    }
+    deserializer.deserialize_map(Table(make, PhantomData))
+}
+
+/// A duration as people write it.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no duration; write it like `300ms`, `2h13m` or `3d`");
+    let span: Span = text.parse().map_err(|_| wrong())?;
+    let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    Duration::try_from(signed).map_err(|_| wrong())
+}
+
+/// A path that stays inside the project, as far as its text can tell.
+pub(super) fn inside(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if text.is_empty() || !plain {
+        return Err(format!("`{text}` must be a path inside the project: relative, without `..`"));
+    }
+    Ok(path.to_owned())
+}

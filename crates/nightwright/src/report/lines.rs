@@ -1,0 +1,388 @@
+//! An event in a line or two, for people.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::agent::report::{Answer, AttemptReport, WatchSignal};
+use nightwright_core::event::{
+    Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
+    IterationResult, Movement, Origin, Purpose, RunStarted, StatusText, StopWhen, VerdictKind,
+    WaitEnd, WaitKind,
+};
+use nightwright_core::input::{CheckResult, TaskProgress};
+use nightwright_core::journal::Line;
+use nightwright_core::outcome::{Proof, Tone, count};
+use nightwright_core::settings::{Limits, Scope};
+use nightwright_core::units::{Iteration, RunId, Usd, human};
+use nightwright_core::view::{GateView, RunView};
+
+use super::page::Page;
+use super::summary::thousands;
+
+/// How many of the last lines of a failed check are shown.
+const CHECK_LINES: usize = 10;
+/// More of what somebody said than this is not shown, in characters.
+const LONGEST_QUOTE: usize = 120;
+
+/// Puts an event on the page, if people want to know of it. The view has it already.
+pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
+    let only_gate = view.is_only_the_gate();
+    match &line.record.event {
+        Event::RunStarted(started) => run_started(page, &line.run, started),
+        Event::RunContinued { why } => page.line(continuation(*why)),
+        // Who only judges knows that nothing is worked on.
+        Event::IterationStarted { .. } | Event::IterationFinished(_) if only_gate => {}
+        Event::IterationStarted { iteration, kind, .. } => {
+            iteration_started(page, *iteration, *kind);
+        }
+        Event::IterationSkipped { iteration } => {
+            page.line(&format!("iteration {iteration}: skipped by a hook"));
+        }
+        Event::IterationFinished(finished) => iteration_finished(page, finished),
+        Event::RetryScheduled { .. }
+        | Event::LimitWaitStarted { .. }
+        | Event::LimitWaitEnded { .. } => waiting(page, line),
+        Event::StatusChanged { .. }
+        | Event::BlockerReported { .. }
+        | Event::WatchdogNoticed { .. }
+        | Event::NudgeSent { .. }
+        | Event::PermissionDenied { .. } => at_work(page, &line.record.event),
+        Event::ChecksStarted { commands } => checks_started(page, commands, only_gate),
+        Event::ChecksFinished { results, .. } => checks_finished(page, results),
+        Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
+        Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
+        Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
+        Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
+        Event::CouncilDecided { decision, .. } => {
+            page.detail(&with_words(page, "decided", decision));
+        }
+        Event::PrinciplesAdopted { .. } => {
+            page.detail("the agent wrote down principles; they hold from here on");
+        }
+        Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
+        Event::LimitChanged { .. }
+        | Event::StopRequested { .. }
+        | Event::StopCancelled
+        | Event::RunPaused
+        | Event::RunResumed => steered(page, view, line),
+        Event::HookFailed { hook, why } => {
+            page.sign(Tone::Mixed, &format!("the hook `{hook}` failed: {why}"));
+        }
+        Event::Warning { text } => page.sign(Tone::Mixed, text),
+        // Told by what follows from them, or by the summary.
+        Event::AttemptStarted { .. }
+        | Event::AgentReady { .. }
+        | Event::AttemptCut { .. }
+        | Event::CallCut { .. }
+        | Event::AttemptFinished { .. }
+        | Event::QuotaReported { .. }
+        | Event::GateStarted { .. }
+        | Event::ChangesInspected { .. }
+        | Event::CheckpointMade { .. }
+        | Event::RunFinished { .. } => {}
+    }
+}
+
+/// Nothing can be done for a while.
+fn waiting(page: &mut Page<'_>, line: &Line) {
+    let now = line.record.at;
+    if let Event::RetryScheduled { at_time, why } = &line.record.event {
+        let delay = human(between(now, *at_time));
+        page.detail(&format!("{why}: trying again in {delay}"));
+    }
+    if let Event::LimitWaitStarted { limit, retry_at, wait, .. } = &line.record.event {
+        let until = page.style().clock(*retry_at, now);
+        wait_started(page, *limit, &until, *wait);
+    }
+    if let Event::LimitWaitEnded { why, waited } = &line.record.event {
+        wait_ended(page, *why, *waited);
+    }
+}
+
+/// Something about the agent that is at work.
+fn at_work(page: &mut Page<'_>, event: &Event) {
+    if let Event::StatusChanged { .. } = event {
+        let cut = |text: &str, most| page.style().one_line(text, most);
+        let text = StatusText::of(event).map(|text| text.line_cut_by(cut));
+        page.detail(&format!("status: {}", text.unwrap_or_default()));
+    }
+    if let Event::BlockerReported { blocker } = event {
+        page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
+    }
+    if let Event::WatchdogNoticed { notice, .. } = event {
+        page.detail(&with_words(page, noticed(notice.signal), &notice.text));
+    }
+    if let Event::NudgeSent { answers, text, .. } = event {
+        let what = if answers.is_some() { "answered" } else { "told the agent" };
+        page.detail(&with_words(page, what, text));
+    }
+    if let Event::PermissionDenied { tool, .. } = event {
+        page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
+    }
+}
+
+/// Somebody wants something else of the run.
+fn steered(page: &mut Page<'_>, view: &RunView, line: &Line) {
+    if let Event::LimitChanged { limits: now } = &line.record.event {
+        page.line(&format!("Limits: {}", limits(now)));
+    }
+    if let Event::StopRequested { when, by } = &line.record.event {
+        stop_requested(page, view, *when, *by);
+    }
+    if let Event::StopCancelled = &line.record.event {
+        page.line("Not stopping: the request was taken back");
+    }
+    if let Event::RunPaused = &line.record.event {
+        let run = &line.run;
+        page.line(&format!("Paused: nothing new starts until `nightwright resume {run}`"));
+    }
+    if let Event::RunResumed = &line.record.event {
+        page.line("Going on");
+    }
+}
+
+fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
+    let settings = &started.settings;
+    let what = settings.task.as_deref().or_else(|| settings.goal.trim().lines().next());
+    let what = what.unwrap_or("no goal");
+    if settings.scope == Scope::Gate {
+        return page.line(&format!("Run {run}: verifying {what}"));
+    }
+    page.line(&format!("Run {run}: {what} ({})", settings.mode));
+    page.aside(&limits(&settings.limits));
+}
+
+pub(super) fn limits(limits: &Limits) -> String {
+    let parts: Vec<_> = [
+        limits.max_iterations.map(|most| count(most, "iteration")),
+        limits.max_cost.map(|most| most.to_string()),
+        limits.max_duration.map(|most| format!("{} of work", human(most))),
+        limits.max_tokens.map(|most| format!("{} tokens", thousands(most))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() {
+        return "no limits".to_owned();
+    }
+    format!("at most {}", parts.join(", "))
+}
+
+fn continuation(why: Continuation) -> &'static str {
+    match why {
+        Continuation::AfterCrash => "Going on where an earlier process left off",
+        Continuation::AfterEnd => "Going on after the end",
+    }
+}
+
+fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationKind) {
+    page.line(&match kind {
+        IterationKind::Work => format!("Running iteration {iteration}..."),
+        IterationKind::WrapUp => format!("Running iteration {iteration}, the wrap-up..."),
+        IterationKind::Proof => "Nothing is open any more: only the proof is left.".to_owned(),
+    });
+}
+
+fn iteration_finished(page: &mut Page<'_>, finished: &IterationFinished) {
+    let number = finished.iteration;
+    match &finished.result {
+        IterationResult::Failed { why, .. } => {
+            page.sign(Tone::Bad, &format!("Iteration {number} failed: {why}"));
+        }
+        IterationResult::Interrupted => {
+            page.line(&format!("iteration {number}: interrupted, {}", figures(page, finished)));
+        }
+        IterationResult::Done => {
+            page.line(&format!("iteration {number}: {}", figures(page, finished)));
+        }
+    }
+}
+
+/// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`, without what is nought.
+fn figures(page: &Page<'_>, finished: &IterationFinished) -> String {
+    let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
+    let mut parts = Vec::new();
+    if *files_changed == 0 && *commits == 0 {
+        match finished.progress {
+            Movement::Excused => parts.push("no changes, but worked, it says".to_owned()),
+            // Work that is neither in files nor in commits: boxes ticked.
+            Movement::Work => {}
+            Movement::Idle | Movement::Uncounted => parts.push("no changes".to_owned()),
+        }
+    }
+    if *files_changed > 0 {
+        parts.push(count(*files_changed, "file"));
+    }
+    if *commits > 0 {
+        parts.push(count(*commits, "commit"));
+    }
+    if *cost > Usd::ZERO {
+        parts.push(cost.to_string());
+    }
+    parts.push(human(*duration));
+    let dot = page.style().spell(" · ");
+    let items = items(finished).map(|items| format!("{dot}{}", remaining(items)));
+    format!("{}{}", parts.join(", "), items.unwrap_or_default())
+}
+
+/// How far the task is: by its own account, else by its list.
+pub(super) fn items(finished: &IterationFinished) -> Option<TaskProgress> {
+    let boxes = finished.boxes.map(|boxes| TaskProgress {
+        completed: boxes.done,
+        total: boxes.done.saturating_add(boxes.open),
+    });
+    finished.task.or(boxes).filter(|items| items.total > 0)
+}
+
+fn remaining(items: TaskProgress) -> String {
+    let TaskProgress { completed, total } = items;
+    match total.saturating_sub(completed) {
+        0 => format!("{completed}/{total}"),
+        left => format!("{completed}/{total} ({} remaining)", count(left, "item")),
+    }
+}
+
+fn wait_started(page: &mut Page<'_>, limit: WaitKind, until: &str, wait: Duration) {
+    let limit = match limit {
+        WaitKind::Usage => "usage limit",
+        WaitKind::Rate => "rate limit",
+        WaitKind::Quota => "your share of the quota is used up",
+    };
+    let wait = human(wait);
+    page.sign(Tone::Mixed, &format!("{limit}: waiting until {until} ({wait})"));
+}
+
+fn wait_ended(page: &mut Page<'_>, why: WaitEnd, waited: Duration) {
+    let waited = human(waited);
+    page.detail(&match why {
+        WaitEnd::Elapsed => format!("going on after a wait of {waited}"),
+        WaitEnd::RetryNow => format!("trying now, after {waited}, as asked"),
+        WaitEnd::Stopped => format!("no longer waiting, after {waited}"),
+    });
+}
+
+fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
+    let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+    let commands = commands.join(", ");
+    let claimed = if only_gate { "" } else { "claimed complete: " };
+    page.detail(&format!("{claimed}running the checks ({commands})"));
+}
+
+fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
+    // A failure is told when the gate comes to its result.
+    if results.iter().all(|result| result.verdict.is_pass()) {
+        let took: Duration = results.iter().map(|result| result.duration).sum();
+        page.detail(&format!("the checks passed ({})", human(took)));
+    }
+}
+
+fn call_started(page: &mut Page<'_>, view: &RunView, purpose: Purpose) {
+    let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
+    page.detail(match purpose {
+        Purpose::Verify if checked || view.is_only_the_gate() => {
+            "asking a model whether it is complete"
+        }
+        Purpose::Verify => "claimed complete: asking a model",
+        Purpose::Review => "reviewing the work",
+        Purpose::Advise => "asking for advice",
+        Purpose::Council => "asking for a decision between principles",
+    });
+}
+
+/// What a reviewer or an advisor said. Verdicts and decisions are events of their own, and what
+/// went wrong is a warning.
+fn call_finished(page: &mut Page<'_>, purpose: Purpose, report: &AttemptReport) {
+    let said = match &report.answer {
+        Some(Answer::Text { text }) => text.as_str(),
+        Some(Answer::Verdict(_)) | None => return,
+    };
+    match purpose {
+        Purpose::Review => page.detail(&with_words(page, "the review says", said)),
+        Purpose::Advise => page.detail(&with_words(page, "advice", said)),
+        Purpose::Verify | Purpose::Council => {}
+    }
+}
+
+/// A word of ours and the words of somebody else, the first of them.
+fn with_words(page: &Page<'_>, what: &str, words: &str) -> String {
+    match page.style().one_line(words, LONGEST_QUOTE).as_str() {
+        "" => what.to_owned(),
+        words => format!("{what}: {words}"),
+    }
+}
+
+fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
+    match verdict {
+        VerdictKind::Yes => page.detail(&format!("a model's verdict: complete ({reason})")),
+        // Told when the gate comes to its result.
+        VerdictKind::No | VerdictKind::Inconclusive => {}
+    }
+}
+
+fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResult) {
+    match result {
+        GateResult::Passed { proof: Proof::Verified } => page.sign(Tone::Good, "verified"),
+        GateResult::Passed { proof: Proof::NotVerified } => {
+            page.sign(Tone::Mixed, "claimed complete: there is nothing to verify with");
+        }
+        GateResult::Rejected { why, .. } => {
+            page.sign(Tone::Mixed, &format!("rejected: {}", why.trim_end_matches('.')));
+            let Some(gate) = gate else { return };
+            if let Some(failed) = gate.failed_check() {
+                page.tail(&failed.output, CHECK_LINES);
+            }
+            for missing in &gate.missing {
+                page.detail(&format!("missing: {missing}"));
+            }
+        }
+        GateResult::Inconclusive { why } => {
+            page.sign(Tone::Mixed, &format!("not verified: {why}"));
+        }
+        GateResult::Unaffordable { .. } => {
+            page.sign(Tone::Mixed, "not verified: there is no money left to ask a model");
+        }
+    }
+}
+
+fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
+    match source {
+        FeedbackSource::Human => page.detail(&format!("for the next iteration: {text}")),
+        // From ourselves, and told where it comes from.
+        FeedbackSource::Checks
+        | FeedbackSource::Verifier
+        | FeedbackSource::Watchdog
+        | FeedbackSource::Council
+        | FeedbackSource::Ladder => {}
+    }
+}
+
+fn noticed(signal: WatchSignal) -> &'static str {
+    match signal {
+        WatchSignal::GivingUp => "the agent gives up",
+        WatchSignal::Asking => "the agent asks",
+        WatchSignal::Repetition => "the agent repeats itself",
+        WatchSignal::ToolErrors => "tool errors in a row",
+        WatchSignal::Compaction => "the context runs full again and again",
+    }
+}
+
+fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: Origin) {
+    let by = match by {
+        Origin::Signal => "by a signal",
+        Origin::Terminate => "by SIGTERM",
+        Origin::Operator => "by `nightwright stop`",
+        Origin::StopFile => "by the stop file",
+        Origin::Key => "by the key s",
+    };
+    page.line(&match when {
+        StopWhen::AfterIteration if view.in_iteration().is_some() => {
+            format!("Stopping after this iteration, asked {by}")
+        }
+        StopWhen::AfterIteration => format!("Stopping before the next iteration, asked {by}"),
+        StopWhen::Now => format!("Stopping now, asked {by}"),
+    });
+}
+
+fn between(earlier: Timestamp, later: Timestamp) -> Duration {
+    Duration::try_from(later.duration_since(earlier)).unwrap_or_default()
+}

@@ -1,0 +1,176 @@
+//! What people and programs see of a run while it goes on.
+//!
+//! A reporter reads events and messages and writes; it can ask for nothing and change nothing. How
+//! it gets them without ever holding up the loop is [`publish`](crate::publish)'s business.
+//!
+//! | level | gets |
+//! | --- | --- |
+//! | quiet | nothing |
+//! | progress | what happened, a line or two for each thing that matters |
+//! | verbose | that, and what the agent says and does |
+//! | json | the lines of the journal, byte by byte; the lines of the agent, if they are asked for |
+//!
+//! Whatever came from the agent, its tools or the project passes
+//! [`display_safe`](nightwright_core::display::display_safe) on its way to a terminal. No colour
+//! carries a meaning that the words do not.
+
+mod json;
+mod lines;
+pub mod log;
+mod page;
+mod panel;
+mod progress;
+mod screen;
+pub mod style;
+pub mod summary;
+mod tools;
+mod verbose;
+mod width;
+
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::agent::message::AgentMessage;
+use nightwright_core::event::Purpose;
+use nightwright_core::journal::Line;
+use nightwright_core::units::{AttemptId, CallId};
+
+pub use progress::Progress;
+pub use screen::Screen;
+pub use style::{ColorChoice, Style, Surroundings};
+
+/// Shows a run. An error means that nobody can see it any more; it is not called again then.
+pub trait Reporter {
+    /// Something that happened before this process took the run over: good to know, and shown
+    /// already.
+    fn past(&mut self, line: &Line);
+
+    /// Something happened. `raw` is the line as it stands in the journal, without its newline.
+    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()>;
+
+    /// The agent said or did something.
+    fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()>;
+
+    /// The agent printed a line: the one whose messages follow.
+    fn raw(&mut self, _: Speaker, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Something about the display itself.
+    fn note(&mut self, text: &str) -> io::Result<()>;
+
+    /// Gets out everything so far.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// What it wants to know; reading the agent's words costs something.
+    fn wants(&self) -> Wants;
+
+    /// Time goes by.
+    fn tick(&mut self, _: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// How often it wants to know that time goes by, if it does.
+    fn pace(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Nothing more will come: what is shown is left as it is to stay.
+    fn close(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+/// What a reporter wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// Events.
+    Events,
+    /// And what the agent said, once it has said it.
+    Messages,
+    /// And what it is just saying.
+    Everything,
+}
+
+/// Whose words they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The agent at work.
+    Attempt(AttemptId),
+    /// One that was asked for something else.
+    Call(CallId, Purpose),
+}
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Level {
+    /// Nothing.
+    Quiet,
+    /// What happened, a line each.
+    #[default]
+    Progress,
+    /// That, and what the agent says and does.
+    Verbose,
+    /// The events as JSON, a line each.
+    Json,
+    /// That, and every line of the agent's output.
+    #[value(skip)]
+    JsonMessages,
+}
+
+impl Level {
+    /// Whether people are told more than errors.
+    pub fn speaks(self) -> bool {
+        match self {
+            Self::Progress | Self::Verbose => true,
+            Self::Quiet | Self::Json | Self::JsonMessages => false,
+        }
+    }
+}
+
+/// The reporter of a level.
+pub fn reporter(
+    level: Level,
+    style: Style,
+    out: Box<dyn Write + Send>,
+) -> Box<dyn Reporter + Send> {
+    match level {
+        Level::Quiet => Box::new(Quiet),
+        Level::Progress => Box::new(Progress::new(style, out)),
+        Level::Verbose => Box::new(verbose::Verbose::new(style, out)),
+        Level::Json => Box::new(json::Json::new(out)),
+        Level::JsonMessages => Box::new(json::Json::with_messages(out)),
+    }
+}
+
+/// Written through a buffer: what is shown together arrives together.
+type Out = BufWriter<Box<dyn Write + Send>>;
+
+/// Shows nothing.
+#[derive(Debug)]
+struct Quiet;
+
+impl Reporter for Quiet {
+    fn past(&mut self, _: &Line) {}
+
+    fn event(&mut self, _: &Line, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn message(&mut self, _: Speaker, _: &AgentMessage<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn note(&mut self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::Events
+    }
+}

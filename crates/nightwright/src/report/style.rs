@@ -1,0 +1,376 @@
+//! Colour, symbols and local time, as the user's terminal can take them.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use nightwright_core::display::one_line;
+use nightwright_core::outcome::Tone;
+use rustix::termios::tcgetwinsize;
+
+use super::width;
+
+/// Nobody reads on a terminal narrower than this; lines are not cut down to less.
+const NARROWEST: usize = 40;
+
+/// How wide a line that is kept short may be where there is no terminal to say.
+const USUAL_WIDTH: usize = 160;
+
+use super::screen::Screen;
+
+/// How things are written.
+#[derive(Clone, Debug)]
+pub struct Style {
+    symbols: Symbols,
+    color: Color,
+    zone: TimeZone,
+    width: Option<usize>,
+    screen: Option<Screen>,
+}
+
+/// Whether to use colour, in the user's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
+}
+
+/// What the environment says about what is written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// It is a terminal.
+    pub terminal: bool,
+    /// A terminal that knows nothing but text, or does not say what it knows.
+    pub dumb: bool,
+    /// `NO_COLOR` asks for none.
+    pub no_color: bool,
+    /// `CLICOLOR_FORCE` asks for colour even where there is no terminal.
+    pub force_color: bool,
+    /// The locale's characters are UTF-8.
+    pub utf8: bool,
+    /// The columns of the terminal, where there is one that says.
+    pub width: Option<usize>,
+}
+
+impl Surroundings {
+    /// What is written to here, and the variables of the environment. `COLUMNS` is not among them:
+    /// it tells of the terminal as it was when a shell last looked.
+    pub fn of(
+        variable: impl Fn(&'static str) -> Option<OsString>,
+        stream: &(impl IsTerminal + AsFd),
+    ) -> Self {
+        let terminal = stream.is_terminal();
+        let width = if terminal { columns(stream) } else { None };
+        Self { width, ..Self::new(variable, terminal) }
+    }
+
+    /// By the variables of the environment.
+    pub fn new(variable: impl Fn(&'static str) -> Option<OsString>, terminal: bool) -> Self {
+        // Set to nothing is the same as not set.
+        let set = |name| variable(name).filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        Self {
+            terminal,
+            dumb: set("TERM").is_none_or(|term| term == "dumb"),
+            no_color: set("NO_COLOR").is_some(),
+            force_color: set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
+            utf8: locale.is_some_and(|locale| is_utf8(&locale)),
+            width: None,
+        }
+    }
+}
+
+/// How wide a terminal is; `None` if it does not say.
+pub fn columns(terminal: impl AsFd) -> Option<usize> {
+    let columns = tcgetwinsize(terminal).ok()?.ws_col;
+    (columns > 0).then(|| usize::from(columns))
+}
+
+/// How high a terminal is; `None` if it does not say.
+pub fn rows(terminal: impl AsFd) -> Option<usize> {
+    let rows = tcgetwinsize(terminal).ok()?.ws_row;
+    (rows > 0).then(|| usize::from(rows))
+}
+
+fn is_utf8(locale: &OsStr) -> bool {
+    let locale = locale.to_string_lossy().to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// What stands for a tone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbols {
+    Utf8,
+    Words,
+}
+
+/// Whether there is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Color {
+    On,
+    Off,
+}
+
+/// What colour is used for. The words say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Something is as it should be.
+    Good,
+    /// Something is odd.
+    Mixed,
+    /// Something is wrong.
+    Bad,
+    /// Less important than the rest.
+    Faint,
+    /// The name of a tool.
+    Tool,
+    /// A line that was added.
+    Added,
+    /// A line that was taken away.
+    Removed,
+}
+
+impl Ink {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Mixed => "33",
+            Self::Bad => "31",
+            Self::Faint => "2",
+            Self::Tool => "36",
+            Self::Added => "32",
+            Self::Removed => "31",
+        }
+    }
+}
+
+impl From<Tone> for Ink {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Good => Self::Good,
+            Tone::Mixed => Self::Mixed,
+            Tone::Bad => Self::Bad,
+        }
+    }
+}
+
+impl Style {
+    /// What the user wants, as far as the surroundings allow it. Times are those of the system's
+    /// zone.
+    pub fn new(choice: ColorChoice, surroundings: &Surroundings) -> Self {
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if surroundings.no_color => false,
+            ColorChoice::Auto if surroundings.force_color => true,
+            ColorChoice::Auto => surroundings.terminal && !surroundings.dumb,
+        };
+        Self {
+            symbols: if surroundings.utf8 { Symbols::Utf8 } else { Symbols::Words },
+            color: if color { Color::On } else { Color::Off },
+            zone: TimeZone::system(),
+            width: surroundings.width,
+            screen: None,
+        }
+    }
+
+    /// The same, on a screen with room for a panel below the lines.
+    #[must_use]
+    pub fn on(self, screen: Option<Screen>) -> Self {
+        Self { screen, ..self }
+    }
+
+    /// The screen with room for a panel, if there is one.
+    pub(super) fn screen(&self) -> Option<&Screen> {
+        self.screen.as_ref()
+    }
+
+    /// A sign of ours, or what stands for it where the locale does not have it.
+    pub(super) fn choose<'t>(&self, sign: &'t str, letters: &'t str) -> &'t str {
+        match self.symbols {
+            Symbols::Utf8 => sign,
+            Symbols::Words => letters,
+        }
+    }
+
+    /// The same, with the times of another zone.
+    #[must_use]
+    pub fn in_zone(self, zone: TimeZone) -> Self {
+        Self { zone, ..self }
+    }
+
+    /// The same, for a terminal of another width.
+    #[must_use]
+    pub fn with_width(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
+    }
+
+    /// The columns of the terminal; `None` where there is none.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// How wide a line may be that is kept to one row.
+    pub(super) fn room(&self) -> usize {
+        self.width.map_or(USUAL_WIDTH, |width| width.max(NARROWEST))
+    }
+
+    /// A text that takes no more than these columns, with a sign where it was cut.
+    pub(super) fn cut<'a>(&self, text: &'a str, columns: usize) -> Cow<'a, str> {
+        width::cut(text, columns, self.ellipsis())
+    }
+
+    /// What stands for something that was cut off.
+    pub(super) fn ellipsis(&self) -> &'static str {
+        match self.symbols {
+            Symbols::Utf8 => "…",
+            Symbols::Words => "...",
+        }
+    }
+
+    /// What stands in front of a line of this tone.
+    pub(super) fn sign(&self, tone: Tone) -> String {
+        let sign = match (self.symbols, tone) {
+            (Symbols::Utf8, Tone::Good) => "✓",
+            (Symbols::Utf8, Tone::Mixed) => "⚠️",
+            (Symbols::Utf8, Tone::Bad) => "❌",
+            (Symbols::Words, Tone::Good) => "ok:",
+            (Symbols::Words, Tone::Mixed) => "warning:",
+            (Symbols::Words, Tone::Bad) => "error:",
+        };
+        self.paint(tone.into(), sign)
+    }
+
+    /// In colour, where there is any.
+    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+        match self.color {
+            Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
+            Color::Off => text.to_owned(),
+        }
+    }
+
+    /// A sign of ours in letters that the locale has. What others wrote stays as it is: it never
+    /// comes here.
+    pub(super) fn spell(&self, sign: &'static str) -> &'static str {
+        self.choose(
+            sign,
+            match sign {
+                "…" => "...",
+                " · " => " - ",
+                "→" => "->",
+                "←" => "<-",
+                "●" => "*",
+                "│" => "|",
+                other => other,
+            },
+        )
+    }
+
+    /// A text in one line of at most so many characters, with a sign of ours where it was cut.
+    pub(crate) fn one_line(&self, text: &str, most: usize) -> String {
+        let line = one_line(text, most);
+        // Only a line that is full may have been cut, and then it has another sign there.
+        if self.symbols == Symbols::Utf8
+            || !line.ends_with('…')
+            || line.chars().count() < most
+            || one_line(text, most + 1).chars().count() == most
+        {
+            return line;
+        }
+        let kept = most.saturating_sub(self.ellipsis().len());
+        line.chars().take(kept).chain(self.ellipsis().chars()).collect()
+    }
+
+    /// A time of day, as short as it can be told from `now`.
+    pub(super) fn clock(&self, at: Timestamp, now: Timestamp) -> String {
+        let (there, here) = (at.to_zoned(self.zone.clone()), now.to_zoned(self.zone.clone()));
+        let seconds = at.duration_since(now).as_secs();
+        let days = seconds / (24 * 60 * 60);
+        let format = match there.date() == here.date() {
+            true if seconds < 60 => "%H:%M:%S",
+            true => "%H:%M",
+            false if (0..6).contains(&days) => "%a %H:%M",
+            false => "%Y-%m-%d %H:%M",
+        };
+        there.strftime(format).to_string()
+    }
+
+    /// A date and a time of day.
+    pub(super) fn date(&self, at: Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M %Z").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn color(choice: ColorChoice, variables: &[(&str, &str)], terminal: bool) -> bool {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        Style::new(choice, &Surroundings::new(variable, terminal)).color == Color::On
+    }
+
+    #[test]
+    fn what_the_user_says_beats_the_environment_and_that_the_terminal() {
+        use ColorChoice::{Always, Auto, Never};
+        let term = ("TERM", "xterm");
+        assert!(color(Auto, &[term], true));
+        assert!(!color(Auto, &[term], false));
+        assert!(!color(Auto, &[("TERM", "dumb")], true));
+        assert!(!color(Auto, &[("TERM", "")], true));
+        assert!(!color(Auto, &[], true));
+        assert!(!color(Auto, &[term, ("NO_COLOR", "1")], true));
+        assert!(color(Auto, &[term, ("NO_COLOR", "")], true));
+        assert!(color(Auto, &[("CLICOLOR_FORCE", "1")], false));
+        assert!(!color(Auto, &[("CLICOLOR_FORCE", "0")], false));
+        assert!(!color(Auto, &[term, ("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true));
+        assert!(color(Always, &[("NO_COLOR", "1")], false));
+        assert!(!color(Never, &[term, ("CLICOLOR_FORCE", "1")], true));
+    }
+
+    #[test]
+    fn the_first_locale_that_is_set_decides_about_symbols() {
+        let cases: [(&[(&str, &str)], bool); 6] = [
+            (&[("LANG", "en_GB.UTF-8")], true),
+            (&[("LANG", "C.utf8")], true),
+            (&[("LANG", "C")], false),
+            (&[], false),
+            (&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")], false),
+            (&[("LC_ALL", ""), ("LC_CTYPE", "UTF-8"), ("LANG", "C")], true),
+        ];
+        for (variables, utf8) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(Surroundings::new(variable, true).utf8, utf8, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_as_short_as_it_can_be_told() {
+        let style = Style::new(ColorChoice::Never, &Surroundings::default());
+        let style = style.in_zone(TimeZone::fixed(jiff::tz::offset(2)));
+        let now: Timestamp = "2026-11-15T20:00:00Z".parse().unwrap();
+        let cases = [
+            ("2026-11-15T20:00:05Z", "22:00:05"),
+            ("2026-11-15T21:05:00Z", "23:05"),
+            ("2026-11-15T22:05:00Z", "Mon 00:05"),
+            ("2026-11-25T22:05:00Z", "2026-11-26 00:05"),
+        ];
+        for (at, text) in cases {
+            assert_eq!(style.clock(at.parse().unwrap(), now), text);
+        }
+    }
+}

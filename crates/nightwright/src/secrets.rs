@@ -1,0 +1,201 @@
+//! What is secret in a run: gathered from variables and the configuration, masked everywhere else.
+//!
+//! The agent gets everything as it is: a masked argument or goal would break the work. What is
+//! kept or shown gets masks; see [`Secrets`].
+
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
+use nightwright_core::redact::{Secrets, Unusable, is_secret_name, looks_random};
+
+use crate::config::{self, ConfigFile, Resolved, Value};
+use crate::error::Failure;
+use crate::notify;
+
+pub use told::{Kept, behind_masks, has_told, keep_said, keep_told, said, told};
+
+/// The key with names of variables.
+const VARIABLES: &str = "redact.variables";
+/// The key with patterns.
+const PATTERNS: &str = "redact.patterns";
+
+/// What the user calls secret besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Names of variables; one may have a star that stands for anything.
+    pub variables: Vec<String>,
+    /// Patterns.
+    pub patterns: Vec<String>,
+    /// What is secret whatever it is called.
+    pub values: Vec<String>,
+}
+
+impl Wishes {
+    /// What the configuration says. Every layer counts: a project can add to what its user calls
+    /// secret, and take nothing away.
+    pub fn of(resolved: &Resolved) -> Self {
+        let all = |key| {
+            let lists = resolved.all(key).into_iter().filter_map(|(_, value)| match value {
+                Value::List(items) => Some(items.clone()),
+                _ => None,
+            });
+            let all: BTreeSet<String> = lists.flatten().collect();
+            all.into_iter().collect()
+        };
+        let values = notify::secrets(resolved, |name| env::var_os(name));
+        Self { variables: all(VARIABLES), patterns: all(PATTERNS), values }
+    }
+
+    fn name(&self, name: &str) -> bool {
+        self.variables.iter().any(|pattern| match pattern.split_once('*') {
+            None => pattern == name,
+            Some((before, after)) => {
+                name.len() >= before.len() + after.len()
+                    && name.starts_with(before)
+                    && name.ends_with(after)
+            }
+        })
+    }
+}
+
+/// What is secret by our own environment and by the configuration.
+pub fn of_config(resolved: &Resolved) -> Result<Secrets, Failure> {
+    of_config_and(resolved, &[])
+}
+
+/// The same, and what is known to be secret from elsewhere.
+pub fn of_config_and(resolved: &Resolved, known: &[String]) -> Result<Secrets, Failure> {
+    let wishes = Wishes::of(resolved);
+    let own = resolved.environment_of_agent();
+    let mut values = values(env::vars_os(), &own, &wishes);
+    values.extend(known.iter().map(|value| value.clone().into_bytes()));
+    Secrets::new(values, &wishes.patterns).map_err(|bad| unusable(&bad, &wishes))
+}
+
+/// What is secret where the configuration is shown. Whoever has to mend a pattern that can't be used, or to
+/// unset a value, has to see it: without it the rest is still masked.
+pub fn to_show(resolved: &Resolved) -> Secrets {
+    of_config(resolved).unwrap_or_else(|_| {
+        let wishes = Wishes { patterns: Vec::new(), ..Wishes::of(resolved) };
+        let own = resolved.environment_of_agent();
+        collect(env::vars_os(), &own, &wishes).unwrap_or_default()
+    })
+}
+
+/// What is masked of what a project would run, for whoever has to approve it: what the user's own
+/// environment and configuration know to be secret. Nothing that a project can write makes a mask,
+/// or it could hide what it would run.
+pub fn of_user() -> Secrets {
+    let file = ConfigFile::user(|name| env::var_os(name)).and_then(|file| file.layer().ok());
+    let environment = config::environment(|name| env::var_os(name)).ok();
+    let resolved = Resolved::new(file.into_iter().chain(environment));
+    to_show(&resolved).without_forms()
+}
+
+/// What is secret by our own environment and by what a program is given besides.
+pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure> {
+    let ours: BTreeMap<OsString, OsString> = env::vars_os().collect();
+    let other = given.iter().filter(|(name, value)| ours.get(name) != Some(value));
+    let own = other
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .collect();
+    let wishes = Wishes::default();
+    collect(ours, &own, &wishes).map_err(|bad| unusable(&bad, &wishes))
+}
+
+/// Where secrets can't be looked for nothing is started: with masks for the rest of them it would
+/// look as if there were none.
+fn unusable(bad: &Unusable, wishes: &Wishes) -> Failure {
+    match bad {
+        Unusable::Pattern { index, why } => {
+            let pattern = wishes.patterns.get(*index).map_or("", String::as_str);
+            Failure::usage(format!(
+                "`{PATTERNS}` has a pattern that can't be used: `{pattern}`: {why}"
+            ))
+            .hint("it has to be a regular expression that matches at least one character")
+        }
+        Unusable::Values { .. } => Failure::trouble(bad.to_string())
+            .hint("nothing is started when secrets could not be masked: unset some of them"),
+    }
+}
+
+/// What is secret: variables of ours whose name says so, and those for the agent (`own`), which
+/// may be secret under any name.
+pub fn collect(
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
+    wishes: &Wishes,
+) -> Result<Secrets, Unusable> {
+    Secrets::new(values(ours, own, wishes), &wishes.patterns)
+}
+
+fn values(
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
+    wishes: &Wishes,
+) -> Vec<Vec<u8>> {
+    let is_secret = |name: &str| is_secret_name(name) || wishes.name(name);
+    let mut values: Vec<_> = wishes.values.iter().map(|value| value.clone().into_bytes()).collect();
+    for (name, value) in ours {
+        if is_secret(&name.to_string_lossy()) {
+            // Bytes: a value need not be text.
+            values.push(value.into_vec());
+        }
+    }
+    for (name, value) in own {
+        if is_secret(name) || looks_random(value) {
+            values.push(value.clone().into_bytes());
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours() -> Vec<(OsString, OsString)> {
+        [("API_TOKEN", "first-value-1"), ("EDITOR", "second-value"), ("MY_PLACE", "third-value")]
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec()
+    }
+
+    fn masked(own: &[(&str, &str)], wishes: &Wishes, text: &str) -> String {
+        let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        collect(ours(), &own.collect(), wishes).unwrap().mask(text).into_owned()
+    }
+
+    #[test]
+    fn names_say_what_is_secret() {
+        let text = "first-value-1 second-value third-value";
+        assert_eq!(masked(&[], &Wishes::default(), text), "************* second-value third-value");
+        let wishes = Wishes { variables: vec!["MY_*".to_owned()], ..Wishes::default() };
+        assert_eq!(masked(&[], &wishes, text), "************* second-value ***********");
+    }
+
+    #[test]
+    fn where_secrets_can_not_be_looked_for_is_an_error_that_shows_none() {
+        let wishes =
+            Wishes { patterns: vec!["fine".to_owned(), "(".to_owned()], ..Wishes::default() };
+        let bad = collect(ours(), &BTreeMap::new(), &wishes).unwrap_err();
+        let failure = unusable(&bad, &wishes);
+        assert!(failure.message.contains("can't be used: `(`: unclosed group"), "{failure:?}");
+        let values = Unusable::Values { why: "too many".to_owned() };
+        let failure = unusable(&values, &Wishes::default());
+        assert!(failure.message.ends_with("can't be looked for: too many"), "{failure:?}");
+    }
+
+    #[test]
+    fn what_the_agent_is_given_is_secret_when_it_looks_random() {
+        let own =
+            [("ANY", "x7f3k9q2m4p8z6w5"), ("COLOR", "light green"), ("A_SECRET", "plain words")];
+        assert_eq!(
+            masked(&own, &Wishes::default(), "x7f3k9q2m4p8z6w5, light green, plain words"),
+            "****************, light green, ***********"
+        );
+    }
+}

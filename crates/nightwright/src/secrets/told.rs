@@ -1,0 +1,191 @@
+//! What a run was told, as it was: its journal has masks in its place.
+//!
+//! Only a run that was told a secret has this file: in its goal, say, or by somebody who spoke to
+//! its agent. It is for going on with the run, which needs the true words, and only its owner can
+//! read it. What is in it stays there for as long as the run: it also says what was secret, to
+//! whoever goes on with the run and has no longer the variable that did.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nightwright_core::redact::{agrees, masked_in};
+use nightwright_core::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+use crate::files::{FileError, replace_private};
+
+/// The name of the file in the folder of the run.
+const FILE: &str = "told.json";
+
+/// What is in the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Told {
+    /// What the run was told when it began.
+    settings: Option<Box<Settings>>,
+    /// What people said to its agent, in that order.
+    said: Vec<String>,
+}
+
+/// What there is of the true words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The journal has them: nothing was masked.
+    InJournal,
+    /// These.
+    Apart(Box<Settings>),
+    /// None, though something was masked; why.
+    Lost(String),
+}
+
+/// Keeps what a run is told when it begins, and waits until it is on the disk.
+pub fn keep_told(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
+    write(run_folder, &Told { settings: Some(Box::new(settings.clone())), said: Vec::new() })
+}
+
+/// Keeps what somebody says to the agent of a run, and waits until it is on the disk.
+pub fn keep_said(run_folder: &Path, text: &str) -> Result<(), FileError> {
+    let mut told = match read(run_folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Told::default(),
+        Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
+        Ok(told) => told,
+    };
+    told.said.push(text.to_owned());
+    write(run_folder, &told)
+}
+
+/// What a run was told when it began, given what its journal says.
+pub fn told(run_folder: &Path, masked: &Settings) -> Kept {
+    let path = run_folder.join(FILE);
+    let lost = |why: &str| {
+        if masked.masked {
+            Kept::Lost(format!("`{}` {why}", path.display()))
+        } else {
+            Kept::InJournal
+        }
+    };
+    match read(run_folder) {
+        Ok(Told { settings: Some(settings), .. }) if agrees(masked, &settings) => {
+            Kept::Apart(settings)
+        }
+        Ok(Told { settings: Some(_), .. }) => {
+            Kept::Lost(format!("`{}` is not what the journal says", path.display()))
+        }
+        Ok(Told { settings: None, .. }) => lost("has nothing of it"),
+        Err(error) => lost(&format!("can't be read: {error}")),
+    }
+}
+
+/// What people said to the agent of a run, as far as it was kept.
+pub fn said(run_folder: &Path) -> Vec<String> {
+    // What is missing is told by what the journal has masks for.
+    read(run_folder).unwrap_or_default().said
+}
+
+/// Whether a run was told a secret.
+pub fn has_told(run_folder: &Path) -> bool {
+    run_folder.join(FILE).exists()
+}
+
+/// What the masks stand for in what the journal of a run says that it was told, when it began and
+/// by people on the way, as far as it was kept.
+pub fn behind_masks(
+    run_folder: &Path,
+    settings: Option<&Settings>,
+    texts: &[String],
+) -> Vec<String> {
+    // What is missing can't be looked for.
+    let kept = read(run_folder).unwrap_or_default();
+    let mut found = match (settings, &kept.settings) {
+        (Some(masked), Some(told)) if agrees(masked, told) => masked_in(masked, told),
+        (Some(_) | None, _) => Vec::new(),
+    };
+    for text in texts {
+        let same = kept.said.iter().filter(|said| agrees(text, said));
+        found.extend(same.flat_map(|said| masked_in(text, said)));
+    }
+    found
+}
+
+fn read(run_folder: &Path) -> io::Result<Told> {
+    let bytes = fs::read(run_folder.join(FILE))?;
+    // Before anything else was kept, the settings were all that was in it.
+    serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
+        Ok(settings) => Ok(Told { settings: Some(settings), said: Vec::new() }),
+        Err(_) => Err(error.into()),
+    })
+}
+
+fn write(run_folder: &Path, told: &Told) -> Result<(), FileError> {
+    let path = run_folder.join(FILE);
+    let bytes = serde_json::to_vec_pretty(told);
+    let fail = |error| FileError::Write { path: path.clone(), source: io::Error::other(error) };
+    replace_private(&path, &bytes.map_err(fail)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn settings(goal: &str) -> Settings {
+        Settings { goal: goal.to_owned(), masked: true, ..Settings::default() }
+    }
+
+    #[test]
+    fn what_was_told_comes_back_if_it_agrees_with_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let Kept::Lost(why) = told(folder.path(), &settings("use ********** now")) else {
+            panic!("nothing is there")
+        };
+        assert!(why.contains("told.json"), "{why}");
+        keep_told(folder.path(), &settings("use 0123456789 now")).unwrap();
+        let kept = told(folder.path(), &settings("use ********** now"));
+        assert_eq!(kept, Kept::Apart(Box::new(settings("use 0123456789 now"))));
+        assert!(matches!(told(folder.path(), &settings("use ********** then")), Kept::Lost(_)));
+    }
+
+    #[test]
+    fn stars_are_no_mask_when_nothing_was_masked() {
+        let folder = tempfile::tempdir().unwrap();
+        let goal = "Show passwords as ********** in the form";
+        let plain = Settings { masked: false, ..settings(goal) };
+        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
+        assert!(matches!(
+            told(folder.path(), &settings("clone https://me:***@host")),
+            Kept::Lost(_)
+        ));
+    }
+
+    #[test]
+    fn what_people_say_is_kept_beside_what_the_run_was_told_and_nobody_else_can_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        keep_said(folder.path(), "one").unwrap();
+        let plain = Settings { masked: false, ..settings("plain") };
+        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
+        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Lost(_)));
+        keep_told(folder.path(), &settings("use 0123456789 now")).unwrap();
+        keep_said(folder.path(), "two").unwrap();
+        keep_said(folder.path(), "three").unwrap();
+        assert_eq!(said(folder.path()), ["two", "three"]);
+        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Apart(_)));
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_with_nothing_but_settings_is_read_and_one_that_is_damaged_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        let told_first = settings("use 0123456789 now");
+        fs::write(&file, serde_json::to_vec(&told_first).unwrap()).unwrap();
+        keep_said(folder.path(), "one").unwrap();
+        let kept = told(folder.path(), &settings("use ********** now"));
+        assert_eq!(kept, Kept::Apart(Box::new(told_first)));
+        fs::write(&file, "{ half").unwrap();
+        assert!(keep_said(folder.path(), "two").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{ half");
+    }
+}

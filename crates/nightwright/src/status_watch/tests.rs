@@ -1,0 +1,200 @@
+//! The watch in a time of its own: the files are real, the time is not, and the bell is rung by
+//! hand.
+
+use std::sync::Mutex;
+
+use nightwright_core::settings::{self, EvidenceKind};
+use notify::Event;
+use notify::event::{CreateKind, DataChange, Flag, ModifyKind, RemoveKind};
+use tempfile::TempDir;
+
+use super::*;
+
+const DEBOUNCE: Duration = Duration::from_millis(500);
+
+/// A status file that is watched by looking, and by whoever rings.
+struct Room {
+    project: TempDir,
+    bell: Bell,
+    told: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let project = tempfile::tempdir().unwrap();
+        let names =
+            settings::Files { status: Some("status.json".to_owned()), ..Default::default() };
+        let files = Files::new(project.path(), &names, &[EvidenceKind::Status]);
+        let watch = StatusWatch::new(files, DEBOUNCE, Means::Looking).unwrap();
+        let (bell, told) = (Bell::new(Instant::now()), Arc::default());
+        let list: Arc<Mutex<Vec<u32>>> = Arc::clone(&told);
+        tokio::spawn(watch.heed(bell.clone(), move |report| {
+            list.lock().unwrap().push(report.progress.unwrap().completed);
+            true
+        }));
+        Self { project, bell, told }
+    }
+
+    /// One whose file said 0 and was read.
+    async fn begun() -> Self {
+        let room = Self::new();
+        room.write(&status(0));
+        pass(DEBOUNCE * 3).await;
+        assert_eq!(room.news(), [0]);
+        room
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.project.path().join("status.json"), text).unwrap();
+    }
+
+    fn ring(&self) {
+        self.bell.send_replace(Instant::now());
+    }
+
+    /// What was told, without what was told again.
+    fn news(&self) -> Vec<u32> {
+        let mut told = self.told.lock().unwrap().clone();
+        told.dedup();
+        told
+    }
+}
+
+fn status(completed: u32) -> String {
+    format!(r#"{{"complete":false,"progress":{{"completed":{completed},"total":200}}}}"#)
+}
+
+/// Lets time pass that nobody waits for: it goes on as soon as nothing else is to be done.
+async fn pass(time: Duration) {
+    tokio::time::sleep(time + Duration::from_millis(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_again_and_again_is_told_once_when_that_is_over() {
+    let room = Room::begun().await;
+    for done in 1..=100 {
+        room.write(&status(done));
+        room.ring();
+        pass(Duration::from_millis(10)).await;
+    }
+    assert_eq!(room.news(), [0]);
+    pass(DEBOUNCE).await;
+    assert_eq!(room.news(), [0, 100]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_never_rests_is_told_now_and_then() {
+    let room = Room::begun().await;
+    let begun = Instant::now();
+    let mut done = 0;
+    while begun.elapsed() < DEBOUNCE * 5 * 4 {
+        done += 1;
+        room.write(&status(done));
+        room.ring();
+        pass(Duration::from_millis(100)).await;
+    }
+    let news = room.news();
+    assert!((4..=5).contains(&news.len()), "{news:?}");
+    assert!(news.is_sorted() && news.iter().all(|told| *told <= done), "{news:?}");
+    pass(DEBOUNCE).await;
+    assert_eq!(room.news().last(), Some(&done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_file_says_nothing_however_long_it_stands() {
+    let room = Room::begun().await;
+    let whole = status(7);
+    room.write(&whole[..whole.len() / 2]);
+    room.ring();
+    pass(DEBOUNCE * 20).await;
+    assert_eq!(room.news(), [0]);
+    room.write(&whole);
+    room.ring();
+    pass(DEBOUNCE).await;
+    assert_eq!(room.news(), [0, 7]);
+    pass(DEBOUNCE * 20).await;
+    assert_eq!(room.news(), [0, 7]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_file_says_nothing_to_who_only_looks() {
+    let room = Room::begun().await;
+    let whole = status(7);
+    room.write(&whole[..whole.len() / 2]);
+    pass(DEBOUNCE * 20).await;
+    assert_eq!(room.news(), [0]);
+    room.write(&whole);
+    pass(DEBOUNCE * 20).await;
+    assert_eq!(room.news(), [0, 7]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_look_finds_has_to_stand_before_it_is_told() {
+    let room = Room::begun().await;
+    for done in 1..=6 {
+        room.write(&status(done));
+        pass(Duration::from_millis(300)).await;
+    }
+    assert_eq!(room.news(), [0], "every look found something else");
+    pass(DEBOUNCE * 2).await;
+    assert_eq!(room.news(), [0, 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_every_look_finds_changed_is_told_now_and_then() {
+    let room = Room::begun().await;
+    for done in 1..=100 {
+        room.write(&status(done));
+        pass(Duration::from_millis(100)).await;
+    }
+    let news = room.news();
+    assert!((3..=5).contains(&news.len()), "{news:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_is_told_again_for_it_may_never_have_arrived() {
+    let room = Room::begun().await;
+    room.write(&status(1));
+    room.ring();
+    pass(DEBOUNCE * 4).await;
+    let again = room.told.lock().unwrap().iter().filter(|told| **told == 1).count();
+    assert!(again > 1, "{again}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bell_that_never_stops_makes_nobody_hurry() {
+    let room = Room::begun().await;
+    let before = room.told.lock().unwrap().len();
+    for _ in 0..2500 {
+        room.ring();
+        pass(Duration::ZERO).await;
+    }
+    let read = room.told.lock().unwrap().len() - before;
+    assert!(read <= 2, "read {read} times in five times the wait");
+}
+
+fn heard(kind: EventKind, path: &str) -> Heard {
+    let names = Names::of(Path::new("project/task/.status.json"));
+    names.heard(&Ok(Event::new(kind).add_path(path.into())))
+}
+
+#[test]
+fn only_changes_of_the_file_and_its_folder_count() {
+    let written = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    assert_eq!(heard(written, "/spelled/otherwise/.status.json"), Heard::Change);
+    assert_eq!(heard(written, "project/task/TODO.md"), Heard::Nothing);
+    let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    assert_eq!(heard(closed, "project/task/.status.json"), Heard::Change);
+    let opened = EventKind::Access(AccessKind::Open(AccessMode::Any));
+    assert_eq!(heard(opened, "project/task/.status.json"), Heard::Nothing, "as we do");
+    assert_eq!(heard(EventKind::Create(CreateKind::Folder), "project/task"), Heard::Change);
+}
+
+#[test]
+fn a_watch_that_lost_its_folder_or_failed_is_put_up_again() {
+    assert_eq!(heard(EventKind::Remove(RemoveKind::Folder), "project/task"), Heard::Loss);
+    let names = Names::of(Path::new("project/task/.status.json"));
+    assert_eq!(names.heard(&Err(notify::Error::generic("lost"))), Heard::Loss);
+    let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+    assert_eq!(names.heard(&Ok(overflow)), Heard::Change);
+}

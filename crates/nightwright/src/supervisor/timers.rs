@@ -1,0 +1,69 @@
+//! Timers, by what they are for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::effect::Alarm;
+use nightwright_core::input::TimerKey;
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+
+/// A wait for a date looks at the wall clock at least this often: it may jump.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// Longer deadlines are cut to this: the runtime can't count further.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// When the machine wants to be woken.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    set: BTreeMap<TimerKey, When>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum When {
+    /// By the clock that leaves out the time in which we could not run.
+    Running(Duration),
+    Date(Timestamp),
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, key: TimerKey, alarm: Alarm, clock: &Clock) {
+        let when = match alarm {
+            Alarm::After(after) => When::Running(clock.now().mono + after.min(LONGEST)),
+            Alarm::At(date) => When::Date(date),
+        };
+        self.set.insert(key, when);
+    }
+
+    pub(super) fn clear(&mut self, key: TimerKey) {
+        self.set.remove(&key);
+    }
+
+    /// When it is worth looking whether a timer is due.
+    pub(super) fn next_look(&self, clock: &Clock) -> Option<Instant> {
+        self.set
+            .values()
+            .map(|when| match when {
+                When::Running(at) => Instant::now() + at.saturating_sub(clock.now().mono),
+                When::Date(date) => Instant::now() + clock.wait_until(*date).min(LOOK),
+            })
+            .min()
+    }
+
+    /// Takes one timer whose time has come.
+    pub(super) fn take_due(&mut self, clock: &Clock) -> Option<TimerKey> {
+        let now = clock.now().mono;
+        let due = self.set.iter().find_map(|(key, when)| match when {
+            When::Running(at) => (*at <= now).then_some(*key),
+            When::Date(date) => {
+                clock.slept_until(*date);
+                (clock.now().wall >= *date).then_some(*key)
+            }
+        })?;
+        self.set.remove(&due);
+        Some(due)
+    }
+}

@@ -1,0 +1,313 @@
+//! Tasks put away as one file each: `.nightwright/archive/NAME-YYYYMMDDTHHMMSSZ.tar.gz`.
+//!
+//! Nothing is lost on the way in either direction. An archive is written beside its place, synced,
+//! read back by the very rules that a restoration follows, and only then named; the folder goes
+//! after that. A restored task is unpacked beside its place and moved there in one stroke.
+//!
+//! An archive may come from anywhere, so it is believed nothing: see `archive/unpack.rs`.
+
+mod pack;
+mod unpack;
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+use nightwright_core::display::one_line;
+use rustix::fs::{Mode, OFlags};
+
+use super::name::Name;
+use super::{InUse, Runs, State, Task, already_there};
+use crate::error::Failure;
+use crate::files::{self, FileError, Removed, Staging};
+use crate::nearest::nearest;
+
+/// Where archives are.
+pub const FOLDER: &str = ".nightwright/archive";
+
+/// How an archive's name ends.
+const ENDING: &str = ".tar.gz";
+
+/// How many archives of one task one second can have.
+const MOST_A_SECOND: u32 = 1000;
+
+/// The most bytes of all files of a task together, and the most files, folders and links.
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_ENTRIES: usize = 100_000;
+
+/// An archive that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archived {
+    /// The task's name, by the file's.
+    pub name: Name,
+    /// When it was put away, in a form that sorts.
+    pub at: String,
+    /// Which of those of the same second it is, from 1.
+    pub number: u32,
+    /// The file's name.
+    pub file: String,
+}
+
+/// A task that was put away.
+#[derive(Clone, Debug)]
+pub struct PutAway {
+    /// The archive, as seen from the project.
+    pub archive: PathBuf,
+    /// What became of the folder.
+    pub folder: Removed,
+}
+
+/// A task that was brought back.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// The task.
+    pub task: Task,
+    /// What people should know.
+    pub warning: Option<String>,
+}
+
+/// Archives a task and removes its folder. Nobody else may be working on it.
+pub fn put_away(task: &Task, now: Timestamp) -> Result<PutAway, Failure> {
+    let archive = store(task, now)?;
+    let folder = files::remove_folder(&task.folder()).map_err(|error| {
+        Failure::because(&error)
+            .hint(format!("the task is where it was; a copy of it is in `{}`", archive.display()))
+    })?;
+    Ok(PutAway { archive, folder })
+}
+
+/// Archives a task; gives the archive as seen from the project.
+fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
+    let project = task.project();
+    let relative = Path::new(FOLDER);
+    files::folder_inside(project, relative).map_err(|error| Failure::because(&error))?;
+    let folder = project.join(relative);
+    let cant = |source: io::Error| {
+        Failure::because(&FileError::Write { path: folder.clone(), source })
+            .hint("the task is untouched")
+    };
+    fs::create_dir_all(&folder).map_err(cant)?;
+    let items = pack::walk(task)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".nightwright-")
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(&folder)
+        .map_err(cant)?;
+    pack::write(&items, file.as_file_mut())
+        .map_err(|failure| failure.hint("the task is untouched"))?;
+    file.as_file().sync_all().map_err(cant)?;
+    let plan = unpack::plan(file.as_file_mut())
+        .map_err(|why| unreadable(&folder, &why).hint("the task is untouched"))?;
+    if plan.name != *task.name() || plan.items.len() != items.len() {
+        return Err(unreadable(&folder, "it is not what was written").hint("the task is untouched"));
+    }
+
+    for number in 1..=MOST_A_SECOND {
+        let name = file_name(task.name(), now, number);
+        file = match file.persist_noclobber(folder.join(&name)) {
+            Ok(_) => {
+                File::open(&folder).and_then(|folder| folder.sync_all()).map_err(cant)?;
+                return Ok(relative.join(name));
+            }
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => error.file,
+            Err(error) => return Err(cant(error.error)),
+        };
+    }
+    Err(cant(io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Brings a task back from an archive, which stays where it is.
+pub fn restore(project: &Path, archive: &Path) -> Result<Restored, Failure> {
+    let refused = |why: String| {
+        Failure::trouble(format!("the archive `{}` is refused: {why}", archive.display()))
+            .hint("nothing was written")
+    };
+    let mut file = open(archive)?;
+    let plan = unpack::plan(&mut file).map_err(refused)?;
+    let task = Task::planned(project, &plan.name);
+    task.must_be_new()?;
+    let _ours = InUse::take(project, &plan.name)?;
+    let cant = |error: FileError| {
+        if error.is_taken() {
+            already_there(task.name())
+        } else {
+            Failure::because(&error).hint("nothing was restored")
+        }
+    };
+    let staging = Staging::beside(&task.folder()).map_err(cant)?;
+    unpack::unpack(&mut file, &plan, &staging.folder()).map_err(|why| {
+        Failure::trouble(format!("can't unpack `{}`: {why}", archive.display()))
+            .hint("nothing was restored")
+    })?;
+    staging.settle().map_err(cant)?;
+    // It is back, whether or not this can be noted.
+    let noted = Runs::of(project).and_then(|runs| State::set_apart(&task, &runs));
+    let warning = noted.unwrap_or_else(|error| {
+        Some(format!("the state of the task is not noted: {}", error.message))
+    });
+    Ok(Restored { task, warning })
+}
+
+/// The archive that is meant: the newest of a task, a file in the folder of archives, or any file.
+pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
+    let all = list(project)?;
+    let folder = project.join(FOLDER);
+    let named = |archived: &&Archived| {
+        archived.file == reference || archived.file.strip_suffix(ENDING) == Some(reference)
+    };
+    let of_task = |archived: &&Archived| archived.name.as_str() == reference;
+    if let Some(found) = all.iter().find(named).or(all.iter().rfind(of_task)) {
+        return Ok(folder.join(&found.file));
+    }
+    if reference.ends_with(ENDING) {
+        let plain = Path::new(reference).components().collect::<Vec<_>>();
+        // In the folder first, under whatever name; else where the path leads.
+        if let [Component::Normal(name)] = plain[..]
+            && folder.join(name).is_file()
+        {
+            return Ok(folder.join(name));
+        }
+        if Path::new(reference).exists() {
+            return Ok(PathBuf::from(reference));
+        }
+    }
+    let shown = one_line(reference, 200);
+    let failure = Failure::usage(format!("there is no archive of `{shown}`"));
+    let mut names: Vec<_> = all.iter().map(|archived| archived.name.as_str()).collect();
+    names.dedup();
+    Err(match nearest(reference, names.iter().copied()) {
+        _ if names.is_empty() => failure.hint(format!("there are no archives in `{FOLDER}`")),
+        Some(near) => {
+            failure.hint(format!("did you mean `{near}`? archived: {}", names.join(", ")))
+        }
+        None => failure.hint(format!("archived: {}", names.join(", "))),
+    })
+}
+
+/// All archives of a project, by task and age.
+pub fn list(project: &Path) -> Result<Vec<Archived>, Failure> {
+    let relative = Path::new(FOLDER);
+    if !files::folder_inside(project, relative).map_err(|error| Failure::because(&error))? {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(project.join(relative))
+        .map_err(|error| Failure::trouble(format!("can't read `{FOLDER}`: {error}")))?;
+    let mut all: Vec<_> = entries.flatten().filter_map(|entry| parse(&entry.file_name())).collect();
+    all.sort_by(|one, other| {
+        (&one.name, &one.at, one.number).cmp(&(&other.name, &other.at, other.number))
+    });
+    Ok(all)
+}
+
+fn file_name(name: &Name, now: Timestamp, number: u32) -> String {
+    let at = now.strftime("%Y%m%dT%H%M%SZ");
+    match number {
+        1 => format!("{name}-{at}{ENDING}"),
+        _ => format!("{name}-{at}-{number}{ENDING}"),
+    }
+}
+
+/// What a file name says. Read from its end: a task's name may look like anything.
+fn parse(file: &OsStr) -> Option<Archived> {
+    let file = file.to_str()?;
+    let stem = file.strip_suffix(ENDING)?;
+    let (rest, last) = stem.rsplit_once('-')?;
+    let (name, at, number) = if is_time(last) {
+        (rest, last, 1)
+    } else {
+        let (name, at) = rest.rsplit_once('-')?;
+        (name, at, last.parse().ok()?)
+    };
+    let name = Name::parse(name).ok().filter(|_| is_time(at))?;
+    Some(Archived { name, at: at.to_owned(), number, file: file.to_owned() })
+}
+
+/// `YYYYMMDDTHHMMSSZ`.
+fn is_time(text: &str) -> bool {
+    let shape = |(place, byte): (usize, u8)| match place {
+        8 => byte == b'T',
+        15 => byte == b'Z',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 16 && text.bytes().enumerate().all(shape)
+}
+
+/// Opens an archive; a pipe in its place is not waited for.
+fn open(archive: &Path) -> Result<File, Failure> {
+    let fail = |source| Failure::because(&FileError::Read { path: archive.to_owned(), source });
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(archive, flags, Mode::empty());
+    let file = File::from(opened.map_err(|error| fail(error.into()))?);
+    if file.metadata().map_err(fail)?.is_file() {
+        return Ok(file);
+    }
+    Err(fail(io::Error::other("it is not a plain file")))
+}
+
+fn unreadable(folder: &Path, why: &str) -> Failure {
+    Failure::trouble(format!("the archive just written to `{}` is wrong: {why}", folder.display()))
+}
+
+/// Whether a link stays in the task. It may go up first, over folders that are no links, and not
+/// beyond the task's; after that only down, maybe over another link that stays in the task. Going
+/// up behind a name is refused: where that leads depends on other links. `path` begins with the
+/// task's folder.
+fn stays_inside(path: &Path, target: &Path) -> bool {
+    // The task's folder itself is the ground: one less than the components above the link.
+    let mut depth = path.components().count().saturating_sub(2);
+    let mut down = false;
+    for component in target.components() {
+        match component {
+            Component::Normal(_) => down = true,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 && !down => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    !target.as_os_str().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_archive_says_what_it_is_of_and_when() {
+        let now: Timestamp = "2026-11-16T07:05:09.9Z".parse().unwrap();
+        for task in ["a", "migrate-api", "x-20250101T000000Z", "9", "a-2"] {
+            for number in [1, 2, 11] {
+                let name = Name::parse(task).unwrap();
+                let file = file_name(&name, now, number);
+                let archived = parse(OsStr::new(&file)).unwrap();
+                assert_eq!(archived.name, name, "{file}");
+                assert_eq!((archived.at.as_str(), archived.number), ("20261116T070509Z", number));
+            }
+        }
+        for other in
+            ["a.tar.gz", "a-2.tar.gz", "a-20261116T070509Z.zip", "-20261116T070509Z.tar.gz"]
+        {
+            assert_eq!(parse(OsStr::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_link_may_lead_anywhere_in_its_task_and_nowhere_else() {
+        for (link, target, inside) in [
+            ("t/link", "file", true),
+            ("t/a/link", "../file", true),
+            ("t/a/link", "../b/./c", true),
+            ("t/link", "../file", false),
+            ("t/a/link", "../../file", false),
+            ("t/a/link", "..", true),
+            ("t/a/link", "x/../file", false),
+            ("t/a/link", "x/../../../t/file", false),
+            ("t/link", "/etc/passwd", false),
+            ("t/link", "", false),
+        ] {
+            assert_eq!(stays_inside(Path::new(link), Path::new(target)), inside, "{link} {target}");
+        }
+    }
+}

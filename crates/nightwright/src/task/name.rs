@@ -1,0 +1,93 @@
+//! What a task, a template or a mode may be called: something that is a plain folder name on every
+//! system and no option on any command line.
+
+use std::fmt;
+
+use nightwright_core::display::one_line;
+
+use crate::error::Failure;
+
+/// The most characters of a name.
+const LONGEST: usize = 64;
+
+/// The most of a wrong name that is shown, in characters.
+const SHOWN: usize = 80;
+
+/// What is allowed, in words.
+const ALLOWED: &str = "a name has 1 to 64 of a-z, A-Z, 0-9, `_` and `-`, and does not begin with \
+                       `-`: for example `migrate-api`";
+
+/// A name that was checked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(String);
+
+impl Name {
+    /// The name of a task.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        Self::of("task", text)
+    }
+
+    /// The name of something else that is named like a task.
+    pub(crate) fn of(what: &str, text: &str) -> Result<Self, Failure> {
+        let problem = match text {
+            "" => "its name is empty".to_owned(),
+            _ if text.starts_with('-') => {
+                "it begins with `-`, and would be taken for an option".to_owned()
+            }
+            _ => match text.chars().find(|c| !is_allowed(*c)) {
+                Some(c) => format!("`{}` can't be part of a name", c.escape_debug()),
+                None if text.len() > LONGEST => format!("it has {} characters", text.len()),
+                None => return Ok(Self(text.to_owned())),
+            },
+        };
+        let shown = one_line(text, SHOWN);
+        Err(Failure::usage(format!("no {what} can be called `{shown}`: {problem}")).hint(ALLOWED))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_plain_word_of_at_most_64_characters() {
+        let longest = "x".repeat(64);
+        for name in ["a", "migrate-api", "A_9", "_", "9-", longest.as_str()] {
+            assert_eq!(Name::parse(name).unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_refused_with_what_is_wrong_and_what_is_allowed() {
+        let long = "x".repeat(65);
+        for (name, problem) in [
+            ("", "its name is empty"),
+            ("a/b", "`/` can't be part of a name"),
+            ("../x", "`.` can't be part of a name"),
+            ("-x", "it begins with `-`"),
+            ("ä b", "`ä` can't be part of a name"),
+            ("a\nb", "`\\n` can't be part of a name"),
+            (long.as_str(), "it has 65 characters"),
+        ] {
+            let failure = Name::parse(name).unwrap_err();
+            assert_eq!(failure.kind, crate::error::Kind::Usage, "{name}");
+            assert!(failure.message.contains(problem), "{}", failure.message);
+            assert_eq!(failure.hint.as_deref(), Some(ALLOWED));
+        }
+    }
+}

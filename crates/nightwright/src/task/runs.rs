@@ -1,0 +1,183 @@
+//! The runs of a project, as its tasks see them: which are going on, and what each came to.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::env;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::units::RunId;
+use nightwright_core::view::RunView;
+
+use super::name::Name;
+use crate::error::Failure;
+use crate::journal::lock::{self, Owner};
+use crate::journal::{self, JournalError, RunDir, run_dir};
+
+/// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
+/// a run is for is in its first line, and no more is read for that.
+#[derive(Debug)]
+pub struct Runs {
+    home: PathBuf,
+    known: Vec<Known>,
+    /// Where each is in the list.
+    places: HashMap<RunId, usize>,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: RunId,
+    /// Who conducts it, if it is going on.
+    owner: Option<Owner>,
+    /// What it was told; `None` if that can't be read, or is not on record yet.
+    told: OnceCell<Option<RunView>>,
+    view: OnceCell<Result<Seen, String>>,
+}
+
+/// What a run came to, as far as its journal can be read.
+#[derive(Debug)]
+struct Seen {
+    view: RunView,
+    /// Why it can't be read to its end.
+    damage: Option<String>,
+}
+
+impl Runs {
+    /// The runs of a project, by the environment.
+    pub fn of(project: &Path) -> Result<Self, Failure> {
+        let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
+        let home = run_dir::project_folder(&root, project);
+        Self::kept_in(home.map_err(|error| Failure::because(&error))?)
+    }
+
+    /// The runs whose state is in this folder, the state folder of a project.
+    pub fn kept_in(home: PathBuf) -> Result<Self, Failure> {
+        let ids = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
+        let known = |id: RunId| {
+            let folder = RunDir::open(&home, &id).ok()?;
+            let owner = lock::peek(&folder.lock());
+            Some(Known { id, owner, told: OnceCell::new(), view: OnceCell::new() })
+        };
+        let runs: Vec<_> = ids.into_iter().filter_map(known).collect();
+        let place = |(place, known): (usize, &Known)| (known.id.clone(), place);
+        let places = runs.iter().enumerate().map(place).collect();
+        Ok(Self { home, known: runs, places })
+    }
+
+    /// The newest, whatever it was for.
+    pub fn newest(&self) -> Option<&RunId> {
+        self.known.last().map(|known| &known.id)
+    }
+
+    /// Those after a certain one; all, if there is none.
+    pub fn after(&self, id: Option<&RunId>) -> impl Iterator<Item = &RunId> {
+        self.known
+            .iter()
+            .map(|known| &known.id)
+            .filter(move |run| id.is_none_or(|id| self.is_later(run, id)))
+    }
+
+    /// Whether one run began after another. Of those that are not there any more only the names
+    /// can tell.
+    pub fn is_later(&self, run: &RunId, other: &RunId) -> bool {
+        match (self.places.get(run), self.places.get(other)) {
+            (Some(run), Some(other)) => run > other,
+            (Some(_) | None, None) | (None, Some(_)) => run > other,
+        }
+    }
+
+    /// What a run came to so far; `None` if there is no such run, or its journal can't be read to
+    /// its end.
+    pub fn view(&self, id: &RunId) -> Option<&RunView> {
+        let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
+        seen.damage.is_none().then_some(&seen.view)
+    }
+
+    /// What a run came to as far as its journal can be read, and why it can't be read any further.
+    pub fn glimpse(&self, id: &RunId) -> Option<(&RunView, Option<&str>)> {
+        let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
+        Some((&seen.view, seen.damage.as_deref()))
+    }
+
+    /// Why the journal of a run can't be read to its end, if it can't.
+    pub fn damage(&self, id: &RunId) -> Option<&str> {
+        self.glimpse(id)?.1
+    }
+
+    /// Whether a run was for this task.
+    pub fn is_of(&self, id: &RunId, name: &Name) -> bool {
+        let told = self.find(id).and_then(|known| known.told(&self.home));
+        told.and_then(task_of).is_some_and(|task| task == name.as_str())
+    }
+
+    fn find(&self, id: &RunId) -> Option<&Known> {
+        self.places.get(id).and_then(|place| self.known.get(*place))
+    }
+
+    /// The run of a task that is going on.
+    pub fn live(&self, name: &Name) -> Option<&Owner> {
+        let mut owners = self.known.iter().filter_map(|known| known.owner.as_ref());
+        owners.find(|owner| self.is_of(&owner.run, name))
+    }
+
+    /// The folder of a run.
+    pub fn folder(&self, id: &RunId) -> Option<RunDir> {
+        RunDir::open(&self.home, id).ok()
+    }
+
+    /// Fails if a run is going on that works on this task, or may: one that has only just begun
+    /// has not said yet what it is for.
+    pub fn must_rest(&self, name: &Name) -> Result<(), Failure> {
+        for known in &self.known {
+            let Some(owner) = &known.owner else { continue };
+            let what = match known.seen(&self.home) {
+                Ok(Seen { view, .. }) if view.facts.is_some() => match task_of(view) {
+                    Some(task) if task == name.as_str() => "works on it",
+                    Some(_) | None => continue,
+                },
+                Ok(_) | Err(_) => "is going on, and may work on it",
+            };
+            let Owner { run, pid, .. } = owner;
+            return Err(Failure::trouble(format!(
+                "the task `{name}` is in use: run {run} (pid {pid}) {what}"
+            ))
+            .hint(format!("wait for it to end, or stop it: nightwright stop {run}")));
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    /// What it was told.
+    fn told(&self, home: &Path) -> Option<&RunView> {
+        if let Some(Ok(seen)) = self.view.get() {
+            return Some(&seen.view);
+        }
+        let told = || {
+            let folder = RunDir::open(home, &self.id).ok()?;
+            let first = journal::first(&folder.journal()).ok()??;
+            Some(RunView::of([&first]))
+        };
+        self.told.get_or_init(told).as_ref()
+    }
+
+    fn seen(&self, home: &Path) -> &Result<Seen, String> {
+        self.view.get_or_init(|| {
+            let folder = RunDir::open(home, &self.id).map_err(|error| error.to_string())?;
+            let mut view = RunView::default();
+            let walked = journal::walk(&folder.journal(), |record| view.record(&record));
+            let damage = match walked {
+                Ok(_) => None,
+                Err(JournalError::File(error)) if error.source.kind() == ErrorKind::NotFound => {
+                    return Err(error.to_string());
+                }
+                Err(error) => Some(error.reason()),
+            };
+            Ok(Seen { view, damage })
+        })
+    }
+}
+
+fn task_of(view: &RunView) -> Option<&str> {
+    view.facts.as_ref()?.task.as_deref()
+}

@@ -1,0 +1,245 @@
+//! What a project would run on this machine, and whether somebody approved it.
+//!
+//! A repository that somebody else wrote can bring settings that name commands, and hooks that are
+//! commands. None of it takes effect before a person has seen it. What was approved is remembered
+//! by what it says, outside the project: any change withdraws the approval.
+//!
+//! What can't be read as what it should be is an item too, and one that says so: nothing in a
+//! repository keeps a command from working, and nothing in it goes unseen.
+
+mod agent_files;
+mod store;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::display::one_line;
+use sha2::{Digest as _, Sha256};
+
+use crate::config::{Layer, Origin, Value};
+use crate::error::Failure;
+use crate::files::{self, FileError};
+use crate::hex::hex;
+use crate::secrets;
+
+pub use agent_files::agent_files;
+pub use store::{Approval, Approvals, Store};
+
+/// Where a project has hooks.
+pub const HOOKS: &str = ".nightwright/hooks";
+/// How the names of examples end, which are never run.
+pub const SAMPLE: &str = ".sample";
+/// A hook larger than this is none.
+pub const HOOK_MOST: u64 = 1 << 20;
+/// So many lines of a hook are shown.
+const FIRST_LINES: usize = 3;
+/// So much of each of them.
+const LONGEST_LINE: usize = 200;
+
+/// Something that would be run, or that says what is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Where it is: a file, and the key in it.
+    pub place: String,
+    /// What it says, for people.
+    pub shown: String,
+    /// What it says, for comparison.
+    pub hash: String,
+    /// Whether it is what it should be.
+    pub form: Form,
+}
+
+/// Whether something is what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It was read.
+    Sound,
+    /// It can't be read, or lies elsewhere: what it says is not known.
+    Odd,
+}
+
+/// How an item stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Somebody approved exactly this.
+    Approved,
+    /// Something else was approved at this place.
+    Changed,
+    /// Nobody has approved anything here.
+    New,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Approved => "approved",
+            Self::Changed => "changed",
+            Self::New => "new",
+        })
+    }
+}
+
+impl Item {
+    fn new(place: String, shown: String, content: &[u8]) -> Self {
+        Self { place, shown, hash: hash(content), form: Form::Sound }
+    }
+
+    /// Something that is not what it should be. Only its being so can be approved.
+    fn odd(place: String, what: &str, error: &dyn std::error::Error) -> Self {
+        let shown = format!("{what}, not usable: {}", Failure::because(error).message);
+        // No content has this hash, so that approving the one never approves the other.
+        let hash =
+            format!("odd:{}", Self::new(String::new(), String::new(), shown.as_bytes()).hash);
+        Self { place, shown, hash, form: Form::Odd }
+    }
+
+    /// Whether it is what a file says of this key.
+    pub fn is_of(&self, key: &str) -> bool {
+        self.place.rsplit_once(": ").is_some_and(|(_, of)| of == key)
+    }
+
+    /// Whether it is a file in the folder of hooks.
+    pub fn is_hook(&self) -> bool {
+        self.place.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// How it stands by what was approved.
+    pub fn standing(&self, approvals: &Approvals) -> Standing {
+        match approvals.get(&self.place) {
+            Some(approval) if approval.hash == self.hash => Standing::Approved,
+            Some(_) => Standing::Changed,
+            None => Standing::New,
+        }
+    }
+}
+
+/// What says of a content whether it is the same.
+pub fn hash(content: &[u8]) -> String {
+    let hash: [u8; 32] = Sha256::digest(content).into();
+    hex(&hash)
+}
+
+/// Everything in these layers, and in the project's hooks, that needs an approval.
+pub fn items(project: &Path, layers: &[Layer]) -> Vec<Item> {
+    let mut all: Vec<Item> = layers.iter().flat_map(|layer| settings(project, layer)).collect();
+    all.extend(hooks(project));
+    all
+}
+
+/// What a layer says that needs an approval.
+pub fn settings(project: &Path, layer: &Layer) -> Vec<Item> {
+    let gated = layer.gated().into_iter().filter(|(_, origin, _)| origin.comes_with_project());
+    gated
+        .map(|(key, origin, value)| {
+            let place = format!("{}: {key}", file_of(project, origin).display());
+            let shown = format!("{key} = {}", seen(value));
+            Item::new(place, shown, value.to_string().as_bytes())
+        })
+        .collect()
+}
+
+/// A value as somebody has to see it who approves it: whole, but for what is called a secret.
+fn seen(value: &Value) -> Value {
+    // Of an address the host is what counts, and the rest is as good as a password.
+    let Value::Table(variables) = value else { return value.without_secrets() };
+    let seen = variables.iter().map(|(name, text)| {
+        let text = if is_secret(name) { "***".to_owned() } else { text.clone() };
+        (name.clone(), text)
+    });
+    Value::Table(seen.collect())
+}
+
+/// Whether a variable of this name is known to hold a secret. Of all others the value is shown: it
+/// may name a program, as that of `GIT_ASKPASS` does.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_uppercase();
+    let endings = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASS"];
+    endings.iter().any(|ending| name.ends_with(ending))
+        || ["PASSWORD", "TOKEN", "SECRET"].contains(&name.as_str())
+}
+
+fn file_of(project: &Path, origin: &Origin) -> PathBuf {
+    let path = match origin {
+        Origin::Mode(name) => return Path::new(crate::modes::FOLDER).join(name).join("mode.toml"),
+        origin => origin.path().unwrap_or(project),
+    };
+    path.strip_prefix(project).unwrap_or(path).to_owned()
+}
+
+/// The project's hooks, without the examples.
+pub fn hooks(project: &Path) -> Vec<Item> {
+    let mut all = Vec::new();
+    if let Err(error) = find_hooks(project, &mut all) {
+        all.push(Item::odd(HOOKS.to_owned(), "the folder of hooks", &error));
+    }
+    all.sort_by(|one, other| one.place.cmp(&other.place));
+    all
+}
+
+fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
+    let folder = Path::new(HOOKS);
+    if !files::folder_inside(project, folder)? {
+        return Ok(());
+    }
+    let path = project.join(folder);
+    let cant = |source| FileError::Read { path: path.clone(), source };
+    for entry in std::fs::read_dir(&path).map_err(cant)? {
+        let name = entry.map_err(cant)?.file_name();
+        let place = folder.join(&name);
+        let name = name.to_string_lossy();
+        if !name.ends_with(SAMPLE) && !name.starts_with('.') {
+            all.extend(file(project, &place, &format!("hook {name}"), beginning));
+        }
+    }
+    Ok(())
+}
+
+/// The content of a hook, if it is still the one that was approved.
+pub fn hook_content(project: &Path, item: &Item) -> Result<Vec<u8>, Failure> {
+    let read = files::read_inside(project, Path::new(&item.place), HOOK_MOST);
+    let bytes = read.map_err(|error| Failure::because(&error))?.unwrap_or_default();
+    if hash(&bytes) == item.hash {
+        return Ok(bytes);
+    }
+    let place = one_line(&item.place, LONGEST_LINE);
+    Err(Failure::trouble(format!("`{place}` was changed while the run was about to begin"))
+        .hint("look at it and approve it: nightwright trust"))
+}
+
+/// A file that needs an approval as a whole; `None` if it is not there.
+fn file(
+    project: &Path,
+    place: &Path,
+    what: &str,
+    shown: fn(&str, &[u8]) -> String,
+) -> Option<Item> {
+    let name = place.display().to_string();
+    match files::read_inside(project, place, HOOK_MOST) {
+        Ok(bytes) => bytes.map(|bytes| Item::new(name, shown(what, &bytes), &bytes)),
+        Err(error) => Some(Item::odd(name, what, &error)),
+    }
+}
+
+/// How large a file is, and how it begins.
+fn beginning(what: &str, bytes: &[u8]) -> String {
+    let mut shown = format!("{what}, {} bytes", bytes.len());
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines();
+    for line in lines.by_ref().take(FIRST_LINES) {
+        shown.push_str("\n| ");
+        if line.len() > LONGEST_LINE {
+            // What was cut could not be masked any more.
+            shown.push_str(&one_line(&secrets::of_user().mask(line), LONGEST_LINE));
+        } else {
+            shown.push_str(&one_line(line, LONGEST_LINE));
+        }
+    }
+    match lines.count() {
+        0 => shown,
+        1 => shown + "\n| ... 1 more line",
+        more => format!("{shown}\n| ... {more} more lines"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use std::fs;
+
+use super::*;
+
+fn project(config: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let nightwright = folder.path().join(".nightwright");
+    fs::create_dir_all(nightwright.join("hooks")).unwrap();
+    fs::write(nightwright.join("config.toml"), config).unwrap();
+    folder
+}
+
+fn found(project: &Path) -> Vec<Item> {
+    let layer = crate::config::ConfigFile::project(project).layer().unwrap();
+    items(project, &[layer])
+}
+
+fn approved(items: &[Item]) -> Approvals {
+    items.iter().map(|item| (item.place.clone(), Approval::of(item))).collect()
+}
+
+fn standings(items: &[Item], approvals: &Approvals) -> Vec<(String, Standing)> {
+    items.iter().map(|item| (item.place.clone(), item.standing(approvals))).collect()
+}
+
+#[test]
+fn only_what_names_commands_needs_an_approval() {
+    let project = project(
+        "delay = 3\nlimits.max_cost = 5\nverify.commands = [\"make test\"]\n\
+         agent.command = \"x\"\nagent.args = [\"-y\"]\nagent.env = { A = \"1\" }\n\
+         agent.pass_env = [\"*\"]\nagent.permissions = \"skip\"\n\
+         agent.allowed_tools = [\"Bash\"]\nagent.disallowed_tools = []\n\
+         agent.settings = [\"project\"]\n",
+    );
+    let places: Vec<_> = found(project.path()).into_iter().map(|item| item.place).collect();
+    let keys = [
+        "agent.allowed_tools",
+        "agent.args",
+        "agent.command",
+        "agent.disallowed_tools",
+        "agent.env",
+        "agent.pass_env",
+        "agent.permissions",
+        "agent.settings",
+        "verify.commands",
+    ];
+    assert_eq!(places, keys.map(|key| format!(".nightwright/config.toml: {key}")));
+}
+
+#[test]
+fn a_change_withdraws_the_approval_of_what_changed_and_of_nothing_else() {
+    let project = project("verify.commands = [\"make test\"]\nagent.permissions = \"edits\"\n");
+    let approvals = approved(&found(project.path()));
+    let config = project.path().join(".nightwright/config.toml");
+    let stand = || standings(&found(project.path()), &approvals);
+    let (permissions, commands) = (
+        ".nightwright/config.toml: agent.permissions",
+        ".nightwright/config.toml: verify.commands",
+    );
+    let both =
+        |second| vec![(permissions.to_owned(), Standing::Approved), (commands.to_owned(), second)];
+    assert_eq!(stand(), both(Standing::Approved));
+    // Other words for the same say the same.
+    fs::write(&config, "agent.permissions = 'edits'\n[verify]\ncommands = ['make test'] # yes\n")
+        .unwrap();
+    assert_eq!(stand(), both(Standing::Approved));
+    fs::write(&config, "agent.permissions = 'edits'\nverify.commands = ['make test', 'x']\n")
+        .unwrap();
+    assert_eq!(stand(), both(Standing::Changed));
+}
+
+#[test]
+fn hooks_need_an_approval_and_examples_don_t() {
+    let project = project("");
+    let hooks = project.path().join(HOOKS);
+    fs::write(hooks.join("started.sample"), "rm -rf /").unwrap();
+    assert_eq!(found(project.path()), []);
+    fs::write(hooks.join("started"), "echo").unwrap();
+    let items = found(project.path());
+    assert_eq!(standings(&items, &Approvals::new())[0].1, Standing::New);
+    let approvals = approved(&items);
+    fs::write(hooks.join("started"), "echo 2").unwrap();
+    assert_eq!(standings(&found(project.path()), &approvals)[0].1, Standing::Changed);
+}
+
+#[test]
+fn approvals_are_kept_for_one_project_and_can_be_taken_back() {
+    let (one, state) = (project("verify.commands = ['a']"), tempfile::tempdir().unwrap());
+    let variable =
+        |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
+    let items = found(one.path());
+    let mut store = Store::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].standing(store.approvals()), Standing::New);
+    store.approve(&items).unwrap();
+    let store = || Store::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].standing(store().approvals()), Standing::Approved);
+
+    let other = project("verify.commands = ['a']");
+    let others = Store::open(other.path(), variable).unwrap();
+    assert_eq!(found(other.path())[0].standing(others.approvals()), Standing::New);
+
+    assert_eq!(store().revoke().unwrap(), 1);
+    assert_eq!(items[0].standing(store().approvals()), Standing::New);
+}
+
+#[test]
+fn a_file_of_approvals_that_can_t_be_understood_approves_nothing() {
+    let (one, state) = (project("verify.commands = ['a']"), tempfile::tempdir().unwrap());
+    let variable =
+        |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
+    let items = found(one.path());
+    Store::open(one.path(), variable).unwrap().approve(&items).unwrap();
+    let file = fs::read_dir(state.path().join("trust")).unwrap().next().unwrap().unwrap().path();
+    fs::write(file, "{ half").unwrap();
+    let mut store = Store::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].standing(store.approvals()), Standing::New);
+    store.approve(&items).unwrap();
+}
+
+#[test]
+fn approvals_that_are_hashes_alone_are_still_good() {
+    let (one, state) = (project("verify.commands = ['a']"), tempfile::tempdir().unwrap());
+    let variable =
+        |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
+    let items = found(one.path());
+    Store::open(one.path(), variable).unwrap().approve(&items).unwrap();
+    let file = fs::read_dir(state.path().join("trust")).unwrap().next().unwrap().unwrap().path();
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let approval = &mut kept["approved"][&items[0].place];
+    assert_eq!(approval["shown"], "verify.commands = [\"a\"]");
+    *approval = approval["hash"].clone();
+    fs::write(&file, kept.to_string()).unwrap();
+    let store = Store::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].standing(store.approvals()), Standing::Approved);
+}
+
+#[test]
+fn what_is_no_plain_file_is_an_item_that_says_so() {
+    let project = project("");
+    let path = project.path();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("x"), "echo").unwrap();
+    fs::create_dir(path.join(HOOKS).join("a-folder")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("x"), path.join(HOOKS).join("b-link")).unwrap();
+    fs::write(path.join(HOOKS).join("c-large"), vec![b'x'; (1 << 20) + 1]).unwrap();
+    let pipe = path.join(HOOKS).join("d-pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    fs::create_dir_all(path.join(".claude/settings.json")).unwrap();
+
+    let mut items = found(path);
+    items.extend(agent_files(path));
+    let says = ["plain file", "out of the project", "larger", "plain file", "plain file"];
+    assert_eq!(items.len(), says.len());
+    for (item, says) in items.iter().zip(says) {
+        assert_eq!(item.form, Form::Odd, "{}", item.place);
+        assert!(item.shown.contains(says), "{}", item.shown);
+        assert_eq!(item.standing(&Approvals::new()), Standing::New);
+    }
+    // A file that says the very same is another thing.
+    let approvals = approved(&items);
+    fs::remove_dir(path.join(HOOKS).join("a-folder")).unwrap();
+    fs::write(path.join(HOOKS).join("a-folder"), &items[0].shown).unwrap();
+    assert_eq!(found(path)[0].standing(&approvals), Standing::Changed);
+}
+
+#[test]
+fn only_what_is_called_a_secret_is_hidden() {
+    let project = project(
+        "[agent.env]\nGIT_ASKPASS = \"/evil\"\nKEYMAP = \"/evil\"\nTOKENIZER = \"/evil\"\n\
+         my_token = \"s3cret\"\nPASSWORD = \"s3cret\"\nDB_PASS = \"s3cret\"\n",
+    );
+    let shown = &found(project.path())[0].shown;
+    assert_eq!(shown.matches("/evil").count(), 3, "{shown}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
+fn of_a_hook_its_first_lines_are_shown() {
+    let project = project("");
+    fs::write(project.path().join(HOOKS).join("started"), "#!/bin/sh\na\nb\nc\nd\n").unwrap();
+    let shown = &found(project.path())[0].shown;
+    assert_eq!(shown, "hook started, 18 bytes\n| #!/bin/sh\n| a\n| b\n| ... 2 more lines");
+}

@@ -1,0 +1,391 @@
+//! The project as nightwright sees it: one hash over everything that counts as work, and what changed
+//! since a run began.
+//!
+//! In a repository git says which files differ from the commit at which the run began, asked in a
+//! folder of our own so that nobody else has a say in what it does; without git this is a walk that
+//! honours ignore files. Paths, modes and contents count; what iterations leave
+//! for each other (the notes) and nightwright's own folder don't.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nightwright_core::input::Finding;
+use nightwright_core::units::Fingerprint;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::hex::hex;
+
+mod baseline;
+mod branch;
+mod changes;
+mod commits;
+mod difference;
+mod disk;
+mod git;
+mod identity;
+mod notes;
+mod private;
+mod repository;
+mod rules;
+mod sha1;
+mod status;
+mod view;
+
+pub use baseline::Baseline;
+pub use branch::{Branches, branches, head_commit};
+pub use commits::commits;
+pub use difference::inspection;
+pub use disk::space;
+pub use notes::{NotesError, read_notes};
+
+use baseline::Ground;
+use git::Trouble;
+use identity::{Identities, Identity};
+use private::{Base, Private};
+use repository::Repository;
+use rules::Rules;
+use view::View;
+
+/// A project folder.
+#[derive(Debug)]
+pub struct Workspace {
+    rules: Rules,
+    identities: Identities,
+    sight: Sight,
+    /// What was there when the run began, as far as it was kept.
+    baseline: Option<Baseline>,
+    /// The folder of the run, in which our own git folder is.
+    run: Option<PathBuf>,
+    /// A place for that folder where there is no run.
+    temporary: Option<TempDir>,
+    /// The last look.
+    last: Option<Snapshot>,
+    /// What the last comparison could not compare.
+    gaps: Vec<Finding>,
+    /// Whether people know that git does not answer.
+    told: bool,
+    /// What people should know.
+    warnings: Vec<String>,
+}
+
+/// How the project is looked at.
+#[derive(Debug)]
+enum Sight {
+    /// Nobody has looked yet.
+    None,
+    /// File by file.
+    Walk,
+    /// Through git.
+    Git(Box<View>),
+}
+
+/// A state of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// With git: what differs from the commit at which the run began. Without: all there is.
+    files: Arc<BTreeMap<PathBuf, Item>>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+    kind: Kind,
+}
+
+/// How a state was looked at. Only states of one kind can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// File by file.
+    #[default]
+    Walk,
+    /// Through git.
+    Git(Committed),
+    /// File by file, because git gave no answer this time.
+    Stray {
+        /// What git said last.
+        committed: Option<Committed>,
+        /// That of all the files.
+        walked: Fingerprint,
+        /// That of the last look, as long as nobody can tell that there was a change.
+        fingerprint: Fingerprint,
+    },
+}
+
+/// One file of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    origin: Origin,
+    /// As it is; `None` if it is not there.
+    now: Option<Identity>,
+}
+
+/// Where it can be found out how a file was at the start of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// In the commit, which has this in its place.
+    Commit(Option<Identity>),
+    /// Only where it was kept.
+    Start,
+}
+
+/// What git says of commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Committed {
+    base: Option<String>,
+    head: Option<String>,
+    /// The identity of what is committed and counts.
+    tree: String,
+}
+
+impl Workspace {
+    /// The project below `root`. Paths in `left_out` are relative to it.
+    pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
+        Self {
+            rules: Rules { root: root.to_owned(), left_out, counted: Vec::new() },
+            identities: Identities::default(),
+            sight: Sight::None,
+            baseline: None,
+            run: None,
+            temporary: None,
+            last: None,
+            gaps: Vec::new(),
+            told: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same with files and folders, relative to the root, that count although they lie in our
+    /// own folder: what the agent leaves there is work too.
+    #[must_use]
+    pub fn counting(mut self, counted: Vec<PathBuf>) -> Self {
+        self.rules.counted = counted;
+        self
+    }
+
+    /// The same for a run with this folder: our own git folder is kept there.
+    #[must_use]
+    pub fn in_run(mut self, folder: &Path) -> Self {
+        self.run = Some(folder.to_owned());
+        self
+    }
+
+    /// The same, compared with what was there when a run began.
+    #[must_use]
+    pub fn since(mut self, baseline: Baseline) -> Self {
+        self.compare_with(baseline);
+        self
+    }
+
+    /// Compares with what was there when a run began. To be said before the first look.
+    pub fn compare_with(&mut self, baseline: Baseline) {
+        self.baseline = Some(baseline);
+    }
+
+    /// Whether it is known how the project was when the run began.
+    pub fn has_baseline(&self) -> bool {
+        self.baseline.is_some()
+    }
+
+    /// What people should know since they were last told.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Commits made since HEAD was at `commit`; 0 without git.
+    pub fn commits_since(&self, commit: Option<&str>) -> u32 {
+        match &self.sight {
+            Sight::Git(view) => view.commits_since(commit),
+            Sight::None | Sight::Walk => 0,
+        }
+    }
+
+    /// The project as it is now.
+    pub fn snapshot(&mut self) -> Snapshot {
+        let seen = self.open().and_then(|()| match &mut self.sight {
+            Sight::Git(view) => {
+                self.identities.format = view.format();
+                view.look(&self.rules, &mut self.identities).map(Some)
+            }
+            Sight::None | Sight::Walk => Ok(None),
+        });
+        let snapshot = match seen {
+            Ok(Some(snapshot)) => snapshot,
+            Ok(None) => self.walked(),
+            Err(trouble) => {
+                if !std::mem::replace(&mut self.told, true) {
+                    let text = "the project is looked at without git";
+                    self.warnings.push(format!("{text}: {trouble}"));
+                }
+                match self.sight {
+                    Sight::Walk => self.walked(),
+                    Sight::None | Sight::Git(_) => self.strayed(),
+                }
+            }
+        };
+        self.identities.settle();
+        self.last = Some(snapshot.clone());
+        snapshot
+    }
+
+    /// A walk in place of git's answer. Whether the first of them differs from what git said before
+    /// nobody can tell, so it does not; from then on the walks are compared.
+    fn strayed(&mut self) -> Snapshot {
+        let mut snapshot = self.walked();
+        let walked = snapshot.fingerprint();
+        let fingerprint = match self.last.as_ref().map(|last| (last, &last.kind)) {
+            Some((last, Kind::Git(_))) => last.fingerprint(),
+            Some((last, Kind::Stray { walked: before, .. })) if *before == walked => {
+                last.fingerprint()
+            }
+            Some((_, Kind::Stray { .. } | Kind::Walk)) | None => walked.clone(),
+        };
+        let committed = self.last.as_ref().and_then(Snapshot::committed).cloned();
+        snapshot.kind = Kind::Stray { committed, walked, fingerprint };
+        snapshot
+    }
+
+    /// Everything there is, file by file.
+    fn walked(&mut self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        let Self { rules, identities, .. } = self;
+        snapshot.add(rules.walk(Path::new("")), rules, identities, &Origin::Start);
+        snapshot.add(rules.counted(), rules, identities, &Origin::Start);
+        snapshot
+    }
+
+    /// Finds out how the project is to be looked at, if that is not known. A run that began without
+    /// git goes on without it; one that began with it asks again at every look.
+    fn open(&mut self) -> Result<(), Trouble> {
+        if !matches!(self.sight, Sight::None) {
+            return Ok(());
+        }
+        let ground = self.baseline.as_ref().map(Baseline::ground);
+        let (base, otherwise) = match ground {
+            Some(Ground::Walk) => (None, Sight::Walk),
+            Some(Ground::Git { base }) => (Some(Base::At(base.clone())), Sight::None),
+            None => (Some(Base::First), Sight::Walk),
+        };
+        let opened = match base {
+            Some(base) => {
+                self.private(&base).and_then(|private| private.map(View::open).transpose())
+            }
+            None => Ok(None),
+        };
+        let (sight, result) = match opened {
+            Ok(Some(view)) => (Sight::Git(Box::new(view)), Ok(())),
+            Ok(None) | Err(Trouble::Ignored) => (Sight::Walk, Ok(())),
+            Err(trouble) => (otherwise, Err(trouble)),
+        };
+        self.sight = sight;
+        result
+    }
+
+    /// Our own git folder: that of the run, or a new one. `None` without a repository.
+    fn private(&mut self, base: &Base) -> Result<Option<Private>, Trouble> {
+        let project = &self.rules.root;
+        let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
+        if let Base::At(commit) = base {
+            let kept = self.baseline.as_ref().and_then(Baseline::git_folder);
+            let mut there = kept.iter().chain(&ours);
+            let is_it = |private: &Private| private.base == *commit;
+            let open = |folder: &PathBuf| Private::open(folder, project).filter(is_it);
+            if let Some(private) = there.find_map(open) {
+                return Ok(Some(private));
+            }
+        }
+        let repository = match (Repository::around(project), base) {
+            (Some(repository), _) => repository,
+            (None, Base::First) => return Ok(None),
+            (None, Base::At(_)) => {
+                return Err(Trouble::Failed("the repository is not there any more".to_owned()));
+            }
+        };
+        let folder = match (ours, &self.temporary) {
+            (Some(folder), _) => folder,
+            (None, Some(folder)) => folder.path().join(private::FOLDER),
+            (None, None) => {
+                let folder = TempDir::new().map_err(|error| Trouble::Folder(error.to_string()))?;
+                self.temporary.insert(folder).path().join(private::FOLDER)
+            }
+        };
+        Private::make(&folder, &repository, base).map(Some)
+    }
+}
+
+impl Snapshot {
+    /// One hash over all of it.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hasher = Sha256::new();
+        match &self.kind {
+            Kind::Walk => {}
+            Kind::Git(Committed { base, .. }) => {
+                hasher.update(base.as_deref().unwrap_or("no commit"));
+            }
+            Kind::Stray { fingerprint, .. } => return fingerprint.clone(),
+        }
+        for (path, item) in &*self.files {
+            hash_item(&mut hasher, path, item.now.as_ref());
+        }
+        let hash: [u8; 32] = hasher.finalize().into();
+        Fingerprint(hex(&hash[..16]))
+    }
+
+    /// How many files were added, changed or removed since `before`. `None` for states that were
+    /// looked at in different ways: they can't be compared.
+    pub fn changed_since(&self, before: &Self) -> Option<u32> {
+        self.changed(before, |_| true)
+    }
+
+    /// The same without one file, which is relative to the project.
+    pub fn changed_beside(&self, before: &Self, beside: &Path) -> Option<u32> {
+        self.changed(before, |path| path != beside)
+    }
+
+    fn changed(&self, before: &Self, counts: impl Fn(&Path) -> bool) -> Option<u32> {
+        let can_be_compared = match (&self.kind, &before.kind) {
+            (Kind::Git(now), Kind::Git(then)) => now.base == then.base,
+            (Kind::Walk, Kind::Walk) | (Kind::Stray { .. }, Kind::Stray { .. }) => true,
+            (Kind::Walk | Kind::Git(_) | Kind::Stray { .. }, _) => false,
+        };
+        let changed = self.files.iter().filter(|(path, item)| {
+            counts(path) && before.files.get(*path).is_none_or(|before| before.now != item.now)
+        });
+        let is_back = |path: &&PathBuf| counts(path) && !self.files.contains_key(*path);
+        let back = before.files.keys().filter(is_back);
+        let count = || u32::try_from(changed.count() + back.count()).unwrap_or(u32::MAX);
+        can_be_compared.then(count)
+    }
+
+    /// The commit that is checked out, with git.
+    pub fn head(&self) -> Option<&str> {
+        self.committed()?.head.as_deref()
+    }
+
+    /// The identity of what is committed and counts, with git.
+    pub fn head_tree(&self) -> Option<&str> {
+        Some(&self.committed()?.tree)
+    }
+
+    fn committed(&self) -> Option<&Committed> {
+        match &self.kind {
+            Kind::Walk => None,
+            Kind::Git(committed) => Some(committed),
+            Kind::Stray { committed, .. } => committed.as_ref(),
+        }
+    }
+}
+
+fn hash_item(hasher: &mut Sha256, path: &Path, item: Option<&Identity>) {
+    hasher.update(path.as_os_str().as_bytes());
+    hasher.update([0]);
+    if let Some(Identity { mode, id }) = item {
+        hasher.update(mode.to_be_bytes());
+        hasher.update(id);
+    } else {
+        hasher.update([0xff; 4]);
+    }
+    hasher.update([0]);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! What was in the project when a run began and git has no copy of: changes that were not committed,
+//! files that git does not know, and without git everything.
+//!
+//! ```text
+//! RUN/baseline/
+//!   contents     one after the other, as they were
+//!   index        how the project was looked at; for each file what it was and where its copy is
+//! ```
+//!
+//! The index is written last and put in place in one stroke: without it there is no baseline.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::input::Mark;
+use nightwright_core::tamper::Side;
+
+use super::changes::{self, FILE_MAX};
+use super::identity::Identity;
+use super::private;
+use crate::hex::hex;
+use crate::journal::create_file;
+
+/// The folder in the folder of the run.
+const FOLDER: &str = "baseline";
+const CONTENTS: &str = "contents";
+const INDEX: &str = "index";
+/// The first word of an index.
+const TITLE: &str = "nightwright-baseline-2";
+
+/// Copies in all.
+const COPIES: usize = 5_000;
+/// Bytes of copies in all.
+const BYTES: u64 = 32 << 20;
+/// Files in the index.
+const FILES: usize = 100_000;
+/// An index of so many files is not longer than this.
+const INDEX_MAX: u64 = 64 << 20;
+
+/// What was there when a run began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    ground: Ground,
+    kept: BTreeMap<PathBuf, Kept>,
+    /// Whether every file that is not in git is in the index.
+    whole: bool,
+    /// The folder of the run, if it has copies.
+    run: Option<PathBuf>,
+}
+
+/// How the project was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// File by file.
+    Walk,
+    /// Through git.
+    Git {
+        /// The commit; `None` before the first.
+        base: Option<String>,
+    },
+}
+
+/// A file as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// `None` if it was not there, though the commit had it.
+    pub(super) identity: Option<Identity>,
+    /// Where its copy is.
+    copy: Option<(u64, u64)>,
+}
+
+impl Baseline {
+    /// The baseline of a run, if its folder has one.
+    pub fn of(run_folder: &Path) -> Option<Self> {
+        let folder = run_folder.join(FOLDER);
+        let mut bytes = Vec::new();
+        File::open(folder.join(INDEX)).ok()?.take(INDEX_MAX).read_to_end(&mut bytes).ok()?;
+        Self::decode(&bytes, run_folder)
+    }
+
+    /// That of a run which kept none: what was committed when it began.
+    pub fn of_mark(mark: &Mark) -> Self {
+        let ground = match mark.head_tree {
+            Some(_) => Ground::Git { base: mark.head.clone() },
+            None => Ground::Walk,
+        };
+        Self::bare(ground)
+    }
+
+    /// Nothing but how the project was looked at.
+    pub(super) fn bare(ground: Ground) -> Self {
+        Self { ground, kept: BTreeMap::new(), whole: false, run: None }
+    }
+
+    pub(super) fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    pub(super) fn kept(&self) -> &BTreeMap<PathBuf, Kept> {
+        &self.kept
+    }
+
+    /// What a file was of which nothing was kept and that is not in git.
+    pub(super) fn unknown(&self) -> Side {
+        if self.whole { Side::Absent } else { Side::Opaque }
+    }
+
+    /// Whether a run can tell at all what was there apart from git.
+    pub(super) fn has_copies(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Where the run has a git folder of its own, if it has one.
+    pub(super) fn git_folder(&self) -> Option<PathBuf> {
+        Some(self.run.as_ref()?.join(private::FOLDER))
+    }
+
+    /// Keeps what was there.
+    pub(super) fn keep(
+        run_folder: &Path,
+        ground: Ground,
+        root: &Path,
+        files: Vec<(PathBuf, Option<Identity>)>,
+    ) -> io::Result<Self> {
+        let folder = run_folder.join(FOLDER);
+        // Left by a process that died over it.
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let kept = Self::write(run_folder, &folder, ground, root, files);
+        if kept.is_err() {
+            // Half of it helps nobody, and what is wrong is said already.
+            let _ = fs::remove_dir_all(&folder);
+        }
+        kept
+    }
+
+    fn write(
+        run_folder: &Path,
+        folder: &Path,
+        ground: Ground,
+        root: &Path,
+        files: Vec<(PathBuf, Option<Identity>)>,
+    ) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(folder)?;
+        let mut writer = BufWriter::new(create_file(&folder.join(CONTENTS))?);
+        let (mut copies, mut length) = (0, 0);
+        let whole = files.len() <= FILES;
+        let mut kept = BTreeMap::new();
+        for (path, identity) in files.into_iter().take(FILES) {
+            let mut copy = None;
+            if identity.is_some()
+                && copies < COPIES
+                && let Some(bytes) = changes::read(root, &path)
+                && length + bytes.len() as u64 <= BYTES
+                && changes::is_text(&bytes)
+            {
+                writer.write_all(&bytes)?;
+                copy = Some((length, bytes.len() as u64));
+                copies += 1;
+                length += bytes.len() as u64;
+            }
+            kept.insert(path, Kept { identity, copy });
+        }
+        writer.flush()?;
+        let baseline = Self { ground, kept, whole, run: Some(run_folder.to_owned()) };
+        let beside = folder.join("index.new");
+        create_file(&beside)?.write_all(&baseline.encode())?;
+        fs::rename(&beside, folder.join(INDEX))?;
+        Ok(baseline)
+    }
+
+    /// The file as it was.
+    pub(super) fn side(&self, kept: &Kept) -> Side {
+        let (Some(run), Some((start, length))) = (&self.run, kept.copy) else {
+            return if kept.identity.is_some() { Side::Opaque } else { Side::Absent };
+        };
+        let read = || {
+            let mut file = File::open(run.join(FOLDER).join(CONTENTS))?;
+            file.seek(SeekFrom::Start(start))?;
+            let mut bytes = Vec::new();
+            file.take(length.min(FILE_MAX)).read_to_end(&mut bytes)?;
+            Ok::<_, io::Error>(bytes)
+        };
+        read().map_or(Side::Opaque, |bytes| changes::side(&bytes))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let whole = if self.whole { "whole" } else { "cut" };
+        let ground = match &self.ground {
+            Ground::Walk => "walk -".to_owned(),
+            Ground::Git { base } => format!("git {}", base.as_deref().unwrap_or("-")),
+        };
+        let mut bytes = format!("{TITLE} {whole} {ground}\0").into_bytes();
+        for (path, Kept { identity, copy }) in &self.kept {
+            let what = match identity {
+                Some(Identity { mode, id }) => format!("{mode:o} {}", hex(id)),
+                None => "- -".to_owned(),
+            };
+            let place = match copy {
+                Some((start, length)) => format!("{start} {length}"),
+                None => "- -".to_owned(),
+            };
+            bytes.extend_from_slice(format!("{what} {place} ").as_bytes());
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    /// `None` for what is not whole or not ours: then there is no baseline.
+    fn decode(bytes: &[u8], run_folder: &Path) -> Option<Self> {
+        let mut records = bytes.strip_suffix(b"\0")?.split(|&byte| byte == 0);
+        let title = str::from_utf8(records.next()?).ok()?;
+        let [TITLE, whole, kind, base] = title.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let ground = match kind {
+            "git" => Ground::Git { base: (base != "-").then(|| base.to_owned()) },
+            _ => Ground::Walk,
+        };
+        let kept: Option<_> = records.map(decode_kept).collect();
+        let run = Some(run_folder.to_owned());
+        Some(Self { ground, kept: kept?, whole: whole == "whole", run })
+    }
+}
+
+fn decode_kept(record: &[u8]) -> Option<(PathBuf, Kept)> {
+    let parts: Vec<_> = record.splitn(5, |&byte| byte == b' ').collect();
+    let [mode, id, start, length, path] = parts[..] else { return None };
+    let number =
+        |digits: &[u8], radix| u64::from_str_radix(str::from_utf8(digits).ok()?, radix).ok();
+    let identity = match mode {
+        b"-" => None,
+        _ => Some(Identity {
+            mode: u32::try_from(number(mode, 8)?).ok()?,
+            id: id
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|pair| u8::try_from(number(pair, 16)?).ok())
+                .collect::<Option<_>>()?,
+        }),
+    };
+    let copy = match start {
+        b"-" => None,
+        _ => Some((number(start, 10)?, number(length, 10)?)),
+    };
+    let path = Path::new(OsStr::from_bytes(path)).to_owned();
+    Some((path, Kept { identity, copy }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_read_again_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = Path::new(OsStr::from_bytes(b"odd \xff\nname"));
+        fs::write(folder.path().join(odd), "text").unwrap();
+        fs::write(folder.path().join("binary"), b"\0\0").unwrap();
+        let identity = |mode| Some(Identity { mode, id: vec![7, 255].into() });
+        let files = vec![
+            (odd.to_owned(), identity(0o100_644)),
+            (PathBuf::from("binary"), identity(0o100_755)),
+            (PathBuf::from("gone"), None),
+        ];
+        let ground = Ground::Git { base: Some("abc".to_owned()) };
+        let made = Baseline::keep(folder.path(), ground, folder.path(), files).unwrap();
+        let read = Baseline::of(folder.path()).unwrap();
+        assert_eq!(read, made);
+        let side = |name: &Path| read.side(&read.kept()[name]);
+        assert_eq!(side(odd), Side::Text("text".to_owned()));
+        assert_eq!(side(Path::new("binary")), Side::Opaque);
+        assert_eq!(side(Path::new("gone")), Side::Absent);
+    }
+
+    #[test]
+    fn an_index_that_is_not_whole_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Baseline::of(folder.path()), None);
+        let baseline =
+            Baseline::keep(folder.path(), Ground::Walk, folder.path(), Vec::new()).unwrap();
+        assert_eq!(Baseline::of(folder.path()), Some(baseline));
+        let index = folder.path().join("baseline/index");
+        for bytes in [&b""[..], b"nightwright-baseline-2 whole", b"other whole walk -\0"] {
+            fs::write(&index, bytes).unwrap();
+            assert_eq!(Baseline::of(folder.path()), None, "{bytes:?}");
+        }
+    }
+}

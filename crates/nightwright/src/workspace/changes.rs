@@ -1,0 +1,395 @@
+//! What changed since the run began, with both sides of every file as far as they are known.
+//!
+//! The old side comes from the baseline, or from the commit at which the run began; the new one from
+//! the disk. What can't be compared although it was there is a finding of its own: nobody may take
+//! it for unchanged.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nightwright_core::input::Finding;
+use nightwright_core::tamper::{Change, Side};
+use toml_edit::{DocumentMut, Item as TomlItem};
+
+use super::baseline::{Baseline, Ground, Kept};
+use super::git::Git;
+use super::identity::{self, Identities, LINK};
+use super::rules::CONFIGURATION;
+use super::{Item, Kind, Origin, Sight, Snapshot, Workspace};
+use crate::files;
+use crate::hex::hex;
+use crate::process::AnswerEnd;
+
+/// Of a larger file nothing is read.
+pub(super) const FILE_MAX: u64 = 1 << 20;
+/// Files of which both sides are read.
+const FILES: usize = 2_000;
+/// Bytes of both sides together.
+const BYTES: u64 = 32 << 20;
+/// Where a byte that no text has is looked for, as git does.
+const BINARY: usize = 8_000;
+
+impl Workspace {
+    /// Keeps what git has no copy of, for the rest of the run. `snapshot` is the first of the run.
+    pub fn keep_baseline(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
+        let ground = match (&self.sight, &snapshot.kind) {
+            (Sight::Git(view), Kind::Git(_)) => {
+                Ground::Git { base: view.base().map(str::to_owned) }
+            }
+            // Git gave no answer at the start: what it says later has nothing to be compared with.
+            (Sight::Git(_), Kind::Walk | Kind::Stray { .. }) | (Sight::None | Sight::Walk, _) => {
+                self.sight = Sight::Walk;
+                Ground::Walk
+            }
+        };
+        let effective = self.effective();
+        let current = current(snapshot, &effective).into_iter();
+        let files = current.map(|(path, item)| (path.to_owned(), item.now.clone())).collect();
+        let kept = Baseline::keep(run_folder, ground.clone(), &self.rules.root, files);
+        let (baseline, kept) = match kept {
+            Ok(baseline) => (baseline, Ok(())),
+            Err(error) => (Baseline::bare(ground), Err(error)),
+        };
+        self.baseline = Some(baseline);
+        kept
+    }
+
+    /// What changed since the run began. `snapshot` is the project as it is. What could not be
+    /// compared is told by [`Workspace::gaps`].
+    pub fn changes(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+        self.gaps.clear();
+        let mut drafts = self.drafts(snapshot);
+        // Those that something may have been taken from first; of these the small ones, so that
+        // one that is large does not keep many from being read.
+        drafts.sort_by(|a, b| a.order().cmp(&b.order()));
+        let blobs = match &self.sight {
+            Sight::Git(view) => blobs(&view.private.git, &drafts),
+            Sight::None | Sight::Walk => HashMap::new(),
+        };
+        let mut budget = Budget { files: FILES, bytes: BYTES };
+        let mut gone = self.has_lost_git(snapshot);
+        let mut left = Vec::new();
+        let mut changes = Vec::new();
+        for draft in drafts {
+            let before = match self.before(&draft, &blobs, &budget) {
+                Old::Side(side) => Some(side),
+                Old::Gone => {
+                    gone = true;
+                    Some(Side::Opaque)
+                }
+                Old::Left => None,
+            };
+            let fits = before.as_ref().is_some_and(|before| budget.takes(before, draft.size));
+            let (before, after) = match before {
+                Some(before) if fits => (before, self.on_disk(&draft.path)),
+                Some(Side::Absent) => (Side::Absent, draft.hidden()),
+                Some(Side::Text(_) | Side::Opaque) | None => {
+                    left.push(draft.path.clone());
+                    (Side::Opaque, draft.hidden())
+                }
+            };
+            if before == after && before != Side::Opaque {
+                continue;
+            }
+            let path = draft.path.to_string_lossy().into_owned();
+            changes.push(Change { path, before, after });
+        }
+        self.note_gaps(gone, &left);
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        changes
+    }
+
+    /// What the last [`Workspace::changes`] could not compare, as findings.
+    pub fn gaps(&self) -> &[Finding] {
+        &self.gaps
+    }
+
+    fn note_gaps(&mut self, gone: bool, left: &[PathBuf]) {
+        if gone {
+            let what = "what was committed when the run began can't be compared any more";
+            self.gaps.push(Finding { path: ".git".to_owned(), what: what.to_owned() });
+        }
+        if let Some(first) = left.iter().min() {
+            let what = match left.len() {
+                1 => "one changed file was not compared: there are too many".to_owned(),
+                count => format!("{count} changed files were not compared: there are too many"),
+            };
+            self.gaps.push(Finding { path: first.to_string_lossy().into_owned(), what });
+        }
+    }
+
+    /// Whether the run began with git, and this look was made without it.
+    fn has_lost_git(&self, snapshot: &Snapshot) -> bool {
+        let ground = self.baseline.as_ref().map(Baseline::ground);
+        let began = matches!(ground, Some(Ground::Git { .. }));
+        began && !matches!(snapshot.kind, Kind::Git(_))
+    }
+
+    /// What takes effect in our own folder.
+    fn effective(&self) -> Snapshot {
+        let mut effective = Snapshot::default();
+        // Not those of the looks: what was not asked for in a look would be forgotten there.
+        let mut identities = Identities::new(self.identities.format);
+        effective.add(self.rules.effective(), &self.rules, &mut identities, &Origin::Start);
+        effective
+    }
+
+    fn drafts(&self, snapshot: &Snapshot) -> Vec<Draft> {
+        let effective = self.effective();
+        let mut current = current(snapshot, &effective);
+        let lost = self.has_lost_git(snapshot);
+        let root = &self.rules.root;
+        let Some(baseline) = &self.baseline else {
+            return current
+                .into_iter()
+                .filter_map(|(path, item)| Some(Draft::of(root, path, item.origin.known()?)))
+                .collect();
+        };
+        let mut drafts = Vec::new();
+        for (path, kept) in baseline.kept() {
+            let now = current.remove(path.as_path()).map(|item| &item.now);
+            // Looked at in another way, nothing can be compared but the text.
+            if lost || now != Some(&kept.identity) {
+                drafts.push(Draft::of(root, path, Before::Kept(kept.clone())));
+            }
+        }
+        for (path, item) in current {
+            let before = match item.origin.known() {
+                Some(before) => before,
+                None if lost || !baseline.has_copies() => continue,
+                None => Before::Known(baseline.unknown()),
+            };
+            drafts.push(Draft::of(root, path, before));
+        }
+        drafts
+    }
+
+    fn before(&self, draft: &Draft, blobs: &HashMap<String, Old>, budget: &Budget) -> Old {
+        let old = match &draft.before {
+            Before::Known(side) => Old::Side(side.clone()),
+            Before::Kept(_) if budget.files == 0 => Old::Left,
+            Before::Kept(kept) => {
+                let side = self.baseline.as_ref().map(|baseline| baseline.side(kept));
+                Old::Side(side.unwrap_or(Side::Opaque))
+            }
+            Before::Blob(id) => blobs.get(id).cloned().unwrap_or(Old::Left),
+        };
+        match old {
+            Old::Side(Side::Text(text)) if draft.path == Path::new(CONFIGURATION) => {
+                let text = public(text.as_bytes());
+                Old::Side(text.map_or(Side::Opaque, |bytes| side(&bytes)))
+            }
+            Old::Side(_) | Old::Gone | Old::Left => old,
+        }
+    }
+
+    fn on_disk(&self, path: &Path) -> Side {
+        match fs::symlink_metadata(self.rules.root.join(path)) {
+            Ok(metadata) if metadata.is_dir() => Side::Absent,
+            Ok(_) => read(&self.rules.root, path).map_or(Side::Opaque, |bytes| side(&bytes)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Side::Absent,
+                _ => Side::Opaque,
+            },
+        }
+    }
+}
+
+/// The snapshot with what takes effect in our own folder.
+fn current<'a>(snapshot: &'a Snapshot, effective: &'a Snapshot) -> BTreeMap<&'a Path, &'a Item> {
+    let all = snapshot.files.iter().chain(effective.files.iter());
+    all.map(|(path, item)| (path.as_path(), item)).collect()
+}
+
+/// A change whose sides are not read yet.
+#[derive(Debug)]
+struct Draft {
+    path: PathBuf,
+    before: Before,
+    /// On disk; `None` if there is nothing.
+    size: Option<u64>,
+}
+
+/// Where the old side is.
+#[derive(Debug)]
+enum Before {
+    Known(Side),
+    /// In the baseline.
+    Kept(Kept),
+    /// In the commit, by this name.
+    Blob(String),
+}
+
+/// An old side, read.
+#[derive(Clone, Debug)]
+enum Old {
+    Side(Side),
+    /// It was there, and can't be read any more.
+    Gone,
+    /// There was too much to read.
+    Left,
+}
+
+impl Draft {
+    fn of(root: &Path, path: &Path, before: Before) -> Self {
+        let metadata = fs::symlink_metadata(root.join(path)).ok();
+        let size = metadata.filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len());
+        Self { path: path.to_owned(), before, size }
+    }
+
+    fn order(&self) -> (bool, u64, &Path) {
+        let is_new = matches!(self.before, Before::Known(Side::Absent));
+        (is_new, self.size.unwrap_or(0), &self.path)
+    }
+
+    /// Whether there is something now, and nothing more.
+    fn hidden(&self) -> Side {
+        if self.size.is_some() { Side::Opaque } else { Side::Absent }
+    }
+}
+
+impl Origin {
+    /// What the commit says, if it is the one to ask.
+    fn known(&self) -> Option<Before> {
+        match self {
+            Self::Commit(None) => Some(Before::Known(Side::Absent)),
+            Self::Commit(Some(identity)) if identity.mode == LINK => {
+                Some(Before::Known(Side::Opaque))
+            }
+            Self::Commit(Some(identity)) => Some(Before::Blob(hex(&identity.id))),
+            Self::Start => None,
+        }
+    }
+}
+
+/// What may still be read.
+struct Budget {
+    files: usize,
+    bytes: u64,
+}
+
+impl Budget {
+    /// Whether a file may be read that is this long now.
+    fn takes(&mut self, before: &Side, size: Option<u64>) -> bool {
+        let old = match before {
+            Side::Text(text) => text.len() as u64,
+            Side::Absent | Side::Opaque => 0,
+        };
+        // Of a larger one nothing is read.
+        let bytes = old + size.filter(|size| *size <= FILE_MAX).unwrap_or(0);
+        if self.files == 0 || bytes > self.bytes {
+            return false;
+        }
+        self.files -= 1;
+        self.bytes -= bytes;
+        true
+    }
+}
+
+/// The contents that the commit has, by their names: two questions to git, how long they are, and
+/// those that there is room for.
+fn blobs(git: &Git, drafts: &[Draft]) -> HashMap<String, Old> {
+    let names = drafts.iter().filter_map(|draft| match &draft.before {
+        Before::Blob(id) => Some(id.as_str()),
+        Before::Known(_) | Before::Kept(_) => None,
+    });
+    let names: Vec<_> = names.take(FILES).collect();
+    let mut all: HashMap<String, Old> =
+        names.iter().map(|name| ((*name).to_owned(), Old::Gone)).collect();
+    let Some(lengths) = batch(git, "--batch-check", &names) else { return all };
+    let (mut wanted, mut left) = (Vec::new(), BYTES);
+    for line in String::from_utf8_lossy(&lengths).lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        // One that is not there has other words.
+        let [name, "blob", length] = words[..] else { continue };
+        let length = length.parse().unwrap_or(u64::MAX);
+        let old = if length > FILE_MAX {
+            Old::Side(Side::Opaque)
+        } else if length > left {
+            Old::Left
+        } else {
+            left -= length;
+            wanted.push(name.to_owned());
+            continue;
+        };
+        all.insert(name.to_owned(), old);
+    }
+    let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
+    let Some(output) = batch(git, "--batch", &wanted) else { return all };
+    contents(&output, &mut all);
+    all
+}
+
+/// What git says of objects; `None` if it does not say all.
+fn batch(git: &Git, option: &str, names: &[&str]) -> Option<Vec<u8>> {
+    if names.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut input = names.join("\n");
+    input.push('\n');
+    let answer = git.put(["cat-file", option], input.into_bytes()).ok()?;
+    match answer.ended {
+        AnswerEnd::Exited(exit) if exit.code() == Some(0) => Some(answer.output),
+        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => None,
+    }
+}
+
+/// What `git cat-file --batch` says: `NAME blob LENGTH`, the content, a line's end.
+fn contents(mut output: &[u8], all: &mut HashMap<String, Old>) {
+    while let Some(end) = output.iter().position(|&byte| byte == b'\n') {
+        let (line, rest) = (&output[..end], &output[end + 1..]);
+        let words: Vec<_> = String::from_utf8_lossy(line).split(' ').map(str::to_owned).collect();
+        let [name, _, length] = &words[..] else {
+            // One that is not there.
+            output = rest;
+            continue;
+        };
+        let length = length.parse().unwrap_or(usize::MAX);
+        let Some(content) = rest.get(..length) else { break };
+        // Git does not look whether a content is what its name says, and the agent can write there.
+        if identity::is_named(content, name) {
+            all.insert(name.clone(), Old::Side(side(content)));
+        }
+        output = rest.get(length + 1..).unwrap_or_default();
+    }
+}
+
+/// The content of a plain file of the project that anybody may see, unless it is too large or leads
+/// elsewhere.
+pub(super) fn read(root: &Path, path: &Path) -> Option<Vec<u8>> {
+    let bytes = whole(root, path)?;
+    if path == Path::new(CONFIGURATION) { public(&bytes) } else { Some(bytes) }
+}
+
+/// A configuration without the values that may be secret; `None` if it can't be read.
+fn public(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut document: DocumentMut = str::from_utf8(bytes).ok()?.parse().ok()?;
+    if let Some(agent) = document.get_mut("agent").and_then(TomlItem::as_table_like_mut) {
+        agent.remove("env");
+    }
+    Some(document.to_string().into_bytes())
+}
+
+fn whole(root: &Path, path: &Path) -> Option<Vec<u8>> {
+    let metadata = fs::symlink_metadata(root.join(path)).ok()?;
+    if !metadata.is_file() || metadata.len() > FILE_MAX {
+        return None;
+    }
+    files::read_inside(root, path, FILE_MAX).ok().flatten()
+}
+
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    !bytes[..bytes.len().min(BINARY)].contains(&0)
+}
+
+/// A content as it is compared: git keeps other ends of lines than the disk has where it is told
+/// so, and that is no change.
+pub(super) fn side(bytes: &[u8]) -> Side {
+    if is_text(bytes) {
+        Side::Text(String::from_utf8_lossy(bytes).replace("\r\n", "\n"))
+    } else {
+        Side::Opaque
+    }
+}

@@ -1,0 +1,100 @@
+//! The commits between two states of a project, as git tells them.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use nightwright_core::chronicle::Commit;
+use nightwright_core::display::one_line;
+use nightwright_core::redact::Secrets;
+
+use super::git::{Git, Trouble};
+use super::repository::Repository;
+
+/// The most characters of a subject.
+const LONGEST: usize = 200;
+
+/// The commits that `to` has and `from` has not, the newest first and at most so many; without
+/// `from` all that `to` has. What is secret is masked. The error is why they are not known.
+pub fn commits(
+    project: &Path,
+    from: Option<&str>,
+    to: &str,
+    most: usize,
+    secrets: &Secrets,
+) -> Result<Vec<Commit>, String> {
+    // What comes from a journal must not become an option.
+    if let Some(odd) = from.into_iter().chain([to]).find(|commit| !is_hash(commit)) {
+        return Err(format!("`{}` is no commit", one_line(odd, LONGEST)));
+    }
+    let repository = Repository::around(project).ok_or("the repository is not there")?;
+    // A list of commits is nothing that git would start a program for, whatever its configuration
+    // says: neither pages, signatures, notes nor differences are asked for.
+    let git = Git::of_user(&repository.folder, &repository.top);
+    let range = from.map_or_else(|| to.to_owned(), |from| format!("{from}..{to}"));
+    let arguments = [
+        "rev-list",
+        "--encoding=UTF-8",
+        "--format=%H%x09%ct%x09%s",
+        &format!("--max-count={most}"),
+        &range,
+        "--",
+    ];
+    let answer = git.ask(arguments).map_err(|trouble| match &trouble {
+        Trouble::Failed(_) => "the repository does not have them any more".to_owned(),
+        Trouble::NotStarted(_)
+        | Trouble::TimedOut
+        | Trouble::TooMuch
+        | Trouble::Odd(_)
+        | Trouble::Ignored
+        | Trouble::Folder(_) => trouble.to_string(),
+    })?;
+    let answer = String::from_utf8_lossy(&answer);
+    Ok(answer.lines().filter_map(|line| commit(line, secrets)).collect())
+}
+
+/// `HASH TIME SUBJECT`, with tabs between; a line that git puts before it has none.
+fn commit(line: &str, secrets: &Secrets) -> Option<Commit> {
+    let (hash, rest) = line.split_once('\t')?;
+    let (time, subject) = rest.split_once('\t')?;
+    let at = time.parse().ok().and_then(|second| Timestamp::from_second(second).ok());
+    // Masked before it is cut: the half of a secret is a secret.
+    let subject = one_line(&secrets.mask(subject), LONGEST);
+    Some(Commit { hash: hash.to_owned(), at, subject })
+}
+
+fn is_hash(text: &str) -> bool {
+    (40..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_hash_is_never_shown_to_git() {
+        for odd in ["--output=x", "HEAD", "", "abc", "-0123456789012345678901234567890123456789"] {
+            let error = commits(Path::new("."), None, odd, 5, &Secrets::default()).unwrap_err();
+            assert!(error.contains("is no commit"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_a_commit_if_it_has_all_of_one() {
+        let none = Secrets::default();
+        assert_eq!(commit("commit 9fceb02d", &none), None);
+        let found = commit("9fceb02d\t1794786045\tmove\tthe orders", &none).unwrap();
+        assert_eq!((found.hash.as_str(), found.subject.as_str()), ("9fceb02d", "move the orders"));
+        assert_eq!(found.at.unwrap().as_second(), 1_794_786_045);
+    }
+
+    #[test]
+    fn a_secret_that_the_cut_goes_through_leaves_nothing_of_itself() {
+        let secret = "hunter2-hunter2-hunter2";
+        let secrets = Secrets::new([secret], [""; 0]).unwrap();
+        for before in LONGEST - secret.len()..LONGEST {
+            let line = format!("9fceb02d\t1\t{}{secret} and more", "x".repeat(before));
+            let subject = commit(&line, &secrets).unwrap().subject;
+            assert!(!subject.contains("hun"), "{subject}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Changes in figures and line by line, as much of them as a verifier is shown.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use nightwright_core::input::{ChangedFile, Changes, Inspection};
+use nightwright_core::tamper::{self, Change, Side};
+use similar::{DiffTag, TextDiff};
+
+/// Files that are named.
+const LISTED: usize = 50;
+/// Bytes of the whole difference.
+const BYTES: usize = 48 << 10;
+/// A file of which less than this can be shown is only named.
+const LEAST: usize = 200;
+/// How long one file is compared. Beyond that the difference is longer than it has to be.
+const FILE_TIME: Duration = Duration::from_millis(500);
+/// How long all of them are compared.
+const TIME: Duration = Duration::from_secs(5);
+
+/// What is to be said of changes.
+pub fn inspection(changes: &[Change], commands: &[String]) -> Inspection {
+    let deadline = Instant::now() + TIME;
+    let compared: Vec<_> = changes.iter().map(|change| compare(change, deadline)).collect();
+    let listed = compared.iter().take(LISTED).map(|compared| compared.figures.clone()).collect();
+    Inspection {
+        findings: tamper::inspect(changes, commands),
+        changes: Changes { files: u32::try_from(changes.len()).unwrap_or(u32::MAX), listed },
+        diff: share(&compared),
+        warnings: Vec::new(),
+    }
+}
+
+/// One file, compared.
+struct Compared {
+    figures: ChangedFile,
+    text: String,
+}
+
+fn compare(change: &Change, deadline: Instant) -> Compared {
+    let Change { path, before, after } = change;
+    let figures = ChangedFile { path: path.clone(), added: 0, removed: 0 };
+    let nothing = String::new();
+    let (old, new) = match (before, after) {
+        (Side::Text(old), Side::Text(new)) => (old, new),
+        (Side::Absent, Side::Text(new)) => (&nothing, new),
+        (Side::Text(old), Side::Absent) => (old, &nothing),
+        (Side::Absent, Side::Absent | Side::Opaque) => {
+            return Compared { figures, text: format!("{path}: added, its text is not known\n") };
+        }
+        (Side::Opaque, Side::Absent) => {
+            return Compared { figures, text: format!("{path}: removed, its text is not known\n") };
+        }
+        (Side::Opaque, _) | (_, Side::Opaque) => {
+            return Compared { figures, text: format!("{path}: changed, its text is not known\n") };
+        }
+    };
+    let until = deadline.min(Instant::now() + FILE_TIME);
+    let diff = TextDiff::configure().deadline(until).diff_lines(old.as_str(), new.as_str());
+    let (mut added, mut removed) = (0, 0);
+    for operation in diff.ops() {
+        if operation.tag() != DiffTag::Equal {
+            removed += operation.old_range().len();
+            added += operation.new_range().len();
+        }
+    }
+    let name = |side: &Side, there: String| match side {
+        Side::Absent => "/dev/null".to_owned(),
+        Side::Text(_) | Side::Opaque => there,
+    };
+    let header = (name(before, format!("a/{path}")), name(after, format!("b/{path}")));
+    let text = diff.unified_diff().context_radius(3).header(&header.0, &header.1).to_string();
+    let count = |lines: usize| u32::try_from(lines).unwrap_or(u32::MAX);
+    let figures = ChangedFile { added: count(added), removed: count(removed), ..figures };
+    Compared { figures, text }
+}
+
+/// All of it, if there is room; otherwise the longest are cut first.
+fn share(compared: &[Compared]) -> String {
+    let mut order: Vec<usize> = (0..compared.len()).collect();
+    order.sort_by_key(|&index| compared[index].text.len());
+    let mut shares = vec![0; compared.len()];
+    let mut left = BYTES;
+    for (done, &index) in order.iter().enumerate() {
+        let share = compared[index].text.len().min(left / (order.len() - done));
+        shares[index] = share;
+        left -= share;
+    }
+    let mut diff = String::new();
+    let mut unnamed = 0;
+    for (file, share) in compared.iter().zip(shares) {
+        if share == file.text.len() {
+            diff.push_str(&file.text);
+        } else if share < LEAST {
+            unnamed += 1;
+        } else {
+            cut(&mut diff, file, share);
+        }
+    }
+    if unnamed > 0 {
+        // Writing to a string can't fail.
+        let _ = writeln!(diff, "[{unnamed} more files left out]");
+    }
+    diff
+}
+
+/// The first lines of a file's difference.
+fn cut(diff: &mut String, file: &Compared, share: usize) {
+    let mut end = file.text.floor_char_boundary(share);
+    if let Some(line) = file.text[..end].rfind('\n') {
+        end = line + 1;
+    }
+    diff.push_str(&file.text[..end]);
+    let rest = file.text[end..].lines().count();
+    let path = &file.figures.path;
+    // Writing to a string can't fail.
+    let _ = writeln!(diff, "[{rest} more lines of `{path}` left out]");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Side {
+        Side::Text(text.to_owned())
+    }
+
+    fn change(path: &str, before: Side, after: Side) -> Change {
+        Change { path: path.to_owned(), before, after }
+    }
+
+    /// No check names any of these files.
+    fn inspected(changes: &[Change]) -> Inspection {
+        inspection(changes, &[])
+    }
+
+    #[test]
+    fn lines_are_counted_and_shown() {
+        let inspection = inspected(&[
+            change("a", text("one\ntwo\n"), text("one\nthree\nfour\n")),
+            change("gone", text("x\n"), Side::Absent),
+            change("picture", Side::Opaque, Side::Opaque),
+        ]);
+        let figures: Vec<_> = inspection
+            .changes
+            .listed
+            .iter()
+            .map(|file| (file.path.as_str(), file.added, file.removed))
+            .collect();
+        assert_eq!(figures, [("a", 2, 1), ("gone", 0, 1), ("picture", 0, 0)]);
+        assert_eq!(inspection.changes.files, 3);
+        insta::assert_snapshot!(inspection.diff, @r"
+        --- a/a
+        +++ b/a
+        @@ -1,2 +1,3 @@
+         one
+        -two
+        +three
+        +four
+        --- a/gone
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -x
+        picture: changed, its text is not known
+        ");
+    }
+
+    #[test]
+    fn the_longest_is_cut_first_and_the_cut_is_named() {
+        let long = "long line\n".repeat(20_000);
+        let inspection = inspected(&[
+            change("long", Side::Absent, text(&long)),
+            change("short", Side::Absent, text("short\n")),
+        ]);
+        assert!(inspection.diff.len() < BYTES + 200);
+        assert!(inspection.diff.contains("more lines of `long` left out]"));
+        assert!(inspection.diff.contains("+short\n"));
+        assert_eq!(inspection.changes.listed[0].added, 20_000);
+    }
+
+    #[test]
+    fn of_many_files_some_are_listed_and_all_are_counted() {
+        let many: Vec<_> =
+            (0..3000).map(|n| change(&format!("{n:04}"), Side::Absent, text("x\n"))).collect();
+        let inspection = inspected(&many);
+        assert_eq!((inspection.changes.files, inspection.changes.listed.len()), (3000, 50));
+        assert!(inspection.diff.len() < BYTES + 200, "{}", inspection.diff.len());
+        assert!(inspection.diff.contains("more files left out]"));
+    }
+
+    #[test]
+    fn two_files_that_have_nothing_in_common_do_not_hold_the_gate_up() {
+        let lines = |salt: u32| {
+            let numbers = (0..60_000u32).map(|n| n.wrapping_mul(salt).to_string());
+            numbers.collect::<Vec<_>>().join("\n")
+        };
+        let (old, new) = (lines(7919), lines(104_729));
+        let inspection = inspected(&[change("odd", text(&old), text(&new))]);
+        assert!(inspection.changes.listed[0].added > 0);
+    }
+}

@@ -1,0 +1,185 @@
+//! `--agent-command`: any program as the agent.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use super::agent_program::program;
+use super::harness::{Hermit, ending, finish};
+
+/// An agent in a few lines: it keeps what it was asked and given, works, claims, and judges.
+fn worker(hermit: &Hermit) {
+    let seen = hermit.path("seen").display().to_string();
+    fs::create_dir(&seen).unwrap();
+    program(
+        hermit,
+        "worker",
+        &format!(
+            "#!/bin/sh\n\
+             name={seen}/${{NIGHTWRIGHT_PURPOSE:-work}}-$NIGHTWRIGHT_ITERATION\n\
+             cat > $name.prompt; env > $name.env; printf '%s\\n' \"$@\" > $name.arguments\n\
+             if [ \"$NIGHTWRIGHT_PURPOSE\" = verify ]; then echo 'VERDICT: yes - it is there'; exit; fi\n\
+             echo work >> made.txt\n\
+             echo 'I have done it all.'\n\
+             echo\n\
+             echo '<promise>COMPLETE</promise>'\n"
+        ),
+    );
+}
+
+fn run(hermit: &Hermit, command: &str, more: &[&str]) -> super::harness::Did {
+    let arguments = ["run", "-p", "write made.txt", "--no-delay", "--agent-command", command];
+    hermit.run(&[&arguments[..], more].concat())
+}
+
+fn seen(hermit: &Hermit, name: &str) -> String {
+    fs::read_to_string(hermit.path("seen").join(name)).unwrap()
+}
+
+#[test]
+fn any_program_works_claims_and_judges() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    let command = "worker --style 'short and sweet' -x";
+    run(&hermit, command, &["-m", "3", "--verify", "grep -q work made.txt"]).exits(0).says(&[
+        "The agent is `",
+        "/bin/worker`: what it may do is up to it, and what it costs is estimated by its time.",
+        "Task completed successfully after 1 iteration",
+        "verified by `grep -q work made.txt`",
+    ]);
+    assert_eq!(seen(&hermit, "work-1.arguments"), "--style\nshort and sweet\n-x\n");
+    assert_eq!(seen(&hermit, "verify-1.arguments"), "--style\nshort and sweet\n-x\n");
+    let prompt = seen(&hermit, "work-1.prompt");
+    assert!(prompt.contains("write made.txt"), "{prompt}");
+    assert!(
+        prompt.contains("<promise>COMPLETE</promise>"),
+        "it is not told how to claim: {prompt}"
+    );
+    assert_eq!(ending(&hermit.journal()), "completed");
+}
+
+#[test]
+fn its_environment_is_the_list_of_any_program_and_so_is_that_of_the_checks() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    let check = format!("env > {}", hermit.path("check.env").display());
+    let arguments =
+        ["run", "-p", "x", "-m", "1", "--agent-command", "worker", "--verify", check.as_str()];
+    let mut command = hermit.command(&arguments);
+    command.env("GITHUB_TOKEN", "x").env("CLAUDE_CODE_OAUTH_TOKEN", "x").env("JAVA_HOME", "/j");
+    finish(command.spawn().unwrap()).exits(0);
+    let agent = seen(&hermit, "work-1.env");
+    let check = fs::read_to_string(hermit.path("check.env")).unwrap();
+    for (whose, environment) in [("agent", &agent), ("check", &check)] {
+        for there in ["PATH=", "JAVA_HOME=/j", "HOME="] {
+            assert!(environment.contains(there), "{whose}: no {there}");
+        }
+        for not_there in ["GITHUB_TOKEN", "CLAUDE_CODE", "DISABLE_AUTOUPDATER", "BASH_MAX_TIMEOUT"]
+        {
+            assert!(!environment.contains(not_there), "{whose}: {not_there}");
+        }
+    }
+    assert!(agent.contains("NIGHTWRIGHT_MARK=") && agent.contains("TMPDIR="));
+}
+
+#[test]
+fn it_costs_an_estimate_and_never_nothing() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    run(&hermit, "worker", &["-m", "1", "--no-detect"]).exits(0);
+    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let finished = journal.lines().find(|line| line.contains("\"event\":\"attempt_finished\""));
+    let finished: serde_json::Value = serde_json::from_str(finished.unwrap()).unwrap();
+    assert!(finished["cost"].as_f64().unwrap() >= 0.01, "{finished:#}");
+}
+
+#[test]
+fn a_run_goes_on_with_the_command_it_was_begun_with() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    fs::copy(hermit.path("bin/worker"), hermit.project().join("worker.sh")).unwrap();
+    let command = "./worker.sh 'one two'";
+    run(&hermit, command, &["-m", "1", "--no-detect"]).exits(0).says(&["project/worker.sh`"]);
+    let first = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    assert_eq!(first["settings"]["agent"]["command"], command);
+    assert_eq!(first["agent"]["name"], "command");
+
+    let mut resume = hermit.command(&["resume", "-C", "../project", "-m", "2"]);
+    resume.current_dir(hermit.path("home"));
+    finish(resume.spawn().unwrap()).exits(0).says(&["project/worker.sh`"]);
+    assert_eq!(seen(&hermit, "work-2.arguments"), "one two\n");
+
+    fs::remove_file(hermit.project().join("worker.sh")).unwrap();
+    hermit.run(&["resume", "-m", "3"]).exits(1).says(&["worker.sh` is not there"]);
+}
+
+#[test]
+fn what_can_t_be_run_is_named_before_anything_starts() {
+    let refusal = |command: &str, code: i32| {
+        let hermit = Hermit::new();
+        hermit.file("plain.txt", "text");
+        program(&hermit, "broken", "#!/nowhere/python\n");
+        let did = run(&hermit, command, &["-m", "1"]).exits(code);
+        assert!(hermit.runs().is_empty(), "something was begun");
+        did.err.replace(hermit.path("").to_str().unwrap(), "~/").trim_end().to_owned()
+    };
+    assert_snapshot!(refusal("no-such-agent -x", 1), @"
+    error: `no-such-agent` was not found in PATH
+    hint: install it, or give its whole path
+    ");
+    assert_snapshot!(refusal("./no-such-agent", 1), @"
+    error: `~/project/no-such-agent` is not there
+    hint: install it, or give its whole path
+    ");
+    assert_snapshot!(refusal("./plain.txt", 1), @"
+    error: `~/project/plain.txt` is not executable
+    hint: make it so (chmod +x '~/project/plain.txt'), or install it again
+    ");
+    assert_snapshot!(refusal("broken", 1), @"
+    error: `~/bin/broken` can't be started: its interpreter `/nowhere/python` is not there
+    hint: install `/nowhere/python`, or name another one in the first line of the file
+    ");
+    assert_snapshot!(refusal("worker 'half", 2), @"error: --agent-command `worker 'half`: missing closing quote");
+    assert_snapshot!(refusal("''", 2), @"error: --agent-command `''`: it names no program");
+}
+
+#[test]
+fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    run(&hermit, "worker", &["--max-tokens", "1000"]).exits(2).says(&[
+        "a limit of tokens alone does not limit a run with an agent command",
+        "give -m, --max-cost or --max-duration",
+    ]);
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn options_that_only_the_usual_agent_knows_are_refused_by_name() {
+    let hermit = Hermit::new();
+    worker(&hermit);
+    let cases: [(&[&str], &str); 6] = [
+        (&["--dry-run"], "--dry-run"),
+        (&["--model", "opus"], "--model"),
+        (&["--max-turns", "3"], "--max-turns"),
+        (&["--allowed-tools", "Bash"], "--allowed-tools"),
+        (&["--dangerously-skip-permissions"], "--dangerously-skip-permissions"),
+        (&["--", "--fast"], "[ARGS]..."),
+    ];
+    for (more, named) in cases {
+        let did = run(&hermit, "worker", &[&["-m", "1"], more].concat()).exits(2);
+        let words = ["--agent-command <CMD>", "cannot be used with", named];
+        assert!(words.iter().all(|word| did.err.contains(word)), "{named}:\n{}", did.err);
+    }
+    run(&hermit, " ", &["-m", "1"]).exits(2).says(&["--agent-command"]);
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn a_command_that_fails_is_quoted_in_its_own_words() {
+    let hermit = Hermit::new();
+    program(&hermit, "worker", "#!/bin/sh\necho 'no key given' >&2\nexit 2\n");
+    let did = run(&hermit, "worker", &["-m", "1", "--max-retries", "0"]);
+    did.says(&["exited with 2", "the agent's last words on standard error: no key given"]);
+}

@@ -1,0 +1,415 @@
+//! The agent program: found, asked for its version, judged; and what is said when it can't be used.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use nightwright::agent::program::{Found, Freshness, Trouble, Wanted, find};
+use nightwright::process::Containment;
+use nightwright_core::agent::dialect::claude::COVERED;
+use nightwright_core::agent::version::{Standing, Version};
+
+use super::harness::{Did, Hermit, finish};
+use super::stage::{NIGHTWRIGHT, is_alive};
+
+/// Puts a program into the `bin` of a hermit.
+pub(crate) fn program(hermit: &Hermit, name: &str, script: &str) -> PathBuf {
+    let path = hermit.path("bin").join(name);
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// A stand-in for the agent program: it says its version, and plays a recording of the real one.
+/// Each time it is asked for its version it leaves a line.
+pub(crate) fn player(hermit: &Hermit, version: &str, recording: &str) -> PathBuf {
+    let asked = hermit.path("asked");
+    let stream = recorded(recording).join("stdout.ndjson");
+    let script = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo x >> {} && echo '{version}' && exit\n\
+         read -r prompt\ncat {}\n",
+        asked.display(),
+        stream.display()
+    );
+    program(hermit, "claude", &script)
+}
+
+/// The folder of a recording.
+pub(crate) fn recorded(name: &str) -> PathBuf {
+    recordings().join(name)
+}
+
+fn recordings() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../nightwright-core/tests/fixtures/claude")
+}
+
+const RUN: [&str; 6] = ["run", "-p", "x", "-m", "1", "--no-delay"];
+
+fn times_asked(hermit: &Hermit) -> usize {
+    fs::read_to_string(hermit.path("asked")).unwrap_or_default().lines().count()
+}
+
+/// What a run says that can't begin, with the hermit's folder named `~`.
+fn refusal(hermit: &Hermit) -> String {
+    let did = hermit.run(&RUN).exits(1);
+    assert_eq!(did.out, "");
+    assert!(hermit.runs().is_empty(), "something was begun");
+    did.err.replace(hermit.path("").to_str().unwrap(), "~/").trim_end().to_owned()
+}
+
+fn refusal_of(script: &str) -> String {
+    let hermit = Hermit::new();
+    program(&hermit, "claude", script);
+    refusal(&hermit)
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_in_the_known_words() {
+    assert_snapshot!(refusal(&Hermit::new()), @r#"
+    error: Claude CLI not found. Make sure 'claude' is installed and in PATH.
+    hint: to try nightwright without it: nightwright run -p "..." -m 3 --dry-run
+    "#);
+}
+
+#[test]
+fn a_file_that_nobody_may_run_is_named() {
+    let hermit = Hermit::new();
+    let claude = program(&hermit, "claude", "#!/bin/sh\n");
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_snapshot!(refusal(&hermit), @"
+    error: `~/bin/claude` is not executable
+    hint: make it so (chmod +x '~/bin/claude'), or install it again
+    ");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_named_with_its_target() {
+    let hermit = Hermit::new();
+    symlink("/nowhere/claude", hermit.path("bin/claude")).unwrap();
+    assert_snapshot!(refusal(&hermit), @"
+    error: `~/bin/claude` is a link to `/nowhere/claude`, which can't be followed: No such file or directory (os error 2)
+    hint: install it again, or remove the link
+    ");
+    let hermit = Hermit::new();
+    symlink("claude", hermit.path("bin/claude")).unwrap();
+    assert!(refusal(&hermit).contains("is a link to `claude`"));
+}
+
+#[test]
+fn a_folder_of_its_name_is_no_program() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.path("bin/claude")).unwrap();
+    assert_snapshot!(refusal(&hermit), @"
+    error: `~/bin/claude` is a folder, not a program
+    hint: rename `~/bin/claude`, or install the program before it in PATH
+    ");
+}
+
+#[test]
+fn a_script_without_its_interpreter_is_not_called_missing() {
+    assert_snapshot!(refusal_of("#!/nowhere/node --harmony\n"), @"
+    error: `~/bin/claude` can't be started: its interpreter `/nowhere/node` is not there
+    hint: install `/nowhere/node`, or name another one in the first line of the file
+    ");
+    let env = refusal_of("#!/usr/bin/env no-such-node\n");
+    assert!(env.contains("--version` exited with 127: ") && env.contains("no-such-node"), "{env}");
+}
+
+#[test]
+fn a_program_for_another_system_is_not_called_missing() {
+    assert_snapshot!(refusal_of("\u{7f}ELF and nothing else"), @"
+    error: can't start `~/bin/claude`: Exec format error (os error 8)
+    hint: install it again: it may be made for another system
+    ");
+}
+
+#[test]
+fn a_program_that_fails_dies_or_talks_nonsense_is_quoted() {
+    assert_snapshot!(refusal_of("#!/bin/sh\necho; echo no licence >&2\nexit 3\n"), @"
+    error: `~/bin/claude --version` exited with 3: no licence
+    hint: try it by hand: ~/bin/claude --version
+    ");
+    assert_snapshot!(refusal_of("#!/bin/sh\nkill -SEGV $$\n"), @"
+    error: `~/bin/claude --version` was killed by signal 11
+    hint: try it by hand: ~/bin/claude --version
+    ");
+    assert_snapshot!(refusal_of("#!/bin/sh\nprintf 'Usage: \\033[2Jclaude\\n...\\n'\n"), @"
+    error: `~/bin/claude --version` printed `Usage: claude` where a version such as `2.1.325 (Claude Code)` was expected
+    hint: is that Claude Code? `type -a claude` shows all programs of that name
+    ");
+    assert!(refusal_of("#!/bin/sh\n").contains("printed nothing where"));
+}
+
+#[test]
+fn a_version_older_than_the_recordings_is_refused_with_the_one_needed() {
+    assert_snapshot!(refusal_of("#!/bin/sh\necho '2.0.14 (Claude Code)'\n"), @"
+    error: `~/bin/claude` is version 2.0.14; nightwright needs 2.1.197 or newer
+    hint: update it: claude update, or npm install -g @anthropic-ai/claude-code@latest
+    ");
+}
+
+#[test]
+fn a_newer_version_is_told_once_and_used() {
+    for (version, told) in
+        [("2.1.326", true), ("3.0.0", true), ("2.1.325", false), ("2.1.197", false)]
+    {
+        let hermit = Hermit::new();
+        player(&hermit, &format!("{version} (Claude Code)"), "a_plain");
+        let did = hermit.run(&RUN).exits(0);
+        assert_eq!(
+            did.err.matches("is newer than 2.1.325").count(),
+            usize::from(told),
+            "{}",
+            did.err
+        );
+        let quiet = hermit.run(&[&RUN[..], &["-q"]].concat()).exits(0);
+        assert_eq!(quiet.err, "");
+    }
+}
+
+#[test]
+fn path_and_version_are_in_the_journal() {
+    let hermit = Hermit::new();
+    let claude = player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    hermit.run(&RUN).exits(0);
+    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["agent"]["path"], claude.to_str().unwrap());
+    assert_eq!(first["agent"]["version"], "2.1.325");
+}
+
+#[test]
+fn a_program_is_asked_once_as_long_as_it_stays_the_same() {
+    let hermit = Hermit::new();
+    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    for _ in 0..3 {
+        hermit.run(&RUN).exits(0);
+    }
+    assert_eq!(times_asked(&hermit), 1);
+    assert!(hermit.path("home/.cache/nightwright/agents.json").is_file());
+
+    fs::remove_file(hermit.path("bin/claude")).unwrap();
+    player(&hermit, "2.1.3261 (Claude Code)", "a_plain");
+    hermit.run(&RUN).exits(0).says(&["2.1.3261 is newer"]);
+    assert_eq!(times_asked(&hermit), 2, "another file is another program");
+
+    let mut command = hermit.command(&RUN);
+    command.env("XDG_CACHE_HOME", hermit.path("cache"));
+    finish(command.spawn().unwrap()).exits(0);
+    assert!(hermit.path("cache/nightwright/agents.json").is_file());
+}
+
+#[test]
+fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
+    let hermit = Hermit::new();
+    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    hermit.run(&RUN).exits(0);
+    let file = hermit.path("home/.cache/nightwright/agents.json");
+    let kept = fs::read_to_string(&file).unwrap();
+    let now = jiff::Timestamp::now();
+    for (hours, asked) in [(-1, 1), (-25, 2), (1, 2)] {
+        let then = now + jiff::SignedDuration::from_hours(hours);
+        let mut value: serde_json::Value = serde_json::from_str(&kept).unwrap();
+        value["entries"][0]["asked"] = then.to_string().into();
+        fs::write(&file, value.to_string()).unwrap();
+        let before = times_asked(&hermit);
+        hermit.run(&RUN).exits(0);
+        assert_eq!(times_asked(&hermit) - before + 1, asked, "asked {hours} hours from now");
+    }
+}
+
+#[test]
+fn whatever_is_wrong_with_the_cache_hurts_nobody() {
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 6] = [
+        ("no JSON", |file| fs::write(file, b"\0\xff{").unwrap()),
+        ("other JSON", |file| fs::write(file, "[1]").unwrap()),
+        ("a later format", |file| {
+            let text = fs::read_to_string(file).unwrap();
+            fs::write(file, text.replace("\"format\":1", "\"format\":2")).unwrap();
+        }),
+        ("a folder", |file| {
+            fs::remove_file(file).unwrap();
+            fs::create_dir(file).unwrap();
+        }),
+        ("a pipe", |file| {
+            fs::remove_file(file).unwrap();
+            let kind = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, file, kind, 0o600.into(), 0).unwrap();
+        }),
+        ("no place", |file| {
+            let caches = file.parent().unwrap().parent().unwrap();
+            fs::remove_dir_all(caches).unwrap();
+            fs::write(caches, "in the way").unwrap();
+        }),
+    ];
+    for (what, harm) in harms {
+        let hermit = Hermit::new();
+        player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+        hermit.run(&RUN).exits(0);
+        harm(&hermit.path("home/.cache/nightwright/agents.json"));
+        let did = hermit.run(&RUN).exits(0);
+        assert!(!did.err.contains("cache"), "{what}: {}", did.err);
+        assert_eq!(times_asked(&hermit), 2, "{what}");
+    }
+}
+
+#[test]
+fn without_a_home_there_is_no_cache_and_that_is_all() {
+    let hermit = Hermit::new();
+    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    let mut command = hermit.command(&RUN);
+    command.env_remove("HOME").env("XDG_CACHE_HOME", "relative");
+    finish(command.spawn().unwrap()).exits(0);
+    assert!(!hermit.project().join("relative").exists());
+}
+
+#[test]
+fn the_first_that_can_be_run_is_taken_and_the_project_chooses_nothing() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.path("early")).unwrap();
+    fs::create_dir(hermit.path("early/claude")).unwrap();
+    let late = player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    // Of the project's own: by an empty entry and by a relative one.
+    fs::write(hermit.project().join("claude"), "#!/bin/sh\necho 2.1.325; touch pwned\n").unwrap();
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(hermit.project().join("claude"), executable).unwrap();
+    let path = format!(
+        ":.:{}:{}:/usr/bin:/bin",
+        hermit.path("early").display(),
+        hermit.path("bin").display()
+    );
+    let mut command = hermit.command(&RUN);
+    command.env("PATH", path);
+    finish(command.spawn().unwrap()).exits(0);
+    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    assert!(text.contains(late.to_str().unwrap()));
+    assert!(!hermit.project().join("pwned").exists());
+}
+
+/// Looks for a program as a run does, with less patience.
+async fn look(hermit: &Hermit, patience: Duration) -> Result<Found, Trouble> {
+    let path = hermit.path("bin");
+    let wanted = Wanted {
+        name: "claude",
+        path: Some(path.as_os_str()),
+        covered: COVERED,
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
+        patience,
+        cache: None,
+        freshness: Freshness::Asked,
+    };
+    find(&wanted).await
+}
+
+#[tokio::test]
+async fn a_program_that_never_answers_is_given_up_with_all_it_started() {
+    let hermit = Hermit::new();
+    let pid = hermit.path("pid");
+    let script = format!("#!/bin/sh\nsleep 1000 &\necho $! > {}\nwait\n", pid.display());
+    let file = program(&hermit, "claude", &script);
+    let waited = Duration::from_millis(500);
+    assert_eq!(look(&hermit, waited).await, Err(Trouble::NoAnswer { file, waited }));
+    let sleeper = fs::read_to_string(pid).unwrap();
+    assert!(!is_alive(&sleeper), "it left something behind");
+}
+
+#[tokio::test]
+async fn a_version_is_found_behind_the_warnings_of_an_interpreter() {
+    let hermit = Hermit::new();
+    let script = "#!/bin/sh\necho '(node:7) a warning' >&2\necho '2.1.300 (Claude Code)'\n";
+    let path = program(&hermit, "claude", script);
+    let found = look(&hermit, Duration::from_secs(30)).await;
+    let version = Version::new(2, 1, 300);
+    assert_eq!(found, Ok(Found { path, version, standing: Standing::Covered }));
+}
+
+#[test]
+fn what_is_covered_is_what_was_recorded() {
+    let mut versions = Vec::new();
+    for folder in fs::read_dir(recordings()).unwrap() {
+        let meta = fs::read_to_string(folder.unwrap().path().join("meta.json")).unwrap();
+        let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
+        versions.push(Version::parse(meta["version"].as_str().unwrap()).unwrap());
+    }
+    assert_eq!(versions.iter().min(), Some(&COVERED.oldest));
+    assert_eq!(versions.iter().max(), Some(&COVERED.newest));
+}
+
+const SKIPPING: [&[&str]; 3] = [
+    &["--dangerously-skip-permissions"],
+    &["--", "--dangerously-skip-permissions"],
+    &["--", "--permission-mode", "bypassPermissions"],
+];
+
+fn run_with(hermit: &Hermit, more: &[&str], sandbox: Option<&str>) -> Did {
+    let mut command = hermit.command(&[&RUN[..], more].concat());
+    if let Some(sandbox) = sandbox {
+        command.env("IS_SANDBOX", sandbox);
+    }
+    finish(command.spawn().unwrap())
+}
+
+#[test]
+fn skipping_permissions_warns_every_time_however_it_is_asked_for() {
+    for more in SKIPPING {
+        let hermit = Hermit::new();
+        player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+        for _ in 0..2 {
+            run_with(&hermit, more, Some("1")).exits(0).says(&[
+                "warning: the agent may do everything without asking, and there is no sandbox",
+            ]);
+        }
+        let mut quiet = vec!["-q"];
+        quiet.extend(more);
+        run_with(&hermit, &quiet, Some("1")).exits(0).says(&["warning: the agent may do"]);
+    }
+    let hermit = Hermit::new();
+    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    let did = run_with(&hermit, &[], None).exits(0);
+    assert!(!did.err.contains("warning"), "{}", did.err);
+}
+
+#[test]
+fn as_root_nothing_starts_that_the_program_would_refuse() {
+    let root = rustix::process::getuid().is_root();
+    for more in SKIPPING {
+        for sandbox in [None, Some("0")] {
+            let hermit = Hermit::new();
+            player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+            let did = run_with(&hermit, more, sandbox);
+            if root {
+                did.exits(1).says(&[
+                    "error: the agent refuses to skip permissions as root",
+                    "--allowed-tools",
+                    "IS_SANDBOX=1",
+                ]);
+                assert!(hermit.runs().is_empty(), "something was begun");
+            } else {
+                did.exits(0);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_word_that_it_is_a_sandbox_reaches_the_agent_only_where_it_matters() {
+    for (more, reaches) in [(SKIPPING[0], true), (&[][..], false)] {
+        let hermit = Hermit::new();
+        let seen = hermit.path("seen");
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
+             read -r prompt; env > {}; cat {}\n",
+            seen.display(),
+            recorded("a_plain").join("stdout.ndjson").display()
+        );
+        program(&hermit, "claude", &script);
+        run_with(&hermit, more, Some("1")).exits(0);
+        let seen = fs::read_to_string(seen).unwrap();
+        assert_eq!(seen.contains("IS_SANDBOX=1"), reaches, "{more:?}");
+    }
+}

@@ -1,0 +1,329 @@
+//! What holds for every attempt, whether a process plays it or a script; and what holds for
+//! processes alone.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use nightwright::agent::Agent;
+use nightwright::agent::scripted::{Entry, Log, ScriptedAgent, Step};
+use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline, Death};
+use nightwright_core::agent::report::{AgentNews, AttemptReport, Ready};
+use nightwright_core::effect::Grace;
+use nightwright_core::prompt::Prompt;
+use tokio::time::Instant;
+
+use crate::stage::{Performance, Stage, attempt, eventually, is_alive, report};
+
+/// What an agent does in a test.
+#[derive(Clone, Copy)]
+enum Behaviour {
+    Finishes,
+    /// Says that it is ready and then does not leave, not even when asked.
+    HangsDeaf,
+    CantStart,
+}
+
+/// One of the two implementations, and how to look behind it.
+trait House {
+    fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent>;
+    /// The prompts that reached the agent whole.
+    fn heard(&self) -> Vec<String>;
+}
+
+#[derive(Default)]
+struct Scripted(Log);
+
+impl House for Scripted {
+    fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
+        let finished = Box::new(AttemptReport::bare(AttemptOutcome::Finished));
+        let agent = ScriptedAgent::new(match behaviour {
+            Behaviour::Finishes => {
+                vec![vec![Step::After(Duration::from_secs(1)), Step::Exit(finished)]]
+            }
+            Behaviour::HangsDeaf => {
+                let ready = Step::News(AgentNews::Ready(Ready::default()));
+                vec![vec![Step::IgnoreTerm, ready, Step::Hang]]
+            }
+            Behaviour::CantStart => Vec::new(),
+        });
+        self.0 = agent.log();
+        Box::new(agent)
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.0.orders().into_iter().map(|order| order.prompt.user).collect()
+    }
+}
+
+struct Process(Stage);
+
+impl House for Process {
+    fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
+        let script = match behaviour {
+            Behaviour::Finishes => "[[attempt]]\nending = { result = 'Done.' }",
+            Behaviour::HangsDeaf => "[[attempt]]\nending = { hang = true, ignore_term = true }",
+            Behaviour::CantStart => return Box::new(self.0.agent("no-such-agent", Vec::new())),
+        };
+        self.0 = Stage::with_script(script);
+        Box::new(self.0.rehearsal())
+    }
+
+    fn heard(&self) -> Vec<String> {
+        let asked = self.0.asked();
+        asked.iter().map(|line| line["prompt"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Runs one story on both implementations: on the script in paused time, on processes in ours.
+macro_rules! on_both {
+    ($($name:ident: $story:ident,)*) => {
+        mod scripted {
+            $(#[tokio::test(start_paused = true)]
+            async fn $name() { super::$story(&mut super::Scripted::default()).await; })*
+        }
+        mod process {
+            $(#[tokio::test]
+            async fn $name() { super::$story(&mut super::Process(super::Stage::new())).await; })*
+        }
+    };
+}
+
+on_both! {
+    an_attempt_reports_its_exit_once_and_last: exit_once_and_last,
+    a_cut_ends_a_stubborn_one_after_its_grace: cut_with_grace,
+    a_second_cut_takes_away_grace: second_cut,
+    a_cut_without_grace_ends_it_at_once: cut_without_grace,
+    the_prompt_is_heard_whole: prompt_heard,
+    a_failed_start_is_news: failed_start,
+    dropping_ends_it_in_silence: dropped,
+}
+
+async fn exit_once_and_last(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::Finishes);
+    // `finish` fails if anything follows the exit.
+    let (_, report) = Performance::start(&mut *agent, attempt(1)).finish().await;
+    assert_eq!(report.outcome, AttemptOutcome::Finished);
+}
+
+async fn cut_with_grace(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut performance = Performance::start(&mut *agent, attempt(1));
+    performance.until_ready().await;
+    let begin = Instant::now();
+    performance.attempt().cut(CutReason::Deadline(Deadline::Idle), Grace::Usual);
+    let (_, report) = performance.finish().await;
+    assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Idle });
+    assert!(begin.elapsed() >= Duration::from_secs(5), "no grace: {:?}", begin.elapsed());
+}
+
+async fn second_cut(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut performance = Performance::start(&mut *agent, attempt(1));
+    performance.until_ready().await;
+    let begin = Instant::now();
+    performance.attempt().cut(CutReason::Limit, Grace::Usual);
+    tokio::task::yield_now().await;
+    performance.attempt().cut(CutReason::StopNow, Grace::None);
+    let (_, report) = performance.finish().await;
+    assert_eq!(report.outcome, AttemptOutcome::AttemptBudget, "the first reason counts");
+    assert!(begin.elapsed() < Duration::from_secs(5), "the grace stayed: {:?}", begin.elapsed());
+}
+
+async fn cut_without_grace(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut performance = Performance::start(&mut *agent, attempt(1));
+    performance.until_ready().await;
+    let begin = Instant::now();
+    performance.attempt().cut(CutReason::StopNow, Grace::None);
+    let (_, report) = performance.finish().await;
+    assert_eq!(report.outcome, AttemptOutcome::Interrupted);
+    assert!(begin.elapsed() < Duration::from_secs(5), "it waited: {:?}", begin.elapsed());
+}
+
+async fn prompt_heard(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::Finishes);
+    let user = format!("First line\n{}last line", "x".repeat(300_000));
+    let prompt = Prompt { system: "Be brief.".to_owned(), user };
+    let mut order = attempt(1);
+    order.prompt = prompt.clone();
+    assert_eq!(report(&mut *agent, order).await.outcome, AttemptOutcome::Finished);
+    assert_eq!(house.heard(), [prompt.user]);
+}
+
+async fn failed_start(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::CantStart);
+    let (before, report) = Performance::start(&mut *agent, attempt(1)).finish().await;
+    assert_eq!(before, []);
+    assert_ne!(report.outcome.consequence(), Consequence::Judge, "{:?}", report.outcome);
+}
+
+async fn dropped(house: &mut dyn House) {
+    let mut agent = house.agent(Behaviour::HangsDeaf);
+    let mut performance = Performance::start(&mut *agent, attempt(1));
+    performance.until_ready().await;
+    performance.let_go();
+    while let Some(news) = performance.next().await {
+        assert!(!matches!(news, AgentNews::Exited(_)), "it was not silent");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scripted_agent_keeps_what_it_was_told() {
+    let mut agent = ScriptedAgent::new([vec![Step::Hang]]);
+    let log = agent.log();
+    let performance = Performance::start(&mut agent, attempt(1));
+    performance.attempt().say("go on".to_owned());
+    performance.attempt().close_input();
+    performance.attempt().cut(CutReason::StopNow, Grace::Usual);
+    assert_eq!(performance.finish().await.1.outcome, AttemptOutcome::Interrupted);
+    let entries = log.entries();
+    assert!(
+        matches!(&entries[..], [
+            Entry::Started(_),
+            Entry::Told(text),
+            Entry::InputClosed,
+            Entry::Cut(CutReason::StopNow, Grace::Usual),
+        ] if text == "go on"),
+        "{entries:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_claude_is_told_in_the_known_words() {
+    let stage = Stage::new();
+    let report = report(&mut stage.agent("/nowhere/claude", Vec::new()), attempt(1)).await;
+    let why = "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
+    assert_eq!(report.outcome, AttemptOutcome::BadStart { why });
+}
+
+#[tokio::test]
+async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
+    let stage = Stage::new();
+    let mut order = attempt(1);
+    order.prompt.user = "x".repeat(10_000_001);
+    let report = report(&mut stage.shell("exit 0"), order).await;
+    let why = "the prompt has 10000001 bytes; the agent takes no more than 10 MB".to_owned();
+    assert_eq!(report.outcome, AttemptOutcome::NotStarted { why });
+}
+
+#[tokio::test]
+async fn a_prompt_that_nobody_reads_holds_nothing_up() {
+    let stage = Stage::new();
+    let mut order = attempt(1);
+    order.prompt.user = "x".repeat(5_000_000);
+    let report = report(&mut stage.shell("exit 3"), order).await;
+    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: Death::Code(3) });
+}
+
+#[tokio::test]
+async fn a_prompt_that_looks_like_a_command_of_the_program_is_not_run_as_one() {
+    let stage = Stage::with_script("");
+    let mut order = attempt(1);
+    order.prompt.user = "/usage".to_owned();
+    report(&mut stage.rehearsal(), order).await;
+    assert_eq!(stage.asked()[0]["prompt"], "This is your task:\n/usage");
+}
+
+#[tokio::test]
+async fn what_is_left_of_the_group_goes_with_the_attempt() {
+    let stage = Stage::new();
+    // It leaves a child that holds the pipes, so the end of the pipes never comes by itself.
+    let mut agent = stage.shell("cat >/dev/null; sleep 1000 & echo $! >sleeper; exit 5");
+    let begin = Instant::now();
+    let report = report(&mut agent, attempt(1)).await;
+    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: Death::Code(5) });
+    assert!(begin.elapsed() < Duration::from_secs(10), "took {:?}", begin.elapsed());
+    let sleeper = fs::read_to_string(stage.project().join("sleeper")).unwrap();
+    assert!(!is_alive(&sleeper), "a process outlived its attempt");
+}
+
+#[tokio::test]
+async fn dropping_an_attempt_kills_its_group() {
+    let stage = Stage::new();
+    let mut agent = stage.shell("trap '' TERM; sleep 1000 & echo $! >sleeper; echo {}; wait");
+    let mut performance = Performance::start(&mut agent, attempt(1));
+    performance.until(|news| matches!(news, AgentNews::Pulse(_))).await;
+    let sleeper = fs::read_to_string(stage.project().join("sleeper")).unwrap();
+    assert!(is_alive(&sleeper));
+    drop(performance);
+    eventually("the group is gone", || !is_alive(&sleeper)).await;
+}
+
+#[tokio::test]
+async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
+    let stage = Stage::new();
+    let mut agent =
+        stage.shell(r#"printf 'no json\n\000\377\n{"type":"x"}\nno end'; echo oops >&2"#);
+    let report = report(&mut agent, attempt(3)).await;
+    let path = stage.run_folder().join("output/003-1.ndjson");
+    assert_eq!(fs::read(&path).unwrap(), b"no json\n\0\xff\n{\"type\":\"x\"}\nno end");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!((report.stream.stdout_bytes, report.stream.stderr_bytes), (30, 5));
+    assert_eq!(report.stream.bad_lines, 3);
+}
+
+#[tokio::test]
+async fn raw_output_that_cannot_be_kept_is_told_once_and_ends_nothing() {
+    let stage = Stage::with_script("[[attempt]]\nending = { result = 'Done.' }");
+    fs::create_dir(stage.run_folder()).unwrap();
+    fs::write(stage.run_folder().join("output"), "in the way").unwrap();
+    let mut agent = stage.rehearsal();
+    let mut told = Vec::new();
+    for number in [1, 2] {
+        let mut performance = Performance::start(&mut agent, attempt(number));
+        while let Some(news) = performance.next().await {
+            if let AgentNews::Exited(report) = news {
+                assert_eq!(report.outcome, AttemptOutcome::Finished);
+            }
+        }
+        told.append(&mut performance.troubles);
+    }
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("the agent's raw output is not kept: can't write"), "{told:?}");
+}
+
+#[tokio::test]
+async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
+    let stage = Stage::new();
+    report(&mut stage.shell("cat >/dev/null; env >env"), attempt(4)).await;
+    let text = fs::read_to_string(stage.project().join("env")).unwrap();
+    let value = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    };
+    for (name, wanted) in [
+        ("NIGHTWRIGHT_ATTEMPT", "4"),
+        ("NIGHTWRIGHT_ITERATION", "4"),
+        ("NIGHTWRIGHT_RUN_ID", "run-7"),
+        ("NIGHTWRIGHT_TASK", "tidy"),
+        ("CLAUDE_CODE_MAX_RETRIES", "2"),
+        ("TMPDIR", stage.run_folder().join("tmp/004-1").to_str().unwrap()),
+    ] {
+        assert_eq!(value(name).as_deref(), Some(wanted), "{name}");
+    }
+    assert!(value("NIGHTWRIGHT_MARK").unwrap().starts_with("run-7.4."));
+    for name in ["SECRET_OF_OURS", "CLAUDECODE", "CARGO_BIN_NAME", "NIGHTWRIGHT_CALL"] {
+        assert_eq!(value(name), None, "{name}");
+    }
+    assert!(stage.run_folder().join("tmp").is_dir());
+}
+
+#[tokio::test]
+async fn only_the_end_of_standard_error_is_kept_and_it_explains_a_bad_start() {
+    let stage = Stage::new();
+    let script = "exec >&2; i=0; while [ $i -lt 2000 ]; do echo 0123456789; i=$((i+1)); done; \
+                  echo no key; exit 1";
+    let report = report(&mut stage.shell(script), attempt(1)).await;
+    assert_eq!(report.stream.stderr_bytes, 22_007);
+    let AttemptOutcome::BadStart { why } = &report.outcome else { panic!("{report:?}") };
+    assert!(why.ends_with("no key") && why.len() < 17_000, "{} bytes", why.len());
+}
+
+#[tokio::test]
+async fn the_system_prompt_is_given_as_a_file() {
+    let stage = Stage::with_script("");
+    let mut order = attempt(1);
+    order.prompt.system = "Be brief.".to_owned();
+    report(&mut stage.rehearsal(), order).await;
+    assert_eq!(stage.asked()[0]["system"], "Be brief.");
+}

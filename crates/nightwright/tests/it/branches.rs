@@ -1,0 +1,42 @@
+//! The branches of a repository that git itself has made.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use nightwright::workspace::{Branches, branches};
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let done = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn the_branches_are_those_that_git_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    fs::create_dir(&project).unwrap();
+    assert_eq!(branches(&project), Branches::default());
+    git(&project, &["init", "-q", "-b", "main"]);
+    git(&project, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    git(&project, &["pack-refs", "--all"]);
+    git(&project, &["worktree", "add", "-q", "../other", "-b", "feature/a"]);
+    let named = |current: Option<&str>, base: Option<&str>| Branches {
+        current: current.map(str::to_owned),
+        base: base.map(str::to_owned),
+    };
+    assert_eq!(branches(&project), named(Some("main"), Some("main")));
+    assert_eq!(branches(&folder.path().join("other")), named(Some("feature/a"), Some("main")));
+    git(&project, &["checkout", "-q", "--detach"]);
+    assert_eq!(branches(&project).current, None);
+    git(&project, &["remote", "add", "origin", "."]);
+    git(&project, &["fetch", "-q", "origin"]);
+    git(&project, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/feature/a"]);
+    assert_eq!(branches(&project).base.as_deref(), Some("feature/a"));
+}

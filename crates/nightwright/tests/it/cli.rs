@@ -1,0 +1,426 @@
+//! The command line as a user meets it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use nightwright_core::event::Event;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::harness::{Hermit, ending, finish, names};
+
+/// A rehearsal that works for a while, then claims.
+const HONEST: &str = r#"
+[[attempt]]
+cost = 0.20
+steps = [{ write = "a.txt", text = "half" }, { say = "half of it" }]
+ending = { result = "One half is done." }
+
+[[attempt]]
+cost = 0.30
+steps = [{ write = "a.txt", text = "whole" }]
+ending = { result = "All of it.\n\n<promise>COMPLETE</promise>" }
+
+[[verify]]
+cost = 0.02
+verdict = "yes"
+reason = "it is there"
+"#;
+
+/// A rehearsal that never ends by itself.
+const HANGING: &str = r#"
+[[attempt]]
+steps = [{ say = "let me think" }]
+ending = { hang = true }
+"#;
+
+#[test]
+fn the_demo_shows_a_whole_run() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["demo"]).exits(0).says(&[
+        "Running iteration 1...",
+        "Running iteration 2...",
+        "rejected: `sh check.sh` failed (exit 1)",
+        "Running iteration 3...",
+        "usage limit: waiting until",
+        "Task completed successfully after 3 iterations",
+        "verified by `sh check.sh`",
+        "4 attempts",
+    ]);
+    assert_eq!(did.out, "", "stdout is for data");
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed");
+    assert!(names(&journal).contains(&"limit_wait_ended"));
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_ends() {
+    let hermit = Hermit::new();
+    hermit.file("a.txt", "mine");
+    hermit
+        .run(&["run", "-p", "make it better", "-m", "5", "--dry-run", "--no-delay"])
+        .exits(0)
+        .says(&["Task completed successfully after 2 iterations", "mock-claude.log"]);
+    assert_eq!(fs::read_to_string(hermit.project().join("a.txt")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(hermit.project()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_run_works_claims_and_is_verified_by_the_checks() {
+    let hermit = Hermit::new();
+    let script = hermit.script(HONEST);
+    let arguments = [
+        "run",
+        "-p",
+        "write a.txt",
+        "-m",
+        "5",
+        "--no-delay",
+        "--verify",
+        "grep -q whole a.txt",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ];
+    hermit.run(&arguments).exits(0).says(&[
+        "iteration 1: 1 file, $0.20",
+        "Task completed successfully after 2 iterations",
+        "verified by `grep -q whole a.txt`",
+        "cost $0.52 (work $0.50 in 2 attempts, verify $0.02 in 1 call)",
+    ]);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed");
+    let asked = hermit.asked();
+    let parts: Vec<_> = asked.iter().map(|line| line["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["attempt", "attempt", "verify"]);
+    assert!(asked[0]["prompt"].as_str().unwrap().contains("write a.txt"));
+}
+
+#[test]
+fn a_false_claim_is_rejected_and_the_next_prompt_says_why() {
+    let hermit = Hermit::new();
+    let script = hermit.script(
+        r#"
+        [[attempt]]
+        steps = [{ write = "a.txt", text = "wrong" }]
+        ending = { result = "<promise>COMPLETE</promise>" }
+        [[attempt]]
+        steps = [{ write = "a.txt", text = "right" }]
+        ending = { result = "<promise>COMPLETE</promise>" }
+        "#,
+    );
+    let check = "grep -q right a.txt || { echo nothing right in it; exit 3; }";
+    let arguments = [
+        "run",
+        "-p",
+        "write it",
+        "-m",
+        "5",
+        "--no-delay",
+        "--verify",
+        check,
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ];
+    hermit.run(&arguments).exits(0).says(&["rejected", "(exit 3)", "after 2 iterations"]);
+    let second = hermit.asked().into_iter().filter(|line| line["part"] == "attempt").nth(1);
+    let prompt = second.unwrap()["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("nothing right in it"), "{prompt}");
+}
+
+#[test]
+fn json_output_is_the_journal_itself() {
+    let hermit = Hermit::new();
+    let did = hermit.rehearse(HONEST, "5", &["--output", "json"]).exits(0);
+    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    assert_eq!(did.out, journal);
+    for line in did.out.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(value["v"], 1);
+    }
+}
+
+#[test]
+fn quiet_says_nothing_when_all_is_well() {
+    let hermit = Hermit::new();
+    let did = hermit.rehearse(HONEST, "5", &["-q"]).exits(0);
+    assert_eq!((did.out.as_str(), did.err.as_str()), ("", ""));
+}
+
+#[test]
+fn verbose_shows_the_agent_s_words_and_tools() {
+    let hermit = Hermit::new();
+    hermit.rehearse(HONEST, "5", &["-v"]).exits(0).says(&["half of it", "Write", "a.txt"]);
+}
+
+#[test]
+fn wrong_use_exits_2_and_says_what_is_allowed() {
+    let hermit = Hermit::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run"], &["neither a task nor a goal was given", "nightwright run -p"]),
+        (&["run", "-p", ""], &["--prompt", "empty"]),
+        (&["run", "-p", "x"], &["a run needs a limit", "--max-cost", "--unlimited"]),
+        (&["run", "-p", "x", "-m", "-1"], &["-1", "--max-iterations", "0 or more"]),
+        (&["run", "-p", "x", "-m", "many"], &["many", "0 or more"]),
+        (&["run", "-p", "x", "--max-cost", "-5"], &["-5", "--max-cost", "US dollars"]),
+        (&["run", "-p", "x", "--max-cost", "0"], &["--max-cost", "at least"]),
+        (&["run", "-p", "x", "--max-duration", "-5m"], &["--max-duration"]),
+        (&["run", "-p", "x", "--max-duration", "3s"], &["--max-duration", "at least 1m"]),
+        (&["run", "-p", "x", "--max-tokens", "0"], &["--max-tokens", "above 0"]),
+        (&["run", "-p", "x", "-m", "3", "-q", "-v"], &["--quiet", "--verbose", "cannot be used"]),
+        (&["run", "-p", "x", "-m", "3", "-q", "--output", "json"], &["cannot be used"]),
+        (&["run", "-p", "x", "-m", "3", "--output", "loud"], &["loud", "quiet, progress"]),
+        (&["run", "-p", "x", "-m", "3", "-d", "1", "--no-delay"], &["cannot be used"]),
+        (&["run", "-p", "x", "-m", "3", "--colour"], &["--colour", "--color"]),
+        (&["run", "-p", "x", "-m", "3", "--idle-timeout", "0"], &["--idle-timeout", "more than 0"]),
+        (
+            &["run", "-p", "x", "-m", "3", "--notes-file", "../n"],
+            &["--notes-file", "no file inside the project"],
+        ),
+        (&["run", "-p", "x", "-m", "3", "-C", "nowhere"], &["nowhere"]),
+        (&["run", "-p", "x", "-m", "3", "--rehearsal", "s.toml"], &["--dry-run"]),
+        (&["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", "s.toml"], &["s.toml"]),
+        (&["walk"], &["walk", "nightwright"]),
+        (&[], &["Usage"]),
+    ];
+    for (arguments, words) in cases {
+        let did = hermit.run(arguments);
+        assert_eq!(did.code, Some(2), "{arguments:?}\n{}", did.err);
+        for word in *words {
+            assert!(did.err.contains(word), "{arguments:?}: `{word}` is not in:\n{}", did.err);
+        }
+        assert_eq!(did.out, "", "{arguments:?}");
+    }
+    assert!(hermit.runs().is_empty(), "wrong use leaves nothing behind");
+}
+
+#[test]
+fn a_broken_script_is_named_with_line_and_key() {
+    let hermit = Hermit::new();
+    let script = hermit.script("[[attempt]]\nsteps = [{ shout = \"x\" }]\n");
+    let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
+    hermit.run(&arguments).exits(2).says(&["script.toml", "shout", "docs/reference/rehearsal.md"]);
+}
+
+#[test]
+fn without_the_agent_program_nothing_is_started() {
+    let hermit = Hermit::new();
+    hermit
+        .run(&["run", "-p", "x", "-m", "3"])
+        .exits(1)
+        .says(&["Claude CLI not found. Make sure 'claude' is installed and in PATH."]);
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn an_agent_program_that_talks_nonsense_is_named() {
+    let hermit = Hermit::new();
+    let claude = hermit.path("bin/claude");
+    fs::write(&claude, "#!/bin/sh\necho what do you mean >&2\nexit 3\n").unwrap();
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
+    hermit
+        .run(&["run", "-p", "x", "-m", "3"])
+        .exits(1)
+        .says(&["claude --version", "what do you mean"]);
+}
+
+/// A stand-in for the real program that notes how it was called.
+fn fake_claude(hermit: &Hermit, result: &str) {
+    let claude = hermit.path("bin/claude");
+    let log = hermit.path("calls");
+    let script = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo '9.9.9 (fake)' && exit\n\
+         echo \"$*\" >> {}\n\
+         case \"$*\" in *--input-format*) read -r prompt;; *) cat > /dev/null;; esac\n\
+         case \"$*\" in *acceptEdits*) echo work >> made.txt;; esac\n\
+         printf '%s\\n' '{{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"m\"}}'\n\
+         printf '%s\\n' '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":3,\
+         \"total_cost_usd\":0.05,\"modelUsage\":{{\"m\":{{\"inputTokens\":9,\"outputTokens\":9}}}},\
+         \"result\":\"{result}\"}}'\n",
+        log.display()
+    );
+    fs::write(&claude, script).unwrap();
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_nothing() {
+    let hermit = Hermit::new();
+    let result = "<promise>COMPLETE</promise>\\n\\nVERDICT: yes - it is there";
+    fake_claude(&hermit, result);
+    hermit
+        .run(&[
+            "run",
+            "-p",
+            "x",
+            "-m",
+            "2",
+            "--no-delay",
+            "--max-cost",
+            "2",
+            "--model",
+            "opus",
+            "--max-turns",
+            "7",
+            "--allowed-tools",
+            "Bash(make:*)",
+            "--verify",
+            "true",
+            "--",
+            "--betas",
+            "x",
+        ])
+        .exits(0)
+        .says(&["The agent may change files", "Task completed successfully after 1 iteration"]);
+    let calls = fs::read_to_string(hermit.path("calls")).unwrap();
+    let calls: Vec<_> = calls.lines().collect();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    for always in ["--print", "--output-format stream-json", "--setting-sources user"] {
+        assert!(calls.iter().all(|call| call.contains(always)), "{always}: {calls:?}");
+    }
+    let workers = ["--permission-mode acceptEdits", "Bash(make:*)", "--max-turns 7", "--betas x"];
+    for wish in workers {
+        assert!(calls[0].contains(wish), "{wish}: {}", calls[0]);
+        assert!(!calls[1].contains(wish), "{wish}: {}", calls[1]);
+    }
+    assert!(calls[0].contains("--model opus") && calls[0].contains("--max-budget-usd 1.55"));
+}
+
+#[test]
+fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
+    let script = "[[attempt]]\nending = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
+    for level in ["quiet", "progress", "verbose", "json"] {
+        let hermit = Hermit::new();
+        let did = hermit.rehearse(script, "2", &["--output", level]).exits(1).says(&["oops"]);
+        assert!(!did.err.contains('\u{1b}'), "{level}: {:?}", did.err);
+    }
+}
+
+#[test]
+fn a_journal_that_was_deleted_ends_the_run() {
+    let hermit = Hermit::new();
+    let state = hermit.path("state").display().to_string();
+    let script = hermit.script(&format!(
+        "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
+         ending = {{ result = \"gone\" }}\n"
+    ));
+    hermit
+        .run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])
+        .exits(1)
+        .says(&["journal", "deleted"]);
+}
+
+#[test]
+fn require_complete_tells_endings_apart() {
+    let idle = "[[attempt]]\nending = { result = \"I looked around.\" }\n";
+    for (limit, code, ends) in [("1", 3, "max_iterations"), ("9", 4, "stagnated")] {
+        let hermit = Hermit::new();
+        let script = hermit.script(idle);
+        let arguments = [
+            "run",
+            "-p",
+            "x",
+            "-m",
+            limit,
+            "--no-delay",
+            "--require-complete",
+            "--dry-run",
+            "--rehearsal",
+            &script,
+        ];
+        hermit.run(&arguments).exits(code);
+        assert_eq!(ending(&hermit.journal()), ends);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_agent_and_exits_130() {
+    let hermit = Hermit::new();
+    let script = hermit.script(HANGING);
+    let child = hermit.start(&["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script]);
+    hermit.wait_for("agent_ready");
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    finish(child).exits(130).says(&["Interrupted"]);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "interrupted");
+    let cost = journal.iter().find_map(|record| match &record.event {
+        Event::AttemptFinished { cost, .. } => Some(*cost),
+        _ => None,
+    });
+    assert!(cost.unwrap().micros() > 0, "an attempt nobody saw the end of is not free");
+}
+
+#[test]
+fn a_second_run_in_the_same_project_is_told_who_holds_it() {
+    let hermit = Hermit::new();
+    let script = hermit.script(HANGING);
+    let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
+    let child = hermit.start(&arguments);
+    hermit.wait_for("agent_ready");
+    let id = child.id().to_string();
+    hermit.run(&arguments).exits(1).says(&["is in use by run", &format!("pid {id}"), "hint:"]);
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    finish(child).exits(130);
+    assert_eq!(hermit.runs().len(), 1, "the run that never was left nothing");
+}
+
+#[test]
+fn unreadable_notes_fail_the_iteration_and_name_the_file() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.project().join("SHARED_TASK_NOTES.md")).unwrap();
+    let arguments = ["run", "-p", "x", "-m", "1", "--dry-run"];
+    hermit.run(&arguments).exits(0).says(&["Iteration 1 failed", "SHARED_TASK_NOTES.md"]);
+}
+
+#[test]
+fn a_state_folder_that_can_t_be_made_is_named() {
+    let hermit = Hermit::new();
+    fs::write(hermit.path("blocked"), "a file").unwrap();
+    let mut command = hermit.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
+    command.env("NIGHTWRIGHT_STATE_DIR", hermit.path("blocked/state"));
+    finish(command.spawn().unwrap()).exits(1).says(&["can't create the folder", "blocked"]);
+    let mut command = hermit.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
+    command.env("NIGHTWRIGHT_STATE_DIR", "relative");
+    finish(command.spawn().unwrap()).exits(1).says(&["NIGHTWRIGHT_STATE_DIR", "absolute"]);
+}
+
+#[test]
+fn prompts_and_raw_output_are_kept_for_the_user_alone() {
+    let hermit = Hermit::new();
+    let script = hermit.script(HONEST);
+    let arguments =
+        ["run", "-p", "write", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", &script];
+    hermit.run(&arguments).exits(0);
+    let run = hermit.runs().remove(0);
+    assert_eq!(fs::metadata(&run).unwrap().permissions().mode() & 0o777, 0o700);
+    for name in ["journal.jsonl", "prompts/001.md", "prompts/002.md", "output/001-1.ndjson"] {
+        let facts = fs::metadata(run.join(name)).unwrap_or_else(|_| panic!("no {name}"));
+        assert_eq!(facts.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    assert!(!run.join("journal.reserve").exists(), "the space set aside is given back");
+}
+
+#[test]
+fn a_closed_terminal_ends_the_display_and_not_the_run() {
+    let hermit = Hermit::new();
+    let script = hermit.script(HONEST);
+    let mut child = hermit.start(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "5",
+        "--no-delay",
+        "--output",
+        "json",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ]);
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(ending(&hermit.journal()), "completed");
+}

@@ -1,0 +1,118 @@
+//! Signals to a run in the middle of a tool call with everything below it that is hard to end.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nightwright_core::event::{Event, Origin};
+use rustix::process::Signal;
+
+use super::super::fake_agent::{Scene, send};
+use super::super::harness::{ending, finish, grow_impatient, names};
+
+/// Everybody is there and nobody wants to leave.
+const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
+/// How long anybody may outlive us.
+const BURIAL: Duration = Duration::from_secs(5);
+/// Whoever insists is gone within a second. The agent alone would have had five from the first
+/// signal on: so much less that a busy machine is no excuse, and so much more that it is no reason.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// Puts its things in order when it is asked to leave, which takes until it is told.
+const TIDY: &str = "trap 'echo >\"$fake/asked\"; until_told go; echo >\"$fake/tidied\"; exit' TERM
+     init; tool; echo >\"$fake/there\"; while :; do sleep 0.02; done";
+
+#[test]
+fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
+    thread::scope(|scope| {
+        for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
+            scope.spawn(move || {
+                let scene = Scene::new(STUBBORN);
+                let child = scene.start(&["-m", "3"]);
+                scene.agent.wait_for("family", 1);
+                send(&child, signal);
+                finish(child).exits(130).says(&["Interrupted"]);
+                scene.census().nobody("at our exit");
+                assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+                scene.all_is_kept("001-1");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_second_signal_waits_for_nobody_and_nobody_survives() {
+    let scene = Scene::new(STUBBORN);
+    let child = scene.start(&["-m", "3"]);
+    scene.agent.wait_for("family", 1);
+    send(&child, Signal::TERM);
+    scene.hermit.wait_for("stop_requested");
+    grow_impatient();
+    let insisted = Instant::now();
+    send(&child, Signal::TERM);
+    finish(child).exits(130);
+    assert!(insisted.elapsed() < AT_ONCE, "it took {:?}", insisted.elapsed());
+    scene.census().empty_within(BURIAL);
+    assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+}
+
+#[test]
+fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
+    thread::scope(|scope| {
+        for (both, who) in [
+            ([Signal::TERM, Signal::HUP], Origin::Terminate),
+            ([Signal::HUP, Signal::HUP], Origin::Signal),
+            ([Signal::HUP, Signal::TERM], Origin::Terminate),
+            ([Signal::INT, Signal::TERM], Origin::Terminate),
+        ] {
+            scope.spawn(move || {
+                let scene = Scene::new(TIDY);
+                let child = scene.start(&["-m", "3"]);
+                scene.agent.wait_for("there", 1);
+                scene.hermit.wait_for("agent_ready");
+                // At the same time: both are there when it goes on.
+                for signal in [Signal::STOP, both[0], both[1], Signal::CONT] {
+                    send(&child, signal);
+                }
+                scene.agent.wait_for("asked", 1);
+                scene.hermit.wait_for("stop_requested");
+                // A terminal that goes later does not hurry anybody either.
+                send(&child, Signal::HUP);
+                scene.hermit.run(&["status"]).exits(0);
+                scene.agent.tell("go");
+                finish(child).exits(130);
+                assert!(scene.agent.file("tidied").exists(), "killed after {both:?}");
+                let journal = scene.hermit.journal();
+                assert_eq!(ending(&journal), "interrupted");
+                let asked: Vec<_> = journal
+                    .iter()
+                    .filter_map(|record| match record.event {
+                        Event::StopRequested { by, .. } => Some(by),
+                        _ => None,
+                    })
+                    .collect();
+                assert_eq!(asked, [who], "{both:?}");
+            });
+        }
+    });
+}
+
+#[test]
+fn time_in_which_we_were_stopped_makes_nobody_late() {
+    let scene = Scene::new("init; says well; echo >\"$fake/waits\"; until_told go; result Done.");
+    let child = scene.start(&["-m", "1", "--idle-timeout", "8s"]);
+    scene.agent.wait_for("waits", 1);
+    scene.hermit.wait_for("agent_ready");
+    send(&child, Signal::STOP);
+    thread::sleep(Duration::from_secs(10));
+    send(&child, Signal::CONT);
+    scene.agent.tell("go");
+    finish(child).exits(0);
+    let journal = scene.hermit.journal();
+    assert!(!names(&journal).contains(&"attempt_cut"), "{:?}", names(&journal));
+    let finished = journal.iter().find_map(|record| match &record.event {
+        Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+        _ => None,
+    });
+    assert_eq!(finished, Some("finished"));
+    scene.census().nobody("the run is over");
+}

@@ -1,0 +1,189 @@
+//! Whoever takes over after a run that was killed: two trees never overlap, and what nobody guards
+//! any more is ended, that and nothing else.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use nightwright::journal::{Lock, Owner, RunDir};
+use nightwright::process::{MARK, groups_folder};
+use nightwright_core::event::{Event, Record};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::fake_agent::{PATIENCE, Scene, send};
+use super::super::harness::finish;
+use super::super::stage::is_alive;
+use super::skipped;
+
+/// The first has children that are deaf and without a mark: nothing but the lock that their guard
+/// holds tells that they are there. Whoever comes later looks round and is done.
+const ONCE: &str = "look_round
+     if [ ! -e \"$fake/there\" ]; then
+         init; tool; note $PPID; wiped; wiped
+         until [ $(wc -l <\"$fake/notes\") -ge 3 ]; do sleep 0.02; done
+         echo >\"$fake/there\"; sleep 300
+     fi
+     note $$; init; result Done.";
+
+/// A run with such a tree, killed a moment ago.
+fn killed() -> Scene {
+    let scene = Scene::new(ONCE);
+    let mut child = scene.start(&["-m", "1", "--retry-delay", "1s"]);
+    scene.agent.wait_for("there", 1);
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    assert_eq!(scene.census().noted_alive().len(), 3, "nobody is left to be waited for");
+    scene
+}
+
+#[test]
+fn a_killed_run_is_resumed_when_nothing_of_its_tree_is_alive() {
+    let scene = killed();
+    let child = scene.hermit.start(&["resume"]);
+    scene.hermit.wait_for("run_continued");
+    assert_eq!(scene.census().noted_alive(), [""; 0], "alive when the run went on");
+    finish(child).exits(0);
+    assert_eq!(scene.agent.read("survivors"), "", "alive when an attempt began");
+    assert!(scene.agent.read("looked").lines().count() >= 2, "no attempt has looked");
+    scene.census().nobody("the run is over");
+}
+
+#[test]
+fn a_new_run_begins_when_nothing_of_the_killed_one_is_alive() {
+    let scene = killed();
+    finish(scene.start(&["-m", "1"])).exits(0);
+    assert_eq!(scene.agent.read("looked").lines().count(), 2);
+    assert_eq!(scene.agent.read("survivors"), "", "alive when its attempt began");
+    scene.census().nobody("the run is over");
+}
+
+#[test]
+fn whoever_a_killed_run_leaves_is_asked_to_leave_first() {
+    let scene = Scene::new("init; tool; polite; polite; sleep 300");
+    let mut child = scene.start(&["-m", "1"]);
+    scene.agent.wait_for("notes", 2);
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    scene.agent.wait_for("asked", 2);
+    scene.census().empty_within(PATIENCE);
+}
+
+/// A process of nobody's with a mark, gone with this.
+struct Bystander(Child);
+
+impl Bystander {
+    fn marked(mark: &str) -> Self {
+        Self(Command::new("sleep").arg("300").env_clear().env(MARK, mark).spawn().unwrap())
+    }
+
+    fn is_alive(&self) -> bool {
+        is_alive(&self.0.id().to_string())
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        // Dead already, and the test has failed over it.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The state of the project of a run.
+fn home(run: &Path) -> PathBuf {
+    run.parent().and_then(Path::parent).unwrap().to_owned()
+}
+
+/// The mark of some attempt of a run.
+fn mark(run: &RunDir) -> String {
+    format!("{}.1.0123456789abcdef", run.id())
+}
+
+/// A run whose supervisor and guard were both killed: its tree has no one.
+fn orphaned() -> Scene {
+    both_killed(
+        "look_round
+         if [ ! -e \"$fake/guard\" ]; then
+             init; tool; deaf; lost; left_running; note $$; echo $PPID >\"$fake/guard\"; sleep 300
+         fi
+         note $$; init; result Done.",
+        4,
+    )
+}
+
+/// The same, with such that carry no mark any more.
+fn orphaned_without_a_mark() -> Scene {
+    both_killed(
+        "look_round
+         if [ ! -e \"$fake/guard\" ]; then
+             init; tool; wiped; wiped; note $$; echo $PPID >\"$fake/guard\"; sleep 300
+         fi
+         note $$; init; result Done.",
+        3,
+    )
+}
+
+/// Kills the guard and then the run, once the agent has so many processes.
+fn both_killed(script: &str, processes: usize) -> Scene {
+    let scene = Scene::new(script);
+    let mut child = scene.start(&["-m", "1"]);
+    scene.agent.wait_for("guard", 1);
+    scene.agent.wait_for("notes", processes);
+    let guard = scene.agent.read("guard").trim().parse().unwrap();
+    let guard = Pid::from_raw(guard).unwrap();
+    // Stopped, the run can't take note of the guard's death before its own.
+    send(&child, Signal::STOP);
+    kill_process(guard, Signal::KILL).unwrap();
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    scene
+}
+
+fn warnings(journal: &[Record]) -> Vec<&str> {
+    let events = journal.iter().map(|record| &record.event);
+    events
+        .filter_map(|event| match event {
+            Event::Warning { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
+    let (scene, now) = (orphaned(), jiff::Timestamp::now());
+    let first = scene.hermit.runs()[0].clone();
+    let state = home(&first);
+    let going_on = RunDir::create(&state, now).unwrap();
+    let owner = Owner::current(going_on.id().clone(), now);
+    let _held = Lock::take(&going_on.lock(), &owner).unwrap();
+    let elsewhere = RunDir::create(&state.parent().unwrap().join("other-01234567"), now).unwrap();
+    let bystanders = [mark(&going_on), mark(&elsewhere), "x".to_owned(), "../x.1.0".to_owned()]
+        .map(|mark| Bystander::marked(&mark));
+    assert_eq!(scene.census().noted_alive().len(), 4, "the tree is not there any more");
+
+    finish(scene.start(&["-m", "1"])).exits(0);
+    assert_eq!(scene.agent.read("looked").lines().count(), 2);
+    assert_eq!(scene.agent.read("survivors"), "", "alive when its attempt began");
+    scene.agent.census(Vec::new()).nobody("the next run is over");
+    for (number, bystander) in bystanders.iter().enumerate() {
+        assert!(bystander.is_alive(), "bystander {number} was ended");
+    }
+    let runs = scene.hermit.runs();
+    let last = runs.iter().rfind(|run| **run != first && **run != going_on.path()).unwrap();
+    let journal = nightwright::journal::read(&last.join("journal.jsonl")).unwrap().records;
+    let [warning] = &warnings(&journal)[..] else { panic!("{:?}", warnings(&journal)) };
+    assert!(warning.ends_with("processes that an earlier run had left"), "{warning}");
+}
+
+#[test]
+fn what_wiped_its_mark_is_ended_by_the_next_run_where_there_are_groups() {
+    if groups_folder().is_none() {
+        skipped("orphans without a mark: no control groups can be made here");
+        return;
+    }
+    let scene = orphaned_without_a_mark();
+    assert_eq!(scene.census().noted_alive().len(), 3, "the tree is not there any more");
+    finish(scene.start(&["-m", "1"])).exits(0);
+    assert_eq!(scene.agent.read("survivors"), "", "alive when the attempt began");
+    scene.agent.census(Vec::new()).nobody("the next run is over");
+}

@@ -1,0 +1,279 @@
+//! The files in which an agent says how far it is, real ones, in a real project.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nightwright::evidence::{Files, Left, Look, set_aside};
+use nightwright_core::input::Boxes;
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::{self, EvidenceKind};
+use tempfile::TempDir;
+
+const STATUS: &str = "task/.status.json";
+const TODO: &str = "task/TODO.md";
+const PLAN: &str = "IMPLEMENTATION_PLAN.md";
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["project/task", "run", "elsewhere"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn elsewhere(&self, name: &str) -> PathBuf {
+        self.folder.path().join("elsewhere").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn files(&self, list: &str) -> Files {
+        let files = settings::Files {
+            task: Some("task".to_owned()),
+            status: Some(STATUS.to_owned()),
+            list: Some(list.to_owned()),
+            principles: None,
+        };
+        Files::new(&self.project(), &files, &[EvidenceKind::Status, EvidenceKind::Todo])
+    }
+
+    fn set_aside(&self) -> Option<PathBuf> {
+        set_aside(
+            &self.project(),
+            Path::new(STATUS),
+            &self.run(),
+            (Left::Moved, &Secrets::default()),
+        )
+        .unwrap()
+    }
+
+    /// Everything that is in the run folder.
+    fn kept(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.run()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn open(boxes: Option<Boxes>) -> Option<(u32, u32)> {
+    boxes.map(|boxes| (boxes.open, boxes.done))
+}
+
+#[test]
+fn files_that_are_not_there_say_nothing() {
+    let place = Place::new();
+    assert_eq!(place.files(TODO).look(), Look::default());
+}
+
+#[test]
+fn status_and_boxes_are_read_as_they_are() {
+    let place = Place::new();
+    place.write(STATUS, r#"{"complete": true, "summary": "All in."}"#);
+    place.write(TODO, "- [x] a\n- [ ] b\n");
+    let look = place.files(TODO).look();
+    let status = look.status.unwrap();
+    assert!(status.complete);
+    assert_eq!(status.summary, "All in.");
+    assert_eq!(open(look.boxes), Some((1, 1)));
+    assert!(look.warnings.is_empty(), "{:?}", look.warnings);
+}
+
+#[test]
+fn without_detection_nothing_is_read() {
+    let place = Place::new();
+    place.write(STATUS, "{");
+    let files = settings::Files { status: Some(STATUS.to_owned()), ..settings::Files::default() };
+    assert_eq!(Files::new(&place.project(), &files, &[]).look(), Look::default());
+}
+
+#[test]
+fn a_file_written_again_has_another_identity_and_one_left_alone_has_not() {
+    let place = Place::new();
+    let mut files = place.files(TODO);
+    assert_eq!(files.look().identity, None);
+    place.write(STATUS, r#"{"complete": true}"#);
+    let first = files.look().identity;
+    assert!(first.is_some());
+    assert_eq!(files.look().identity, first);
+    // Replaced as careful programs do it: the same words in another file.
+    let beside = place.project().join("task/beside");
+    fs::write(&beside, r#"{"complete": true}"#).unwrap();
+    fs::rename(&beside, place.project().join(STATUS)).unwrap();
+    assert_ne!(files.look().identity, first);
+}
+
+#[test]
+fn an_invalid_status_file_is_one_warning_and_no_evidence_but_is_there() {
+    let place = Place::new();
+    let mut files = place.files(TODO);
+    place.write(STATUS, "{\"complete\": tr");
+    let look = files.look();
+    assert_eq!(look.status, None);
+    assert!(look.identity.is_some());
+    assert_eq!(
+        look.warnings,
+        ["`task/.status.json` is not valid and no evidence: it is not valid JSON: \
+          EOF while parsing a value at line 1 column 15"]
+    );
+    assert!(files.look().warnings.is_empty(), "it was said");
+    place.write(STATUS, "[]");
+    assert_eq!(files.look().warnings.len(), 1, "another mistake");
+    place.write(STATUS, r#"{"complete": false}"#);
+    assert!(files.look().warnings.is_empty());
+    place.write(STATUS, "[]");
+    assert_eq!(files.look().warnings.len(), 1, "the mistake is back");
+}
+
+#[test]
+fn a_contradiction_is_a_warning_that_names_the_file() {
+    let place = Place::new();
+    place.write(STATUS, r#"{"complete": true, "progress": {"completed": 3, "total": 5}}"#);
+    let look = place.files(TODO).look();
+    assert_eq!(look.warnings, ["`task/.status.json`: it says complete, and that 3 of 5 are done"]);
+    assert!(look.status.unwrap().complete);
+}
+
+#[test]
+fn links_out_of_the_project_are_not_followed() {
+    let place = Place::new();
+    fs::write(place.elsewhere("status"), r#"{"complete": true}"#).unwrap();
+    fs::write(place.elsewhere("list"), "- [x] a").unwrap();
+    symlink(place.elsewhere("status"), place.project().join(STATUS)).unwrap();
+    symlink(place.elsewhere("list"), place.project().join(TODO)).unwrap();
+    let look = place.files(TODO).look();
+    assert_eq!((look.status, look.identity, look.boxes), (None, None, None));
+    assert_eq!(look.warnings.len(), 2, "{:?}", look.warnings);
+    for warning in &look.warnings {
+        assert!(warning.contains("leads out of the project"), "{warning}");
+    }
+    assert_eq!(place.set_aside(), None);
+    assert!(place.elsewhere("status").exists());
+    assert!(place.kept().is_empty());
+}
+
+#[test]
+fn what_is_no_plain_file_or_too_large_is_a_warning() {
+    let place = Place::new();
+    fs::create_dir(place.project().join(STATUS)).unwrap();
+    place.write(TODO, &"- [x] a\n".repeat(1 << 20));
+    let look = place.files(TODO).look();
+    assert_eq!((look.status, look.boxes), (None, None));
+    assert_eq!(look.warnings.len(), 2, "{:?}", look.warnings);
+    fs::remove_dir(place.project().join(STATUS)).unwrap();
+    place.write(STATUS, &" ".repeat((1 << 20) + 1));
+    let warnings = place.files(PLAN).look().warnings;
+    assert!(warnings[0].ends_with("is larger than 1048576 bytes"), "{warnings:?}");
+    assert_eq!(place.set_aside(), None);
+}
+
+#[test]
+fn a_folder_stands_in_for_a_plan_that_is_not_there() {
+    let place = Place::new();
+    place.write("impl/login.md", "- [ ] a\n");
+    assert_eq!(open(place.files(PLAN).look().boxes), None, "no README");
+    place.write("impl/README.md", "- [x] overview\n");
+    place.write("impl/deep/er/logout.md", "- [ ] b\n- [x] c\n");
+    place.write("impl/archive/old.md", "- [ ] d\n");
+    place.write("impl/notes.txt", "- [ ] e\n");
+    symlink(place.elsewhere(""), place.project().join("impl/linked")).unwrap();
+    assert_eq!(open(place.files(PLAN).look().boxes), Some((2, 2)));
+    assert_eq!(open(place.files("impl/README.md").look().boxes), Some((2, 2)));
+    assert_eq!(open(place.files(TODO).look().boxes), None, "only for a plan");
+    place.write(PLAN, "- [x] all\n");
+    assert_eq!(open(place.files(PLAN).look().boxes), Some((0, 1)));
+}
+
+#[test]
+fn a_plan_of_which_a_part_can_t_be_read_has_no_boxes() {
+    let place = Place::new();
+    place.write("impl/README.md", "- [x] a\n");
+    fs::write(place.elsewhere("list"), "- [ ] b").unwrap();
+    symlink(place.elsewhere("list"), place.project().join("impl/b.md")).unwrap();
+    let look = place.files(PLAN).look();
+    assert_eq!(look.boxes, None);
+    assert!(look.warnings[0].starts_with("the boxes can't be counted: "), "{:?}", look.warnings);
+}
+
+#[test]
+fn what_an_earlier_run_said_is_moved_into_the_run_folder() {
+    for text in [
+        r#"{"complete": true}"#,
+        r#"{"status": "Done"}"#,
+        r#"{"status": "failed", "summary": "no"}"#,
+    ] {
+        let place = Place::new();
+        place.write(STATUS, text);
+        let kept = place.set_aside().unwrap();
+        assert_eq!(kept, place.run().join("status-before.json"));
+        assert_eq!(fs::read_to_string(&kept).unwrap(), text);
+        assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!place.project().join(STATUS).exists());
+        assert_eq!(place.files(TODO).look(), Look::default());
+        assert_eq!(place.set_aside(), None, "nothing left to move");
+    }
+}
+
+#[test]
+fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
+    let place = Place::new();
+    let text = r#"{"complete": true, "summary": "works with correct-horse-9x"}"#;
+    place.write(STATUS, text);
+    let secrets = Secrets::new(["correct-horse-9x"], [""; 0]).unwrap();
+    let left = (Left::Moved, &secrets);
+    let kept = set_aside(&place.project(), Path::new(STATUS), &place.run(), left).unwrap().unwrap();
+    let kept = fs::read_to_string(kept).unwrap();
+    assert!(kept.contains("works with ****************") && !kept.contains("horse"), "{kept}");
+
+    for secrets in [secrets, Secrets::default()] {
+        let look = |text: &str| {
+            place.write(STATUS, text);
+            let mut files = place.files(TODO).in_run(&place.run());
+            files.mask(secrets.clone());
+            files.look().status
+        };
+        assert_eq!(look(text), None, "the old one is back");
+        assert!(look(&text.replace("works", "still works")).is_some());
+        assert!(look(r#"{"complete": true}"#).is_some());
+    }
+}
+
+#[test]
+fn a_second_one_does_not_replace_the_first() {
+    let place = Place::new();
+    for _ in 0..2 {
+        place.write(STATUS, r#"{"complete": true}"#);
+        place.set_aside().unwrap();
+    }
+    assert_eq!(place.kept(), ["status-before-2.json", "status-before.json"]);
+}
+
+#[test]
+fn a_status_file_that_claims_nothing_stays() {
+    for text in [r#"{"complete": false}"#, r#"{"complete": false, "status": "done"}"#, "{", ""] {
+        let place = Place::new();
+        place.write(STATUS, text);
+        assert_eq!(place.set_aside(), None, "{text}");
+        assert_eq!(fs::read_to_string(place.project().join(STATUS)).unwrap(), text);
+        assert!(place.kept().is_empty(), "{text}");
+    }
+}

@@ -1,0 +1,236 @@
+//! An agent program that misbehaves as it is told, as a shell script; what it left behind; and who
+//! of it is alive.
+//!
+//! A script is the few words that `fake_agent/prelude.sh` defines: `init; tool; family; sleep 300`
+//! says that it is ready, begins a call of a tool, starts everything that is hard to end, and
+//! hangs. It is played by a [`ProcessAgent`](nightwright::agent::process::ProcessAgent) on a
+//! [`Stage`], by a whole run in this process ([`trial`]), or as the `claude` of a [`Hermit`] by the
+//! real binary ([`Scene`]).
+
+pub(crate) mod census;
+mod deadlines;
+mod endings;
+mod output;
+mod trial;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use nightwright::agent::process::{ProcessAgent, Setup};
+use nightwright::process::{Containment, MARK};
+use nightwright_core::units::RunId;
+use rustix::process::{Pid, Signal, kill_process};
+
+use self::census::Census;
+use super::agent_program::program;
+use super::harness::Hermit;
+use super::stage::{NIGHTWRIGHT, Stage};
+
+/// Nothing takes so long: whoever waits for more waits in vain.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a script can say.
+const PRELUDE: &str = include_str!("fake_agent/prelude.sh");
+/// Scripts of its children.
+const CHILDREN: [(&str, &str); 4] = [
+    ("deaf.sh", include_str!("fake_agent/deaf.sh")),
+    ("polite.sh", include_str!("fake_agent/polite.sh")),
+    ("stopped.sh", include_str!("fake_agent/stopped.sh")),
+    ("storm.sh", include_str!("fake_agent/storm.sh")),
+];
+
+/// A fake agent, in a folder of its own.
+#[derive(Debug)]
+pub(crate) struct FakeAgent {
+    folder: PathBuf,
+}
+
+impl FakeAgent {
+    /// With its folder inside another.
+    pub(crate) fn inside(folder: &Path) -> Self {
+        let folder = folder.join("fake");
+        fs::create_dir(&folder).unwrap();
+        for (name, text) in CHILDREN {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        for name in ["notes", "printed"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        Self { folder }
+    }
+
+    /// The whole text of a script.
+    pub(crate) fn script(&self, words: &str) -> String {
+        format!("fake='{}'\n{PRELUDE}\n{words}\n", self.folder.display())
+    }
+
+    /// A file that it left, or that it waits for.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What it left in a file.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap_or_default()
+    }
+
+    /// Says what it waits for.
+    pub(crate) fn tell(&self, name: &str) {
+        fs::write(self.file(name), "").unwrap();
+    }
+
+    /// Waits until it has left a file with so many lines.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, name: &str, lines: usize) {
+        let begun = Instant::now();
+        while self.read(name).lines().count() < lines {
+            assert!(begun.elapsed() < PATIENCE, "no {lines} lines in `{name}`");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Who of it is alive. `signs` are entries of an environment that only its processes have.
+    pub(crate) fn census(&self, signs: Vec<String>) -> Census {
+        Census { notes: self.file("notes"), signs }
+    }
+}
+
+impl Drop for FakeAgent {
+    /// Of a test that has failed nobody goes on either.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.census(Vec::new()).end();
+        }
+    }
+}
+
+/// The mark of a run, as far as all its processes have the same.
+fn mark(run: &str) -> String {
+    format!("{MARK}={run}.")
+}
+
+/// A fake agent on a stage: one attempt at a time, and no run around it.
+pub(crate) struct Rehearsed {
+    pub(crate) stage: Stage,
+    pub(crate) agent: FakeAgent,
+    run: RunId,
+}
+
+impl Rehearsed {
+    pub(crate) fn new() -> Self {
+        // A run of its own, so that no other test has the same marks.
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        let run = RunId(format!("fake-{}-{number}", std::process::id()));
+        let stage = Stage::new();
+        let agent = FakeAgent::inside(stage.project().parent().unwrap());
+        Self { stage, agent, run }
+    }
+
+    /// A script, to be played below a guard.
+    pub(crate) fn playing(&self, words: &str) -> ProcessAgent {
+        self.kept(Containment::guarded_by(Path::new(NIGHTWRIGHT), None), words)
+    }
+
+    /// The same, kept like this.
+    pub(crate) fn kept(&self, containment: Containment, words: &str) -> ProcessAgent {
+        let script = self.agent.script(words);
+        ProcessAgent::new(Setup {
+            arguments: Box::new(move |_, _| vec!["-c".into(), script.clone().into()]),
+            containment,
+            run: self.run.clone(),
+            ..self.stage.setup("/bin/sh")
+        })
+    }
+
+    pub(crate) fn census(&self) -> Census {
+        self.agent.census(vec![mark(&self.run.0)])
+    }
+
+    /// Fails unless the raw output of the first attempt is what was printed, to the last byte.
+    #[track_caller]
+    pub(crate) fn all_is_kept(&self) {
+        same_bytes(
+            &self.stage.run_folder().join("output/001-1.ndjson"),
+            &self.agent.file("printed"),
+        );
+    }
+}
+
+impl Drop for Rehearsed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.census().end();
+        }
+    }
+}
+
+/// Fails unless two files have the same bytes, which may be too many to show.
+#[track_caller]
+fn same_bytes(kept: &Path, printed: &Path) {
+    let (kept, printed) = (fs::read(kept).unwrap(), fs::read(printed).unwrap());
+    assert_eq!(kept.len(), printed.len(), "so many bytes were kept, and so many printed");
+    let different = kept.iter().zip(&printed).position(|(kept, printed)| kept != printed);
+    assert_eq!(different, None, "kept and printed are not the same from this byte on");
+}
+
+/// A hermit whose `claude` is a fake agent.
+pub(crate) struct Scene {
+    pub(crate) hermit: Hermit,
+    pub(crate) agent: FakeAgent,
+}
+
+impl Scene {
+    /// The agent plays these words in every attempt and call; `$NIGHTWRIGHT_ATTEMPT` tells which.
+    pub(crate) fn new(words: &str) -> Self {
+        let hermit = Hermit::new();
+        let agent = FakeAgent::inside(&hermit.path(""));
+        let script = agent.script(words);
+        let version = "[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit";
+        program(&hermit, "claude", &format!("#!/bin/sh\n{version}\n{script}"));
+        Self { hermit, agent }
+    }
+
+    /// A run of at most so many iterations.
+    pub(crate) fn command(&self, more: &[&str]) -> Command {
+        self.hermit.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
+    }
+
+    pub(crate) fn start(&self, more: &[&str]) -> Child {
+        self.command(more).spawn().unwrap()
+    }
+
+    /// Everybody who carries the mark of a run, or has the home of the hermit, and everybody who
+    /// left a note.
+    pub(crate) fn census(&self) -> Census {
+        let mut signs = vec![format!("HOME={}", self.hermit.path("home").display())];
+        for run in self.hermit.runs() {
+            signs.push(mark(&run.file_name().unwrap_or_default().to_string_lossy()));
+        }
+        self.agent.census(signs)
+    }
+
+    /// The raw output of an attempt is what was printed, to the last byte.
+    #[track_caller]
+    pub(crate) fn all_is_kept(&self, label: &str) {
+        let kept = self.hermit.runs()[0].join(format!("output/{label}.ndjson"));
+        same_bytes(&kept, &self.agent.file("printed"));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.census().end();
+        }
+    }
+}
+
+/// Sends a signal to a process that we started and have not waited for.
+pub(crate) fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}

@@ -1,0 +1,45 @@
+//! Every way to end: the result is what counts, and the exit only where there is none.
+
+use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::agent::report::AttemptReport;
+
+use super::Rehearsed;
+use crate::stage::{attempt, report};
+
+/// Plays a script to its end; everything it printed is kept, and nobody is left.
+async fn ended(words: &str) -> AttemptReport {
+    let rehearsed = Rehearsed::new();
+    let report = report(&mut rehearsed.playing(words), attempt(1)).await;
+    rehearsed.census().nobody(words);
+    rehearsed.all_is_kept();
+    report
+}
+
+#[tokio::test]
+async fn an_exit_with_0_after_an_error_is_that_error() {
+    let report = ended("init; overloaded; exit 0").await;
+    assert_eq!(report.outcome, AttemptOutcome::Overloaded);
+}
+
+#[tokio::test]
+async fn an_exit_as_if_by_a_signal_after_a_good_result_is_none() {
+    let report = ended("init; tool; tool_done; result Done.; exit 143").await;
+    assert_eq!(report.outcome, AttemptOutcome::Finished);
+    assert_eq!((report.stream.tool_calls, report.turns), (1, 2));
+}
+
+#[tokio::test]
+async fn death_by_a_signal_is_told_apart_and_spares_a_result() {
+    let crashed = |signal| AttemptOutcome::Crashed { how: Death::Signal(signal) };
+    assert_eq!(ended("init; kill -SEGV $$").await.outcome, crashed(11));
+    assert_eq!(ended("init; says well; kill -KILL $$").await.outcome, crashed(9));
+    assert_eq!(ended("init; result Done.; kill -KILL $$").await.outcome, AttemptOutcome::Finished);
+}
+
+#[tokio::test]
+async fn an_end_without_a_result_is_a_crash_whatever_the_exit() {
+    for (words, code) in [("init; exit 0", 0), ("init; says well; exit 3", 3)] {
+        let outcome = AttemptOutcome::Crashed { how: Death::Code(code) };
+        assert_eq!(ended(words).await.outcome, outcome, "{words}");
+    }
+}

@@ -1,0 +1,141 @@
+//! A whole run in this process: the real machine, supervisor and hands around a fake agent, with
+//! settings that no command line has.
+
+use std::path::PathBuf;
+
+use nightwright::agent::process::{ProcessAgent, Setup};
+use nightwright::clock::{Clock, Motion};
+use nightwright::hands::Hands;
+use nightwright::journal::{self, RunDir};
+use nightwright::supervisor::Supervisor;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::report::AttemptReport;
+use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
+use nightwright_core::input::Input;
+use nightwright_core::machine::Machine;
+use nightwright_core::settings::Settings;
+use tokio::time::timeout;
+
+use super::census::Census;
+use super::{FakeAgent, PATIENCE, mark, same_bytes};
+use crate::stage::Stage;
+
+/// A run that is over.
+pub(super) struct Trial {
+    pub(super) records: Vec<Record>,
+    /// Its folders, which are there for as long as somebody looks.
+    _stage: Stage,
+    agent: FakeAgent,
+    run: RunDir,
+}
+
+/// One iteration with one attempt.
+pub(super) fn settings() -> Settings {
+    let mut settings = Settings { goal: "x".to_owned(), ..Settings::default() };
+    settings.limits.max_iterations = Some(1);
+    settings.retry.max_retries = 0;
+    settings
+}
+
+impl Trial {
+    /// Lets a fake agent play in a run with these settings, to its end.
+    pub(super) async fn run(settings: Settings, words: &str) -> Self {
+        let stage = Stage::new();
+        let folder = stage.project().parent().unwrap().to_owned();
+        let agent = FakeAgent::inside(&folder);
+        let run = RunDir::create(&folder.join("state"), jiff::Timestamp::now()).unwrap();
+        let writer = journal::create(&run.journal(), run.id().clone()).unwrap();
+        let clock = Clock::system(Motion::Real);
+        let script = agent.script(words);
+        let (usual, time) = (stage.setup("/bin/sh"), clock.clone());
+        let (containment, environment) = (usual.containment.clone(), usual.environment.clone());
+        let program = ProcessAgent::new(Setup {
+            arguments: Box::new(move |_, _| vec!["-c".into(), script.clone().into()]),
+            input: Dialect::Claude.input(settings.extras.watchdog),
+            folder: run.path().to_owned(),
+            run: run.id().clone(),
+            clock: std::sync::Arc::new(move || time.now()),
+            ..usual
+        });
+        let hands = Hands::new(
+            Box::new(program),
+            &stage.project(),
+            run.clone(),
+            environment,
+            containment,
+            &settings,
+        );
+        let machine = Machine::new(RunStarted {
+            settings,
+            agent: AgentFacts::default(),
+            project: stage.project().display().to_string(),
+            git_head: None,
+            containment: String::new(),
+            sandbox: String::new(),
+            hooks: std::collections::BTreeMap::new(),
+            seed: 1,
+        });
+        let (supervisor, _operator) =
+            Supervisor::new(machine, writer, clock, hands, Box::new(|_| {}));
+        timeout(PATIENCE, supervisor.run(Input::Start)).await.expect("a run that ends");
+        let records = journal::read(&run.journal()).unwrap().records;
+        Self { records, _stage: stage, agent, run }
+    }
+
+    /// What came of the only attempt.
+    #[track_caller]
+    pub(super) fn report(&self) -> AttemptReport {
+        let reports: Vec<_> = self
+            .records
+            .iter()
+            .filter_map(|record| match &record.event {
+                Event::AttemptFinished { report, .. } => Some(report.as_ref().clone()),
+                _ => None,
+            })
+            .collect();
+        let [report] = &reports[..] else { panic!("not one attempt: {reports:?}") };
+        report.clone()
+    }
+
+    /// How the only iteration ended.
+    #[track_caller]
+    pub(super) fn iteration(&self) -> IterationResult {
+        let found = self.records.iter().find_map(|record| match &record.event {
+            Event::IterationFinished(finished) => Some(finished.result.clone()),
+            _ => None,
+        });
+        found.expect("an iteration that ended")
+    }
+
+    /// Why the attempt was cut, if it was.
+    pub(super) fn cut(&self) -> Option<CutReason> {
+        self.records.iter().find_map(|record| match &record.event {
+            Event::AttemptCut { why, .. } => Some(*why),
+            _ => None,
+        })
+    }
+
+    /// Nobody is alive, and everything that was printed is kept.
+    #[track_caller]
+    pub(super) fn is_clean(&self) {
+        self.census().nobody("the run is over");
+        same_bytes(&self.output(), &self.agent.file("printed"));
+    }
+
+    fn output(&self) -> PathBuf {
+        self.run.output().join("001-1.ndjson")
+    }
+
+    fn census(&self) -> Census {
+        self.agent.census(vec![mark(&self.run.id().0)])
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.census().end();
+        }
+    }
+}

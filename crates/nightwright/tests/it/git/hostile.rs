@@ -1,0 +1,169 @@
+//! What the agent can say to git, and what must not come of it: no program of its choice is run, and
+//! nothing that it took away is hidden.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use nightwright::workspace::inspection;
+use nightwright_core::tamper::Side;
+
+use super::changes::{begun, changes};
+use super::{Repo, git};
+
+/// A repository with a test in it, below a folder with a program that tells when it is run.
+fn repository() -> Repo {
+    let repo = Repo::new();
+    repo.write("tests/sum_test.py", "def test_sum():\n    assert 1 + 1 == 2\n").commit("a test");
+    let evil = repo.path("evil");
+    fs::write(&evil, format!("#!/bin/sh\ntouch {}\ncat\n", repo.path("ran").display())).unwrap();
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
+    repo
+}
+
+impl Repo {
+    fn evil(&self) -> String {
+        self.path("evil").display().to_string()
+    }
+
+    /// Settings that make git run a program in almost any question.
+    fn evil_settings(&self) -> String {
+        let evil = self.evil();
+        format!(
+            "[core]\n\tfsmonitor = {evil}\n\tpager = {evil}\n\tsshCommand = {evil}\n\
+             [filter \"evil\"]\n\tclean = {evil}\n\tprocess = {evil}\n\
+             [diff]\n\texternal = {evil}\n[diff \"evil\"]\n\ttextconv = {evil}\n"
+        )
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        let path = self.root().join(name);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, format!("{before}{text}")).unwrap();
+    }
+}
+
+type Deed = fn(&Repo);
+
+/// What an agent may do, in malice or in all innocence.
+const DEEDS: [(&str, Deed); 16] = [
+    ("a setting", |repo| repo.append(".git/config", &repo.evil_settings())),
+    ("a setting far down", |repo| {
+        repo.append(".git/config", &"# nothing to see here\n".repeat(100_000));
+        repo.append(".git/config", &repo.evil_settings());
+    }),
+    ("an include with a comment", |repo| {
+        fs::write(repo.path("more"), repo.evil_settings()).unwrap();
+        let path = repo.path("more");
+        repo.append(".git/config", &format!("[include]\n\tpath = {} # x\n", path.display()));
+    }),
+    ("a configuration that is none", |repo| repo.append(".git/config", "[[[\n")),
+    ("hooks", |repo| {
+        for hook in ["post-index-change", "fsmonitor-watchman", "pre-commit"] {
+            fs::copy(repo.path("evil"), repo.root().join(".git/hooks").join(hook)).unwrap();
+        }
+    }),
+    ("a folder that looks like git's", |repo| {
+        git(&repo.root(), &["init", "--quiet", "--bare", "sub/bare"]);
+        for name in ["HEAD", "objects", "refs", "config"] {
+            fs::rename(repo.root().join("sub/bare").join(name), repo.root().join(name)).unwrap();
+        }
+        repo.append("config", &repo.evil_settings());
+    }),
+    ("another repository inside", |repo| {
+        repo.write("inner/file", "x");
+        git(&repo.root().join("inner"), &["init", "--quiet"]);
+        git(&repo.root().join("inner"), &["add", "file"]);
+        git(&repo.root().join("inner"), &["commit", "--quiet", "-m", "inner"]);
+        repo.append("inner/.git/config", &repo.evil_settings());
+    }),
+    ("a repository that is broken, below another", |repo| {
+        git(repo.folder.path(), &["init", "--quiet"]);
+        let path = repo.path(".git/config");
+        fs::write(path, repo.evil_settings()).unwrap();
+        fs::remove_file(repo.root().join(".git/HEAD")).unwrap();
+    }),
+    ("no repository any more", |repo| fs::remove_dir_all(repo.root().join(".git")).unwrap()),
+    ("another repository in its place", |repo| {
+        fs::remove_dir_all(repo.root().join(".git")).unwrap();
+        repo.git(&["init", "--quiet"]);
+        repo.commit("all of it");
+        repo.append(".git/config", &repo.evil_settings());
+    }),
+    ("files that git is not to look at", |repo| {
+        repo.git(&["update-index", "--assume-unchanged", "tests/sum_test.py", "a.txt"]);
+    }),
+    ("files that are said not to be checked out", |repo| {
+        repo.git(&["update-index", "--skip-worktree", "tests/sum_test.py", "a.txt"]);
+    }),
+    ("an index that is none", |repo| fs::write(repo.root().join(".git/index"), "x").unwrap()),
+    ("everything is ignored", |repo| {
+        repo.append(".git/info/exclude", "*\n");
+        repo.append(".gitignore", "tests\n");
+    }),
+    ("hooks elsewhere", |repo| drop(repo.git(&["config", "core.hooksPath", ".husky"]))),
+    ("a module", |repo| drop(repo.git(&["config", "submodule.x.url", "../x"]))),
+];
+
+#[test]
+fn whatever_the_agent_says_to_git_no_program_is_run_and_a_removed_test_is_seen() {
+    for (name, deed) in DEEDS {
+        let repo = repository();
+        let mut workspace = begun(&repo);
+        repo.write(".gitattributes", "* filter=evil diff=evil\n").write("a.txt", "other\n");
+        deed(&repo);
+        repo.remove("tests/sum_test.py");
+        let all = changes(&mut workspace);
+        let paths: Vec<_> = all.iter().map(|change| change.path.as_str()).collect();
+        assert!(paths.contains(&"a.txt"), "{name}: {paths:?}");
+        let test = all.iter().find(|change| change.path == "tests/sum_test.py");
+        assert_eq!(test.map(|test| &test.after), Some(&Side::Absent), "{name}: {paths:?}");
+        let findings = inspection(&all, &[]).findings;
+        let is_found = findings.iter().any(|finding| finding.path == "tests/sum_test.py");
+        assert!(is_found, "{name}: {findings:?}");
+        let first = workspace.snapshot();
+        assert_eq!(first.fingerprint(), workspace.snapshot().fingerprint(), "{name}");
+        assert_eq!(workspace.take_warnings(), Vec::<String>::new(), "{name}");
+        assert!(!repo.path("ran").exists(), "{name}");
+        // A process that goes on with the run sees the same.
+        let baseline = nightwright::workspace::Baseline::of(&repo.run()).unwrap();
+        let mut resumed = repo.workspace().in_run(&repo.run()).since(baseline);
+        assert_eq!(resumed.snapshot().fingerprint(), first.fingerprint(), "{name}");
+        assert!(!repo.path("ran").exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_was_there_before_the_run_is_not_run_either_and_hides_nothing() {
+    let repo = repository();
+    repo.write(".gitattributes", "* filter=evil diff=evil\n");
+    git(&repo.root(), &["add", "--all"]);
+    git(&repo.root(), &["commit", "--quiet", "-m", "attributes"]);
+    repo.git(&["update-index", "--assume-unchanged", "a.txt"]);
+    repo.git(&["update-index", "--skip-worktree", "tests/sum_test.py"]);
+    repo.append(".git/config", &repo.evil_settings());
+    fs::copy(repo.path("evil"), repo.root().join(".git/hooks/post-index-change")).unwrap();
+    let mut workspace = begun(&repo);
+    assert_eq!(changes(&mut workspace), []);
+    repo.write("a.txt", "hidden\n").remove("tests/sum_test.py");
+    assert_eq!(changes(&mut workspace).len(), 2);
+    assert!(!repo.path("ran").exists());
+    assert_eq!(workspace.take_warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn contents_that_are_gone_with_the_repository_are_a_finding() {
+    let repo = repository();
+    let mut workspace = begun(&repo);
+    repo.write("a.txt", "other\n");
+    let now = workspace.snapshot();
+    workspace.changes(&now);
+    assert_eq!(workspace.gaps(), []);
+    fs::remove_dir_all(repo.root().join(".git")).unwrap();
+    let later = workspace.snapshot();
+    assert_eq!(later, now, "the files are the same");
+    let all = workspace.changes(&later);
+    assert_eq!(all.iter().map(|change| &change.before).collect::<Vec<_>>(), [&Side::Opaque]);
+    let gaps = workspace.gaps();
+    assert_eq!(gaps.len(), 1);
+    assert!(gaps[0].what.contains("can't be compared any more"), "{gaps:?}");
+}

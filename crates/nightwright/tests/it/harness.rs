@@ -1,0 +1,219 @@
+//! The binary in a hermetic folder: its own project, its own state, its own environment.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nightwright_core::event::{Event, Record};
+use nightwright_core::policy::signals::ONE_EVENT;
+use tempfile::TempDir;
+
+use super::stage::NIGHTWRIGHT;
+
+/// Nothing takes so long: whoever waits for more waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A folder with a project in it, and nothing of the machine's own settings.
+pub(crate) struct Hermit {
+    folder: TempDir,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Did {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Hermit {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["project", "state", "home", "tmp", "bin"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    /// Puts a file into the project.
+    pub(crate) fn file(&self, name: &str, text: &str) -> &Self {
+        fs::write(self.project().join(name), text).unwrap();
+        self
+    }
+
+    /// Puts a rehearsal script beside the project; gives its path.
+    pub(crate) fn script(&self, text: &str) -> String {
+        let path = self.path("script.toml");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(NIGHTWRIGHT);
+        command
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()))
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            // A whole program more for each run; who wants to see it asks for it.
+            .env("NIGHTWRIGHT_KEEP_AWAKE", "false")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end, which has to come.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Did {
+        finish(self.command(arguments).spawn().unwrap())
+    }
+
+    /// A whole run of a scripted agent, to its end.
+    pub(crate) fn rehearse(&self, script: &str, most: &str, more: &[&str]) -> Did {
+        let script = self.script(script);
+        let run = ["run", "-p", "x", "-m", most, "--no-delay"];
+        self.run(&[&run, more, &["--dry-run", "--rehearsal", &script]].concat())
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    /// The folders of all runs, the oldest first.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let mut runs = Vec::new();
+        for project in list(&self.path("state")) {
+            runs.extend(list(&project.join("runs")));
+        }
+        // Of runs that began in the same second the names say nothing.
+        runs.sort_by_cached_key(|run| (second(run), began(run), run.clone()));
+        runs
+    }
+
+    /// What is in the journal of the only run.
+    pub(crate) fn journal(&self) -> Vec<Record> {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        nightwright::journal::read(&runs[0].join("journal.jsonl")).unwrap().records
+    }
+
+    /// Waits until the journal of the only run has an event of this name.
+    pub(crate) fn wait_for(&self, event: &str) {
+        let begun = Instant::now();
+        loop {
+            let there = self.runs().iter().any(|run| {
+                fs::read_to_string(run.join("journal.jsonl"))
+                    .is_ok_and(|text| text.contains(&format!("\"event\":\"{event}\"")))
+            });
+            if there {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no {event} after {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What the rehearsal agent was asked, one line each.
+    pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
+        let mut lines = Vec::new();
+        for folder in list(&self.path("tmp")) {
+            if let Ok(text) = fs::read_to_string(folder.join("mock-claude.log")) {
+                lines.extend(text.lines().map(|line| serde_json::from_str(line).unwrap()));
+            }
+        }
+        lines
+    }
+}
+
+/// Lets so much time pass that a signal is a second one. Sooner it would belong to the first.
+pub(crate) fn grow_impatient() {
+    std::thread::sleep(ONE_EVENT);
+}
+
+/// Waits for the end of a command, which has to come.
+pub(crate) fn finish(mut child: Child) -> Did {
+    let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let drain = |mut pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            pipe.read_to_end(&mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let (out, err) = (drain(Box::new(out)), drain(Box::new(err)));
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("not done after {PATIENCE:?}; it said:\n{}", err.join().unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    Did { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// The second in which a run began, by its name.
+fn second(run: &Path) -> Option<String> {
+    run.file_name()?.to_str()?.get(..15).map(str::to_owned)
+}
+
+/// When it began, by its journal.
+fn began(run: &Path) -> Option<jiff::Timestamp> {
+    let journal = fs::read_to_string(run.join("journal.jsonl")).ok()?;
+    let first: serde_json::Value = serde_json::from_str(journal.lines().next()?).ok()?;
+    first["at"].as_str()?.parse().ok()
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The names of the events of a journal.
+pub(crate) fn names(journal: &[Record]) -> Vec<&'static str> {
+    journal.iter().map(|record| record.event.name()).collect()
+}
+
+/// The name of the ending, which has to be the last event.
+pub(crate) fn ending(journal: &[Record]) -> &'static str {
+    match &journal.last().expect("events").event {
+        Event::RunFinished { outcome, .. } => outcome.name(),
+        other => panic!("the last event is {}", other.name()),
+    }
+}
+
+impl Did {
+    /// Fails unless the command exited like this.
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\nstdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Fails unless all of this was said to people.
+    pub(crate) fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);
+        }
+        self
+    }
+}

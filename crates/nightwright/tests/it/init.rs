@@ -1,0 +1,495 @@
+//! `nightwright init`: what it writes, what it refuses, and what it asks.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+
+use super::harness::{Hermit, finish};
+use super::stage::NIGHTWRIGHT;
+use super::terminal::Terminal;
+
+const CONFIG: &str = ".nightwright/config.toml";
+
+fn with(files: &[(&str, &str)]) -> Hermit {
+    let hermit = Hermit::new();
+    for (name, text) in files {
+        let path = hermit.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    hermit
+}
+
+fn text(hermit: &Hermit, name: &str) -> String {
+    fs::read_to_string(hermit.project().join(name)).unwrap()
+}
+
+/// What the file sets, without comments and sections in which nothing is set.
+fn set(hermit: &Hermit) -> String {
+    let config = text(hermit, CONFIG);
+    let mut kept: Vec<&str> = Vec::new();
+    for line in config.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if line.starts_with('[') && kept.last().is_some_and(|last| last.starts_with('[')) {
+            kept.pop();
+        }
+        kept.push(line);
+    }
+    if kept.last().is_some_and(|last| last.starts_with('[')) {
+        kept.pop();
+    }
+    kept.join("\n")
+}
+
+/// Everything in a folder, links not followed.
+fn tree(folder: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            }
+            all.push(entry.path().strip_prefix(folder).unwrap().display().to_string());
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
+    let hermit = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
+    let did = hermit.run(&["init"]).exits(0).says(&[
+        "Project type: cargo (`Cargo.toml`)",
+        "There is no terminal to ask on: what was found is taken, and the permissions `edits`.",
+        "Writing it there approves it",
+        "nightwright run -p",
+        "nightwright new NAME",
+    ]);
+    assert_snapshot!(did.out, @"
+    .nightwright/config.schema.json
+    .nightwright/.gitignore
+    .nightwright/hooks/started.sample
+    .nightwright/hooks/next_iteration.sample
+    .nightwright/hooks/iteration_finished.sample
+    .nightwright/hooks/finished.sample
+    .nightwright/hooks/blocked.sample
+    .nightwright/config.toml
+    ");
+    assert_snapshot!(set(&hermit), @r#"
+    [commands]
+    test = "cargo test"
+    build = "cargo build"
+    lint = "cargo clippy --all-targets"
+    [verify]
+    commands = ["cargo test"]
+    [agent]
+    permissions = "edits"
+    allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
+    "#);
+    assert_snapshot!(text(&hermit, ".nightwright/.gitignore"), @r"
+    archive/
+    logs/
+    tasks/*/.status.json
+    tasks/*/.state.json*
+    tasks/*/feedback.md
+    tasks/*/.stop
+    ");
+    toml::from_str::<toml::Table>(&text(&hermit, CONFIG)).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text(&hermit, ".nightwright/config.schema.json"))
+        .unwrap();
+    assert!(!hermit.project().join(".nightwright/tasks").exists());
+}
+
+#[test]
+fn an_npm_project_gets_the_scripts_that_it_has() {
+    let package = r#"{"scripts": {"test": "vitest run", "lint": "eslint ."}}"#;
+    let hermit = with(&[("package.json", package), ("pnpm-lock.yaml", "")]);
+    hermit.run(&["init", "--yes"]).exits(0);
+    assert_snapshot!(set(&hermit), @r#"
+    [commands]
+    test = "pnpm test"
+    lint = "pnpm run lint"
+    [verify]
+    commands = ["pnpm test"]
+    [agent]
+    permissions = "edits"
+    allowed_tools = ["Bash(pnpm test:*)", "Bash(pnpm run lint:*)"]
+    "#);
+}
+
+#[test]
+fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
+    assert!(!did.err.contains("no terminal"), "{}", did.err);
+    assert_snapshot!(set(&hermit), @r#"
+    [agent]
+    permissions = "edits"
+    allowed_tools = []
+    "#);
+}
+
+#[test]
+fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
+    let hermit = Hermit::new();
+    hermit.run(&["init"]).exits(0);
+    for name in ["started", "next_iteration", "iteration_finished", "finished", "blocked"] {
+        let path = hermit.project().join(format!(".nightwright/hooks/{name}.sample"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0, "{name}");
+        assert!(Command::new("sh").arg("-n").arg(&path).status().unwrap().success(), "{name}");
+    }
+    assert_snapshot!(text(&hermit, ".nightwright/hooks/next_iteration.sample"), @r##"
+    #!/bin/sh
+    # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
+    #
+    # To use it: copy it to `.nightwright/hooks/next_iteration`, make that executable (chmod +x), and
+    # approve it with `nightwright trust`. It has 30 seconds (`hooks.timeout`). On its standard
+    # input is the event as a line of JSON; its environment has NIGHTWRIGHT_RUN_ID,
+    # NIGHTWRIGHT_TASK, NIGHTWRIGHT_ITERATION and more. See `docs/hooks.md`.
+
+    # This one holds the run back while there is a file `.nightwright/hold`. After each skip the delay is
+    # waited for, at least a second; ten skips in a row end the run.
+    if [ -e .nightwright/hold ]; then
+        exit 1
+    fi
+    "##);
+}
+
+#[test]
+fn a_configuration_that_exists_is_not_overwritten() {
+    let hermit = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let did = hermit.run(&["init", "--yes"]).exits(1);
+    assert_snapshot!(did.err, @"
+    error: .nightwright/config.toml already exists
+    hint: write it anew with `--force`; the old one is kept as `config.toml.bak`
+    ");
+    assert_eq!(tree(&hermit.project().join(".nightwright")), ["config.toml"]);
+    assert_eq!(text(&hermit, CONFIG), "mine");
+}
+
+#[test]
+fn force_keeps_the_old_configuration_and_the_tasks() {
+    let hermit = with(&[
+        (CONFIG, "mine"),
+        (".nightwright/.gitignore", "secret\n"),
+        (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
+        (".nightwright/hooks/started", "#!/bin/sh"),
+        (".nightwright/hooks/started.sample", "changed"),
+    ]);
+    hermit.run(&["init", "--force"]).exits(0);
+    assert_eq!(text(&hermit, ".nightwright/config.toml.bak"), "mine");
+    assert!(text(&hermit, CONFIG).starts_with("#:schema ./config.schema.json\n"));
+    assert!(
+        text(&hermit, ".nightwright/.gitignore").starts_with("secret\narchive/\nlogs/\ntasks/*/")
+    );
+    assert_eq!(text(&hermit, ".nightwright/tasks/a/INSTRUCTIONS.md"), "Work.");
+    assert_eq!(text(&hermit, ".nightwright/hooks/started"), "#!/bin/sh");
+    assert_ne!(text(&hermit, ".nightwright/hooks/started.sample"), "changed");
+
+    // An older copy is not lost to a newer one.
+    hermit.run(&["init", "--force"]).exits(0);
+    assert_eq!(text(&hermit, ".nightwright/config.toml.bak"), "mine");
+    assert!(text(&hermit, ".nightwright/config.toml.bak2").starts_with("#:schema"));
+}
+
+#[test]
+fn without_a_configuration_what_is_there_stays() {
+    let hermit = with(&[
+        (".nightwright/hooks/started.sample", "changed"),
+        (".nightwright/.gitignore", "archive/\nlogs/\nmine\n"),
+        (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
+    ]);
+    hermit.run(&["init"]).exits(0).says(&["started.sample` exists and is left as it is"]);
+    assert_eq!(text(&hermit, ".nightwright/hooks/started.sample"), "changed");
+    let ignored = text(&hermit, ".nightwright/.gitignore");
+    assert!(ignored.starts_with("archive/\nlogs/\nmine\ntasks/*/.status.json\n"), "{ignored}");
+}
+
+#[test]
+fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
+    for link in [
+        ".nightwright",
+        ".nightwright/hooks",
+        ".nightwright/tasks",
+        CONFIG,
+        ".nightwright/.gitignore",
+    ] {
+        let hermit = with(&[(".ralph/PROMPT.md", "Work.")]);
+        let outside = hermit.path("outside");
+        let path = hermit.project().join(link);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if link == CONFIG || link.ends_with("ignore") {
+            fs::write(&outside, "theirs").unwrap();
+        } else {
+            fs::create_dir(&outside).unwrap();
+        }
+        symlink(&outside, &path).unwrap();
+        let before = tree(&hermit.project());
+        hermit.run(&["init", "--force"]).exits(1).says(&["leads out of the project"]);
+        assert_eq!(tree(&hermit.project()), before, "{link}");
+        match fs::read_to_string(&outside) {
+            Ok(text) => assert_eq!(text, "theirs"),
+            Err(_) => assert_eq!(tree(&outside), [""; 0]),
+        }
+    }
+}
+
+#[test]
+fn broken_and_foreign_files_of_a_project_are_notes() {
+    let hermit = with(&[("package.json", "{\"scripts\":"), ("prd.json", "[")]);
+    fs::write(hermit.path("outside.toml"), "secret = true").unwrap();
+    symlink(hermit.path("outside.toml"), hermit.project().join("Cargo.toml")).unwrap();
+    fs::create_dir(hermit.path("ralph")).unwrap();
+    fs::write(hermit.path("ralph/PROMPT.md"), "secret").unwrap();
+    symlink(hermit.path("ralph"), hermit.project().join(".ralph")).unwrap();
+    fs::write(hermit.project().join("Makefile"), b"test:\n\t\xff\n").unwrap();
+    let did = hermit.run(&["init"]).exits(0).says(&[
+        "note: `package.json` is not valid JSON",
+        "Cargo.toml` leads out of the project",
+        ".ralph` leads out of the project",
+        "note: `Makefile` is not UTF-8",
+        "note: `prd.json` is not valid JSON",
+    ]);
+    assert!(!did.err.contains("secret"), "{}", did.err);
+    assert!(!hermit.project().join(".nightwright/tasks").exists());
+}
+
+#[test]
+fn something_else_in_the_place_of_the_folder_is_refused() {
+    let hermit = with(&[(".nightwright", "a file")]);
+    hermit.run(&["init"]).exits(1).says(&["can't write", ".nightwright"]);
+    let hermit = with(&[(".nightwright/hooks", "a file")]);
+    let did = hermit.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
+    assert_eq!(did.out, "");
+    assert_eq!(tree(&hermit.project().join(".nightwright")), ["hooks"]);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
+    let hermit = with(&[("Cargo.toml", "")]);
+    let mode =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&hermit.path(""), 0o755);
+    mode(&hermit.project(), 0o555);
+    // Root may write everywhere, so somebody else has to try.
+    let mut command = if rustix::process::getuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", NIGHTWRIGHT, "init"]);
+        command
+    } else {
+        let mut command = Command::new(NIGHTWRIGHT);
+        command.arg("init");
+        command
+    };
+    command.current_dir(hermit.project()).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let did = finish(command.spawn().unwrap());
+    mode(&hermit.project(), 0o755);
+    if did.err.starts_with("setpriv:") {
+        eprintln!("skipped: a folder that may not be written to: {}", did.err);
+        return;
+    }
+    let did = did.exits(1).says(&["can't write", "Permission denied"]);
+    assert_eq!(did.out, "");
+    assert_eq!(tree(&hermit.project()), ["Cargo.toml"]);
+}
+
+#[test]
+fn a_path_with_spaces_and_other_letters_works() {
+    let hermit = Hermit::new();
+    let project = hermit.path("mein größtes Projekt 日本");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("go.mod"), "module a").unwrap();
+    hermit.run(&["init", "-C", project.to_str().unwrap()]).exits(0).says(&["go test ./..."]);
+    assert!(project.join(CONFIG).exists());
+    assert_eq!(tree(&hermit.project()), [""; 0]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_a_usage_error() {
+    Hermit::new().run(&["init", "-C", "nowhere"]).exits(2).says(&["`nowhere` can't be used"]);
+}
+
+/// A project that several tools were used in.
+fn used() -> Hermit {
+    with(&[
+        (
+            ".fresher/config.sh",
+            "export FRESHER_MAX_ITERATIONS=\"${FRESHER_MAX_ITERATIONS:-25}\"\nexport FRESHER_TEST_CMD='evil'\n",
+        ),
+        (".fresher/PROMPT.building.md", "Build it."),
+        (".fresher/AGENTS.md", "Use tabs."),
+        (".ralph/PROMPT.md", "Work."),
+        (".ralph/fix_plan.md", "- [ ] one\n"),
+        (".ralph/AGENT.md", "Use spaces."),
+        ("claude-iterate/workspaces/mi grate/INSTRUCTIONS.md", "Migrate."),
+        (
+            "claude-iterate/workspaces/mi grate/.metadata.json",
+            r#"{"mode": "loop", "maxIterations": 9}"#,
+        ),
+        (
+            "prd.json",
+            r#"{"project": "App", "userStories": [{"id": 1, "title": "A", "passes": true}]}"#,
+        ),
+        (".claude/principles.yaml", "preset: startup\n"),
+        ("Cargo.toml", ""),
+    ])
+}
+
+#[test]
+fn what_other_tools_left_is_imported_and_stays_where_it_is() {
+    let hermit = used();
+    let before: Vec<_> = tree(&hermit.project())
+        .into_iter()
+        .filter_map(|name| Some((name.clone(), fs::read(hermit.project().join(name)).ok()?)))
+        .collect();
+    let did = hermit.run(&["init", "--yes"]).exits(0).says(&[
+        ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
+        "limits.max_iterations = 25",
+        "the commands of fresher (`.fresher/`) are left out, as nobody was asked",
+        "`.ralph/AGENT.md` is left out: something else became `.nightwright/AGENTS.md`",
+        ".claude/principles.yaml -> .nightwright/principles.toml",
+    ]);
+    assert_snapshot!(did.out, @"
+    .nightwright/config.schema.json
+    .nightwright/.gitignore
+    .nightwright/hooks/started.sample
+    .nightwright/hooks/next_iteration.sample
+    .nightwright/hooks/iteration_finished.sample
+    .nightwright/hooks/finished.sample
+    .nightwright/hooks/blocked.sample
+    .nightwright/tasks/fresher-building/INSTRUCTIONS.md
+    .nightwright/tasks/fresher-building/task.toml
+    .nightwright/AGENTS.md
+    .nightwright/tasks/mi-grate/INSTRUCTIONS.md
+    .nightwright/tasks/mi-grate/task.toml
+    .nightwright/tasks/ralph/INSTRUCTIONS.md
+    .nightwright/tasks/ralph/TODO.md
+    .nightwright/tasks/ralph/task.toml
+    .nightwright/tasks/App/INSTRUCTIONS.md
+    .nightwright/tasks/App/TODO.md
+    .nightwright/tasks/App/task.toml
+    .nightwright/principles.toml
+    .nightwright/config.toml
+    ");
+    assert_snapshot!(set(&hermit), @r#"
+    [commands]
+    test = "cargo test"
+    build = "cargo build"
+    lint = "cargo clippy --all-targets"
+    [verify]
+    commands = ["cargo test"]
+    [agent]
+    permissions = "edits"
+    allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
+    [limits]
+    max_iterations = 25
+    "#);
+    assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use tabs.");
+    assert_eq!(text(&hermit, ".nightwright/tasks/App/TODO.md"), "# To do\n\n- [x] 1: A\n");
+    for (name, bytes) in before {
+        assert_eq!(fs::read(hermit.project().join(&name)).unwrap(), bytes, "{name}");
+    }
+}
+
+#[test]
+fn what_was_imported_is_named_and_not_imported_again() {
+    let hermit = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
+    hermit.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
+    let before = tree(&hermit.project());
+    let did = hermit.run(&["init", "--yes", "--force"]).exits(0);
+    assert!(did.err.contains("the task `ralph` is there already"), "{}", did.err);
+    assert!(!did.err.contains("nightwright run ralph"), "{}", did.err);
+    let mut after = tree(&hermit.project());
+    after.retain(|name| name != ".nightwright/config.toml.bak");
+    assert_eq!(after, before);
+    // Another task of the same name is no reason to leave one out.
+    hermit.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
+    hermit.run(&["init", "--yes", "--force"]).exits(0).says(&["nightwright run ralph-2 "]);
+}
+
+#[test]
+fn no_import_leaves_other_tools_alone() {
+    let hermit = used();
+    let did = hermit.run(&["init", "--yes", "--no-import"]).exits(0);
+    assert!(!did.err.contains("fresher") && !did.err.contains("ralph"), "{}", did.err);
+    assert!(!hermit.project().join(".nightwright/tasks").exists());
+}
+
+fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
+    for (question, answer) in all {
+        terminal.shows(question);
+        terminal.tmux(&["send-keys", "-l", answer]);
+        terminal.tmux(&["send-keys", "Enter"]);
+    }
+}
+
+#[test]
+fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
+    let hermit = used();
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init"));
+    answers(
+        &terminal,
+        &[
+            ("Found fresher", "n"),
+            ("Found claude-iterate", "n"),
+            ("Found ralph", "y"),
+            ("Found user stories", "no"),
+            ("Found principles", "n"),
+            ("test  [cargo test]", "make check"),
+            ("build [cargo build]", "-"),
+            ("lint  [cargo clippy --all-targets]", ""),
+            ("permissions [edits]", "skip"),
+        ],
+    );
+    let screen = terminal.shows("exit=0");
+    assert!(screen.contains("warning: with `skip`"), "{screen}");
+    assert_snapshot!(set(&hermit), @r#"
+    [commands]
+    test = "make check"
+    lint = "cargo clippy --all-targets"
+    [verify]
+    commands = ["make check"]
+    [agent]
+    permissions = "skip"
+    allowed_tools = ["Bash(make check:*)", "Bash(cargo clippy:*)"]
+    "#);
+    assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use spaces.");
+    assert!(!hermit.project().join(".nightwright/tasks/App").exists());
+}
+
+#[test]
+fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
+    for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
+        let hermit = with(&[("Cargo.toml", "")]);
+        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init"));
+        answers(&terminal, &[("test  [cargo test]", "make check")]);
+        terminal.shows("build [cargo build]");
+        terminal.tmux(&["send-keys", key]);
+        let screen = terminal.shows(code);
+        assert!(screen.to_lowercase().contains("nothing was written"), "{screen}");
+        assert_eq!(tree(&hermit.project()), ["Cargo.toml"]);
+    }
+}
+
+#[test]
+fn with_yes_nothing_is_asked_on_a_terminal() {
+    let hermit = with(&[("Cargo.toml", "")]);
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init --yes"));
+    let screen = terminal.shows("exit=0");
+    assert!(!screen.contains("permissions [edits]"), "{screen}");
+    assert!(text(&hermit, CONFIG).contains("permissions = \"edits\""));
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let hermit = with(&[("Cargo.toml", "")]);
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let did = finish(hermit.command(&["init"]).stdin(reader).spawn().unwrap());
+    did.exits(0).says(&["There is no terminal to ask on"]);
+}

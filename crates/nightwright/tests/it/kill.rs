@@ -1,0 +1,245 @@
+//! A run that is killed with SIGKILL at any moment, with everything below it that is hard to end:
+//! five seconds later nobody is alive.
+//!
+//! `NIGHTWRIGHT_KILLS=100` says how often, and prints what came of it. Which moments these are is the
+//! same each time.
+
+mod cell;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nightwright::process::tree_lock;
+use rustix::process::Signal;
+
+use self::cell::Cell;
+use super::fake_agent::{Scene, send};
+
+/// How often, unless the environment says otherwise.
+const KILLS: u64 = 20;
+/// So many at a time: most of each is waiting.
+const AT_ONCE: usize = 20;
+/// How long anybody may live after the kill.
+const BURIAL: Duration = Duration::from_secs(5);
+/// How often it is looked who does.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// When a run is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    /// While it starts, or its agent does.
+    Start,
+    /// During a call of a tool.
+    Tool,
+    /// During a check of the gate.
+    Check,
+    /// After SIGTERM, while everybody has grace.
+    Grace,
+    /// While it is resumed, after it was killed during a call of a tool.
+    Resume,
+}
+
+impl Moment {
+    const ALL: [Self; 5] = [Self::Start, Self::Tool, Self::Check, Self::Grace, Self::Resume];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Start => "before init",
+            Self::Tool => "during a tool",
+            Self::Check => "during a check",
+            Self::Grace => "during grace",
+            Self::Resume => "during resume",
+        }
+    }
+
+    /// What the agent does.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Start => "trap '' TERM; family; sleep 300",
+            Self::Check => "init; result '<promise>COMPLETE</promise>'",
+            Self::Tool | Self::Grace | Self::Resume => {
+                "trap '' TERM; init; tool; family; sleep 300"
+            }
+        }
+    }
+
+    /// How long after the moment has come it is at most, in milliseconds.
+    fn breadth(self) -> u64 {
+        match self {
+            Self::Start => 800,
+            Self::Tool | Self::Check => 300,
+            Self::Grace => 4500,
+            Self::Resume => 4000,
+        }
+    }
+}
+
+/// What came of one kill.
+struct Death {
+    moment: Moment,
+    kept_by: &'static str,
+    /// How long until nobody was alive, if that came.
+    took: Option<Duration>,
+    survivors: Vec<String>,
+}
+
+/// A number for each number, scattered (`SplitMix64`).
+fn scatter(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The `number`th kill.
+fn kill(number: u64, cell: Option<&Cell>) -> Death {
+    let kinds = Moment::ALL.len() as u64;
+    let moment = Moment::ALL[usize::try_from(number % kinds).unwrap()];
+    // Each moment is tried in turn with and without groups, where there are any.
+    let cell = cell.filter(|_| (number / kinds).is_multiple_of(2));
+    let scene = Scene::new(moment.words());
+    let mut child = begin(&scene, moment, cell);
+    thread::sleep(Duration::from_millis(scatter(number) % moment.breadth()));
+    // It may have left by itself, and then there is nobody any more who could be killed.
+    let _ = child.kill();
+    let killed = Instant::now();
+    child.wait().unwrap();
+    let took = loop {
+        let census = scene.census();
+        if census.noted_alive().is_empty() && census.alive().is_empty() {
+            break Some(killed.elapsed());
+        }
+        if killed.elapsed() > BURIAL {
+            break None;
+        }
+        thread::sleep(LOOK);
+    };
+    // Nobody comes back either.
+    thread::sleep(BURIAL.saturating_sub(killed.elapsed()));
+    let mut survivors = scene.census().alive();
+    let locks = scene.hermit.runs().into_iter().map(|run| run.join("tree.lock"));
+    survivors.extend(
+        locks
+            .filter(|lock| !tree_lock::is_free(lock, Duration::ZERO).unwrap())
+            .map(|lock| format!("whoever holds `{}`", lock.display())),
+    );
+    scene.census().end();
+    Death { moment, kept_by: kept_by(&scene, cell), took, survivors }
+}
+
+/// A run, or its resumption, that has come to its moment.
+fn begin(scene: &Scene, moment: Moment, cell: Option<&Cell>) -> Child {
+    let check = scene.agent.file("check.sh");
+    fs::write(&check, scene.agent.script("trap '' TERM; family; sleep 300")).unwrap();
+    let check = format!("sh '{}'", check.display());
+    let start = |arguments: &[&str]| {
+        let mut command = scene.hermit.command(arguments);
+        if let Some(cell) = cell {
+            command = cell.inside(&command);
+        }
+        // Nobody reads what it says.
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let run = ["run", "-p", "x", "-m", "3", "--no-delay", "--verify", &check];
+    let mut child = start(&run);
+    if moment != Moment::Start {
+        scene.agent.wait_for("family", 1);
+    }
+    match moment {
+        Moment::Start | Moment::Tool | Moment::Check => child,
+        Moment::Grace => {
+            send(&child, Signal::TERM);
+            child
+        }
+        Moment::Resume => {
+            send(&child, Signal::KILL);
+            child.wait().unwrap();
+            start(&["resume"])
+        }
+    }
+}
+
+/// What kept the processes, by the journal if it had come so far.
+fn kept_by(scene: &Scene, cell: Option<&Cell>) -> &'static str {
+    let wanted = if cell.is_some() || nightwright::process::groups_folder().is_none() {
+        "guard"
+    } else {
+        "guard and cgroup"
+    };
+    let journal = scene.hermit.runs().first().map(|run| run.join("journal.jsonl"));
+    let text = journal.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+    if text.contains("run_started") {
+        let said = format!("\"containment\":\"{wanted}\"");
+        assert!(text.contains(&said), "not kept by {wanted}: {text}");
+    }
+    wanted
+}
+
+/// All of them, several at a time.
+fn kill_all(kills: u64) -> Vec<Death> {
+    let (next, cell) = (AtomicU64::new(0), Cell::make());
+    let one_after_the_other = || {
+        let mut deaths = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= kills {
+                return deaths;
+            }
+            deaths.push(kill(number, cell.as_ref()));
+        }
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(one_after_the_other)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// A line for each kind of kill.
+fn table(deaths: &[Death]) -> String {
+    let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for death in deaths {
+        kinds.entry((death.moment, death.kept_by)).or_default().push(death);
+    }
+    let mut text = format!(
+        "{:<16} {:<18} {:>5} {:>10} {:>8}\n",
+        "killed", "kept by", "kills", "survivors", "slowest"
+    );
+    for ((moment, kept_by), deaths) in kinds {
+        let survivors: usize = deaths.iter().map(|death| death.survivors.len()).sum();
+        let slowest = deaths.iter().map(|death| death.took.unwrap_or(BURIAL)).max();
+        let slowest = slowest.unwrap_or_default().as_secs_f64();
+        // Writing to a string can't fail.
+        let _ = writeln!(
+            text,
+            "{:<16} {kept_by:<18} {:>5} {survivors:>10} {slowest:>6.2} s",
+            moment.name(),
+            deaths.len(),
+        );
+    }
+    text
+}
+
+#[test]
+fn five_seconds_after_a_kill_at_any_moment_nobody_is_alive() {
+    let asked = std::env::var("NIGHTWRIGHT_KILLS").ok();
+    let kills = asked.as_ref().map_or(KILLS, |text| text.parse().expect("a number of kills"));
+    let deaths = kill_all(kills);
+    if asked.is_some() {
+        println!("\n{}", table(&deaths));
+    }
+    let survivors: Vec<_> = deaths
+        .iter()
+        .filter(|death| !death.survivors.is_empty())
+        .map(|death| (death.moment, death.kept_by, &death.survivors))
+        .collect();
+    assert!(survivors.is_empty(), "alive after {BURIAL:?}: {survivors:#?}\n{}", table(&deaths));
+    assert_eq!(deaths.len() as u64, kills);
+    // A kill that comes before anything is there proves nothing, so most must come later.
+    let late = deaths.iter().filter(|death| death.took > Some(Duration::from_secs(1))).count();
+    assert!(late * 2 > deaths.len(), "most kills have come too early:\n{}", table(&deaths));
+}

@@ -1,0 +1,375 @@
+//! `nightwright report`: a run on a page, while it goes on, after its end, and where its journal is
+//! damaged.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright::journal::{RunDir, run_dir};
+use nightwright::secrets;
+use nightwright_core::chronicle::SampleRun;
+use nightwright_core::event::{Event, Record};
+use nightwright_core::journal::encode;
+use serde_json::Value;
+
+use super::git::git;
+use super::harness::{Hermit, finish};
+
+/// A rejected claim, then one that is believed.
+const TWO_CLAIMS: &str = r#"
+[[attempt]]
+cost = 0.25
+steps = [{ say = "I begin." }, { write = "a.txt", text = "a" }]
+ending = { result = "All of it.\n<promise>COMPLETE</promise>" }
+
+[[attempt]]
+cost = 0.5
+steps = [{ write = "done.txt", text = "yes" }]
+ending = { result = "Now really <b>all</b> of it, @everyone.\n<promise>COMPLETE</promise>" }
+"#;
+
+fn over() -> Hermit {
+    let hermit = Hermit::new();
+    let script = hermit.script(TWO_CLAIMS);
+    let mut arguments =
+        vec!["run", "-p", "Do it all.", "-m", "5", "--max-cost", "10", "--no-delay"];
+    arguments.extend(["--verify", "test -e done.txt", "--dry-run", "--rehearsal", &script]);
+    hermit.run(&arguments).exits(0);
+    hermit
+}
+
+fn report(hermit: &Hermit, more: &[&str]) -> String {
+    hermit.run(&[&["report"], more].concat()).exits(0).out
+}
+
+/// Puts the journal of a made-up run into the state of the project.
+pub(crate) fn made_up(hermit: &Hermit, run: &SampleRun) -> RunDir {
+    let home = run_dir::project_folder(&hermit.path("state"), &hermit.project()).unwrap();
+    let folder = RunDir::create(&home, run.start).unwrap();
+    write(&folder, &run.records());
+    folder
+}
+
+/// Puts events into the journal of a run, in the place of what is there.
+pub(crate) fn write(folder: &RunDir, records: &[Record]) {
+    let mut lines = Vec::new();
+    for (seq, record) in (1..).zip(records) {
+        encode(&mut lines, seq, folder.id(), record);
+    }
+    fs::write(folder.journal(), lines).unwrap();
+}
+
+/// Damages a line of a journal, counted from 1.
+fn damage(folder: &RunDir, line: usize) {
+    let text = fs::read_to_string(folder.journal()).unwrap();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines[line - 1] = lines[line - 1].replace("\"event\"", "\"Event\"");
+    fs::write(folder.journal(), lines.join("\n") + "\n").unwrap();
+}
+
+/// Makes a commit; gives its hash.
+pub(crate) fn commit(project: &Path, message: &str) -> String {
+    let who = ["-c", "user.name=a", "-c", "user.email=a"];
+    git(project, &[&who[..], &["commit", "--quiet", "--allow-empty", "-m", message]].concat());
+    git(project, &["rev-parse", "HEAD"])
+}
+
+/// Lets a run begin at one commit and end at another.
+pub(crate) fn between(records: &mut [Record], from: &str, to: &str) {
+    for record in records {
+        if let Event::RunStarted(started) = &mut record.event {
+            started.git_head = Some(from.to_owned());
+        } else if let Event::IterationStarted { start, .. } = &mut record.event {
+            start.head = Some(from.to_owned());
+        } else if let Event::IterationFinished(finished) = &mut record.event
+            && let Some(mark) = &mut finished.end
+        {
+            mark.head = Some(to.to_owned());
+        }
+    }
+}
+
+fn noon() -> Timestamp {
+    "2026-11-16T12:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
+    let hermit = over();
+    let page = report(&hermit, &[]);
+    for part in [
+        "# Do it all.\n\n**Only a rehearsal.** Task completed successfully after 2 iterations; \
+         verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
+        "| cost | rehearsed, nothing was spent ($0.76 by its script) |\n",
+        "| cost per accepted change | ",
+        "**Iteration 1: rejected.** Claimed by the promise marker; ",
+        "- check `test -e done.txt`: failed (exit 1), ",
+        "- check `test -e done.txt`: passed (exit 0), ",
+        "- **Iteration 1:** claim rejected, 1 file, $0.25, ",
+        "- **Iteration 2:** claim believed, 1 file, $0.51, ",
+        "`Now really <b>all</b> of it, @everyone.",
+    ] {
+        assert!(page.contains(part), "{part} is not in:\n{page}");
+    }
+}
+
+#[test]
+fn the_ending_of_the_file_chooses_the_format() {
+    let hermit = over();
+    for (name, begins) in
+        [("a.html", "<!doctype html>"), ("a.md", "# Do it all."), ("a.json", "{"), ("a", "# Do")]
+    {
+        hermit.run(&["report", "-o", name]).exits(0).says(&["wrote the report of run", name]);
+        let text = fs::read_to_string(hermit.project().join(name)).unwrap();
+        assert!(text.starts_with(begins), "{name}: {text}");
+    }
+    hermit.run(&["report", "--html", "-o", "b.md"]).exits(0);
+    let text = fs::read_to_string(hermit.project().join("b.md")).unwrap();
+    assert!(text.starts_with("<!doctype html>"));
+    assert!(report(&hermit, &["--html"]).starts_with("<!doctype html>"));
+    hermit.run(&["report", "--html", "--json"]).exits(2);
+}
+
+#[test]
+fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
+    let hermit = over();
+    assert_eq!(report(&hermit, &["-o", "-"]), report(&hermit, &[]));
+    assert!(!hermit.project().join("-").exists());
+    hermit
+        .run(&["report", "-o", "nigth/a.html"])
+        .exits(2)
+        .says(&["the folder `nigth` is not there"]);
+    assert!(!hermit.project().join("nigth").exists());
+}
+
+#[test]
+fn nothing_but_a_plain_file_is_written_over() {
+    let hermit = over();
+    hermit.file("mine.txt", "mine");
+    fs::create_dir(hermit.project().join("folder")).unwrap();
+    symlink(hermit.project().join("mine.txt"), hermit.project().join("link.html")).unwrap();
+    for name in ["folder", "link.html", "/dev/null"] {
+        hermit.run(&["report", "-o", name]).exits(2).says(&[name, "is not a plain file"]);
+    }
+    assert_eq!(fs::read_to_string(hermit.project().join("mine.txt")).unwrap(), "mine");
+    hermit.run(&["report", "-o", "mine.txt"]).exits(0);
+    assert_ne!(fs::read_to_string(hermit.project().join("mine.txt")).unwrap(), "mine");
+}
+
+/// Fails if a member of an object, or of an object in it, is not in the help of its command.
+fn is_documented(help: &str, object: &Value) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let between = |c: char| !(c.is_alphanumeric() || c == '_');
+        assert!(help.split(between).any(|word| word == name), "{name} is not in the help:\n{help}");
+        // These are the same as in an event, whose page tells of them.
+        if !["limits", "totals", "tokens", "verdict", "changes"].contains(&name.as_str()) {
+            value.as_array().into_iter().flatten().for_each(|item| is_documented(help, item));
+            is_documented(help, value);
+        }
+    }
+}
+
+#[test]
+fn the_object_has_what_the_help_says_and_no_more() {
+    let hermit = over();
+    let page: Value = serde_json::from_str(&report(&hermit, &["--json"])).unwrap();
+    assert_eq!((&page["verdict"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
+    assert_eq!(page["iterations"][0]["fate"], "rejected");
+    assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["verdict"]["how"]["code"], 1);
+    assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
+    // One of everything that can be looked at.
+    hermit.run(&["new", "a"]).exits(0);
+    hermit.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
+    made_up(&hermit, &SampleRun::new("a", 2, noon()));
+    for words in [&["report"][..], &["status"], &["list"], &["show", "a"]] {
+        let help = hermit.run(&[words[0], "--help"]).exits(0).out;
+        let page = hermit.run(&[words, &["--json"]].concat()).exits(0).out;
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let page = if page.is_array() { page[0].clone() } else { page };
+        assert!(page.is_object(), "{page}");
+        is_documented(&help, &page);
+    }
+}
+
+#[test]
+fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
+    let hermit = Hermit::new();
+    let script = hermit.script(
+        "[[attempt]]\nsteps = [{ run = \"while [ ! -e go ]; do sleep 0.02; done\" }]\n\
+         ending = { result = \"<promise>COMPLETE</promise>\" }\n",
+    );
+    let mut arguments = vec!["run", "-p", "Do it", "-m", "2", "--no-delay", "--dry-run"];
+    arguments.extend(["--rehearsal", &script]);
+    let child = hermit.start(&arguments);
+    hermit.wait_for("agent_ready");
+    let page = report(&hermit, &[]);
+    assert!(page.contains("**Still running.**"), "{page}");
+    assert!(page.contains("*The run is going on; this is how far it is.*"), "{page}");
+    assert!(page.contains("- **Iteration 1:** going on"), "{page}");
+    hermit.file("go", "");
+    finish(child).exits(0);
+    assert!(!report(&hermit, &[]).contains("going on"));
+}
+
+#[test]
+fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
+    let hermit = Hermit::new();
+    let run = made_up(&hermit, &SampleRun::new("a", 6, noon()));
+    let text = fs::read_to_string(run.journal()).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    damage(&run, 10);
+    let did = hermit.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
+    assert!(
+        did.out.contains(
+            "**Not known.** What it came to is not known: the journal is damaged from line 10 on"
+        ),
+        "{}",
+        did.out
+    );
+    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
+    assert!(did.out.contains("## This is not all of it"), "{}", did.out);
+    assert!(did.out.contains("that line and all after it are missing here"), "{}", did.out);
+    assert!(did.out.contains("**Iteration 1:**"), "{}", did.out);
+    assert!(hermit.run(&["report", "--html"]).exits(0).out.contains("This is not all of it"));
+
+    fs::write(run.journal(), format!("{}\n{}", lines[..12].join("\n"), &lines[12][..20])).unwrap();
+    let page = report(&hermit, &[]);
+    assert!(page.contains("the last 20 bytes of the journal were not written whole"), "{page}");
+    assert!(page.contains("**Broken off.**"), "{page}");
+}
+
+#[test]
+fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    made_up(&hermit, &SampleRun::new("a", 2, noon()));
+    let last = made_up(&hermit, &SampleRun::new("a", 6, noon() + SignedDuration::from_hours(3)));
+    damage(&last, 15);
+    let id = last.id().0.as_str();
+
+    let did = hermit.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
+    assert!(did.out.contains("state         not known: its journal can't be read"), "{}", did.out);
+    assert!(did.out.contains("not all of it line 15 of"), "{}", did.out);
+    assert!(
+        did.out.contains("iteration     3 of at most 20\n"),
+        "what is before it is told: {}",
+        did.out
+    );
+    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
+
+    let did = hermit.run(&["list"]).exits(0);
+    let line = did.out.lines().nth(1).unwrap();
+    assert!(line.contains("error") && line.contains("is not known: line 15 of"), "{line}");
+    let did = hermit.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
+    assert!(did.out.contains(&format!("last run      {id}: what it came to is not known")));
+    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
+    assert!(did.out.contains("`nightwright run a` begins another"), "{}", did.out);
+
+    let object = |words: &[&str]| -> Value {
+        serde_json::from_str(&hermit.run(&[words, &["--json"]].concat()).exits(0).out).unwrap()
+    };
+    for words in [&["status"][..], &["status", "a"], &["report"], &["report", "a"]] {
+        let page = object(words);
+        assert_eq!((&page["run"], &page["state"]), (&id.into(), &"unknown".into()), "{words:?}");
+        assert!(page["missing"][0].as_str().unwrap().contains("line 15 of"), "{page}");
+    }
+    assert_eq!(object(&["show", "a"])["last_run"]["id"], id);
+    let row = &object(&["list"])[0];
+    assert_eq!((&row["last_run"]["id"], &row["last_run"]["ending"]), (&id.into(), &Value::Null));
+    assert!(row["problem"].as_str().unwrap().contains("line 15 of"), "{row}");
+}
+
+#[test]
+fn the_commits_of_a_run_are_told_by_their_subjects() {
+    let hermit = Hermit::new();
+    let project = hermit.project();
+    git(&project, &["init", "--quiet"]);
+    let from = commit(&project, "before the run");
+    commit(&project, "orders: use the new router");
+    let to = commit(&project, "invoices: see https://example.org\n\nand more");
+    let run = SampleRun::new("a", 2, noon());
+    let folder = made_up(&hermit, &run);
+    let mut records = run.records();
+    between(&mut records, &from, &to);
+    write(&folder, &records);
+    let page = report(&hermit, &[]);
+    assert!(
+        page.contains(&format!("- `{}` `invoices: see https://example.org`\n", &to[..10])),
+        "{page}"
+    );
+    assert!(page.contains("` orders: use the new router\n"), "{page}");
+    assert!(!page.contains("before the run"), "{page}");
+    fs::remove_dir_all(project.join(".git")).unwrap();
+    let page = report(&hermit, &[]);
+    assert!(page.contains("what they say is not known: the repository is not there"), "{page}");
+}
+
+#[test]
+fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
+    const VARIABLE: &str = "hunter2-of-the-environment";
+    const TOLD: &str = "hunter3-that-the-run-was-told";
+    let hermit = Hermit::new();
+    let project = hermit.project();
+    git(&project, &["init", "--quiet"]);
+    let from = commit(&project, "before the run");
+    // The second is where a long subject is cut.
+    let long = format!("{}{VARIABLE}", "x".repeat(190));
+    commit(&project, &long);
+    let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let to = commit(&project, &format!("log in with {VARIABLE}, {TOLD} and {token}"));
+    let run = SampleRun::new("a", 2, noon());
+    let folder = made_up(&hermit, &run);
+    let mut records = run.records();
+    between(&mut records, &from, &to);
+    if let Event::RunStarted(started) = &mut records[0].event {
+        started.settings.goal = format!("Use {TOLD}.");
+        started.settings.masked = true;
+        secrets::keep_told(folder.path(), &started.settings).unwrap();
+        started.settings.goal = format!("Use {}.", "*".repeat(TOLD.len()));
+    }
+    write(&folder, &records);
+    for format in ["--markdown", "--html", "--json"] {
+        let mut command = hermit.command(&["report", format]);
+        let page = finish(command.env("DB_PASSWORD", VARIABLE).spawn().unwrap()).exits(0).out;
+        assert!(page.contains("log in with ****"), "{page}");
+        for part in ["hunter2", "hunter3", "a1B2c3"] {
+            assert!(!page.contains(part), "{part} is in {page}");
+        }
+    }
+    // Where nobody can say what is secret, nothing is told.
+    fs::create_dir_all(project.join(".nightwright")).unwrap();
+    hermit.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
+    let page = report(&hermit, &[]);
+    assert!(page.contains("what they say is not known: "), "{page}");
+    assert!(!page.contains("log in"), "{page}");
+}
+
+#[test]
+fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    // By chance the names are in either order: with five of them it is never luck.
+    let began = |millis| SampleRun::new("a", 1, noon() + SignedDuration::from_millis(millis));
+    let later = made_up(&hermit, &began(900));
+    let others: Vec<PathBuf> =
+        (1..5).map(|number| made_up(&hermit, &began(number)).path().to_owned()).collect();
+    let wanted = later.id().0.as_str();
+    for words in [&["status", "--json"][..], &["status", "a", "--json"], &["report", "--json"]] {
+        let page: Value = serde_json::from_str(&hermit.run(words).exits(0).out).unwrap();
+        assert_eq!(page["run"], wanted, "{words:?}, not one of {others:?}");
+    }
+    let page: Value =
+        serde_json::from_str(&hermit.run(&["show", "a", "--json"]).exits(0).out).unwrap();
+    assert_eq!(page["last_run"]["id"], wanted);
+    assert_eq!(page["iterations"]["execution"], 5);
+}
+
+#[test]
+fn what_the_next_iteration_is_told_can_be_had_as_an_object() {
+    let hermit = Hermit::new();
+    let object = hermit.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
+    let page: Value = serde_json::from_str(&object).unwrap();
+    assert!(page["prompt"].as_str().unwrap().contains("Do it all."), "{page}");
+    assert!(page["system"].is_string() && page["notes"].is_array(), "{page}");
+}

@@ -1,0 +1,349 @@
+//! Whole runs in each mode, with the rehearsal agent: real files, real evidence.
+
+use std::fs;
+
+use nightwright_core::event::Event;
+
+use super::harness::{Did, Hermit, ending, names};
+
+/// A project with a task in this mode.
+fn with_task(mode: &str) -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port", "--mode", mode]).exits(0);
+    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser.\n");
+    hermit
+}
+
+/// An attempt that works and claims nothing.
+const WORK: &str = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n";
+
+fn rehearse(hermit: &Hermit, command: &[&str], script: &str) -> Did {
+    let script = hermit.script(script);
+    let mut arguments = command.to_vec();
+    arguments.extend(["--dry-run", "--rehearsal", &script, "--no-delay"]);
+    hermit.run(&arguments)
+}
+
+#[test]
+fn loop_does_item_by_item_until_the_status_file_says_complete() {
+    let hermit = with_task("loop");
+    rehearse(
+        &hermit,
+        &["run", "port"],
+        r#"
+        [[attempt]]
+        steps = [
+          { write = ".nightwright/tasks/port/TODO.md", text = "- [x] lexer\n- [ ] parser\n" },
+          { write = "lexer.rs", text = "lexer" },
+          { write = ".nightwright/tasks/port/.status.json", text = '{"complete": false, "progress": {"completed": 1, "total": 2}, "worked": true, "summary": "the lexer", "phase": "parser", "blockers": []}' },
+        ]
+        ending = { result = "One item done." }
+
+        [[attempt]]
+        steps = [
+          { write = "parser.rs", text = "parser" },
+          { write = ".nightwright/tasks/port/TODO.md", text = "- [x] lexer\n- [x] parser\n" },
+          { write = ".nightwright/tasks/port/.status.json", text = '{"complete": true, "progress": {"completed": 2, "total": 2}, "worked": true, "summary": "the parser"}' },
+        ]
+        ending = { result = "Both are done." }
+        "#,
+    )
+    .exits(0)
+    .says(&["Task completed successfully after 2 iterations"]);
+    assert_eq!(ending(&hermit.journal()), "completed");
+    let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
+    for said in ["The one before said: “the lexer”", "Done by then: 1 of 2.", "It was at: parser."]
+    {
+        assert!(second.contains(said), "{said} is not in:\n{second}");
+    }
+    let shown = hermit.run(&["show", "port"]).exits(0);
+    assert!(
+        !shown.out.contains("completed"),
+        "a rehearsal says nothing of the task: {}",
+        shown.out
+    );
+}
+
+#[test]
+fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
+    let hermit = with_task("loop");
+    rehearse(
+        &hermit,
+        &["run", "port", "-m", "2"],
+        r#"
+        [[attempt]]
+        steps = [{ write = ".nightwright/tasks/port/TODO.md", text = "- [x] all\n" }, { write = "a", text = "a" }]
+        "#,
+    )
+    .exits(0)
+    .says(&["completed successfully after 1 iteration"]);
+    let hermit = with_task("loop");
+    rehearse(
+        &hermit,
+        &["run", "port", "-m", "1"],
+        r#"
+        [[attempt]]
+        steps = [
+          { write = ".nightwright/tasks/port/TODO.md", text = "- [x] all\n" },
+          { write = ".nightwright/tasks/port/.status.json", text = '{"complete": false}' },
+        ]
+        "#,
+    )
+    .exits(0)
+    .says(&["Reached maximum iterations (1)"]);
+}
+
+#[test]
+fn iterative_stops_when_two_iterations_in_a_row_do_nothing() {
+    let hermit = with_task("iterative");
+    rehearse(&hermit, &["run", "port"], "[[attempt]]\nending = { result = \"Looking.\" }\n")
+        .exits(0)
+        .says(&["2 consecutive iterations with no work"]);
+    let hermit = with_task("iterative");
+    rehearse(
+        &hermit,
+        &["run", "port"],
+        r#"
+        [[attempt]]
+        steps = [{ write = "a", text = "a" }]
+        ending = { result = "Done.\n<promise>COMPLETE</promise>" }
+        "#,
+    )
+    .exits(0)
+    .says(&["completed successfully after 1 iteration"]);
+}
+
+#[test]
+fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_built() {
+    let hermit = Hermit::new();
+    hermit.run(&["build", "--dry-run"]).exits(1).says(&["No plan found. Run: nightwright plan"]);
+    rehearse(
+        &hermit,
+        &["plan"],
+        r#"
+        [[attempt]]
+        ending = { result = "Nothing to plan.\n<promise>COMPLETE</promise>" }
+
+        [[attempt]]
+        steps = [{ write = "IMPLEMENTATION_PLAN.md", text = "- [ ] the parser\n" }]
+        ending = { result = "Planned.\n<promise>COMPLETE</promise>" }
+        "#,
+    )
+    .exits(0)
+    .says(&["completed successfully after 2 iterations"]);
+
+    let built = r#"
+        [[attempt]]
+        steps = [
+          { write = "parser.rs", text = "parser" },
+          { write = "IMPLEMENTATION_PLAN.md", text = "- [x] the parser\n" },
+        ]
+        ending = { result = "Built." }
+        "#;
+    rehearse(&hermit, &["build", "-m", "3"], built)
+        .exits(0)
+        .says(&["completed successfully after 1 iteration"]);
+}
+
+#[test]
+fn a_plan_whose_boxes_are_all_ticked_goes_to_the_gate_without_an_iteration() {
+    let hermit = Hermit::new();
+    hermit.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
+    rehearse(&hermit, &["build", "-m", "3", "--verify", "true"], "[[attempt]]\n")
+        .exits(0)
+        .says(&["Nothing is open any more", "completed successfully after 0 iterations"]);
+    let journal = hermit.journal();
+    assert!(!names(&journal).contains(&"attempt_started"), "{:?}", names(&journal));
+}
+
+#[test]
+fn build_ends_without_changes_after_two_idle_iterations_and_needs_a_limit() {
+    let hermit = Hermit::new();
+    hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] the parser\n");
+    hermit.run(&["build", "--dry-run"]).exits(2).says(&["a run needs a limit"]);
+    rehearse(&hermit, &["build", "-m", "9"], "[[attempt]]\nending = { result = \"Hm.\" }\n")
+        .exits(0)
+        .says(&["No changes in 2 iterations"]);
+    assert_eq!(ending(&hermit.journal()), "no_changes");
+}
+
+#[test]
+fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
+    let hermit = Hermit::new();
+    rehearse(
+        &hermit,
+        &["run", "-p", "tidy up", "-m", "3"],
+        r#"
+        [[attempt]]
+        steps = [{ write = "SHARED_TASK_NOTES.md", text = "the left half is tidy" }, { write = "a", text = "a" }]
+
+        [[attempt]]
+        steps = [{ write = "b", text = "b" }]
+        ending = { result = "<promise>COMPLETE</promise>" }
+        "#,
+    )
+    .exits(0)
+    .says(&["completed successfully after 2 iterations"]);
+    let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
+    assert!(second.contains("the left half is tidy"), "{second}");
+}
+
+#[test]
+fn what_an_earlier_run_said_of_the_task_counts_nothing_in_this_one() {
+    let hermit = with_task("iterative");
+    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
+    let status = hermit.project().join(".nightwright/tasks/port/.status.json");
+    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+        .exits(0)
+        .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
+    assert!(status.exists(), "a rehearsal leaves the task as it is");
+    fs::remove_dir_all(hermit.path("state")).unwrap();
+
+    hermit.file("agent.sh", "cat >/dev/null; date >a; echo working\n");
+    hermit
+        .run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
+        .exits(0)
+        .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
+    assert!(!status.exists());
+    let kept = hermit.runs()[0].join("status-before.json");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "{\"complete\": true}");
+}
+
+#[test]
+fn a_status_file_that_is_brought_back_from_before_counts_nothing() {
+    let hermit = with_task("iterative");
+    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
+    hermit.file(
+        "agent.sh",
+        "cat >/dev/null; date >a\n\
+         printf '{\"complete\": true}' >.nightwright/tasks/port/.status.json; echo working\n",
+    );
+    hermit
+        .run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
+        .exits(0)
+        .says(&["Reached maximum iterations (1)"]);
+}
+
+#[test]
+fn a_status_file_that_can_t_be_read_is_warned_of_and_stops_nothing() {
+    let hermit = with_task("iterative");
+    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": tr");
+    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+        .exits(0)
+        .says(&["Reached maximum iterations (1)", "is not valid and no evidence"]);
+    let hermit = with_task("iterative");
+    fs::create_dir(hermit.project().join(".nightwright/tasks/port/.status.json")).unwrap();
+    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+        .exits(0)
+        .says(&["Reached maximum iterations (1)", "the status file is no evidence"]);
+}
+
+#[test]
+fn the_project_can_be_named_before_the_command_and_after_it() {
+    let hermit = with_task("loop");
+    let project = hermit.project().display().to_string();
+    for arguments in [&["-C", &project, "list"][..], &["list", "-C", &project]] {
+        let mut command = hermit.command(arguments);
+        let did = super::harness::finish(command.current_dir("/").spawn().unwrap()).exits(0);
+        assert!(did.out.contains("port"), "{}", did.out);
+    }
+}
+
+#[test]
+fn a_mode_of_the_projects_own_works_by_its_own_words() {
+    let hermit = Hermit::new();
+    fs::create_dir_all(hermit.project().join(".nightwright/modes/docs")).unwrap();
+    hermit.file(
+        ".nightwright/modes/docs/mode.toml",
+        "description = \"writes pages\"\nworks_on = \"goal\"\nevidence = [\"promise\"]\n\
+         [defaults]\nlimits.max_iterations = 2\ndelay = 0\n",
+    );
+    hermit.file(
+        ".nightwright/modes/docs/prompt.md",
+        "# Pages\n\nWrite one page in {{ project_root }}.\n",
+    );
+    rehearse(&hermit, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
+        .exits(0)
+        .says(&["files of this project", "completed successfully"]);
+    let asked = hermit.asked()[0]["prompt"].as_str().unwrap().to_owned();
+    assert!(asked.starts_with("# Pages\n\nWrite one page in /"), "{asked}");
+
+    hermit.file(".nightwright/modes/docs/prompt.md", "# Pages\n\n{{ nope }}\n");
+    hermit.run(&["run", "-p", "x", "--mode", "docs", "--dry-run"]).exits(2).says(&[
+        "`.nightwright/modes/docs/prompt.md`, line 3",
+        "`nope`",
+        "project_root",
+    ]);
+    hermit
+        .run(&["run", "-p", "x", "--mode", "dcos", "--dry-run"])
+        .exits(2)
+        .says(&["unknown mode `dcos`", "did you mean `docs`?"]);
+}
+
+#[test]
+fn a_task_needs_instructions_and_a_mode_that_works_on_tasks_needs_a_task() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port"]).exits(0);
+    hermit
+        .run(&["run", "port", "--dry-run"])
+        .exits(2)
+        .says(&["Instructions not found. Run setup first: nightwright setup port"]);
+    hermit.run(&["run", "nope", "--dry-run"]).exits(2).says(&["Task not found: nope"]);
+    hermit
+        .run(&["run", "-p", "x", "--mode", "loop", "-m", "1", "--dry-run"])
+        .exits(2)
+        .says(&["works on a task", "nightwright new NAME --mode loop"]);
+    hermit
+        .run(&["run", "port", "-p", "x", "-m", "1", "--dry-run"])
+        .exits(2)
+        .says(&["cannot be used with"]);
+    hermit.run(&["run"]).exits(2).says(&["name a task (port)"]);
+}
+
+#[test]
+fn a_task_that_was_taken_as_the_words_of_an_option_is_noticed() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port"]).exits(0);
+    let did = hermit.run(&["run", "-r", "port"]).exits(2);
+    assert_eq!(
+        did.err,
+        "error: `port` was taken as the words of -r/--review-prompt\n\
+         hint: put the task first: nightwright run port -r\n"
+    );
+    hermit.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
+}
+
+#[test]
+fn a_stop_file_in_the_folder_of_the_task_stops_its_run() {
+    let hermit = with_task("iterative");
+    let script = hermit.script(
+        "[[attempt]]\nsteps = [{ run = \"touch .nightwright/tasks/port/.stop\" }, { wait = \"1s\" }, { write = \"a\", text = \"a\" }]\n",
+    );
+    hermit
+        .run(&["run", "port", "--dry-run", "--rehearsal", &script])
+        .exits(0)
+        .says(&["Stopped after iteration 1 as asked"]);
+}
+
+#[test]
+fn settings_of_the_task_and_flags_are_what_the_run_records() {
+    let hermit = with_task("loop");
+    hermit.file(
+        ".nightwright/tasks/port/task.toml",
+        "mode = \"loop\"\nlimits.max_iterations = 7\nretry.delay = \"9s\"\n",
+    );
+    rehearse(
+        &hermit,
+        &["run", "port", "--max-retries", "1"],
+        "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
+    )
+    .exits(0);
+    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    let settings = &started.settings;
+    assert_eq!(settings.mode, "loop");
+    assert_eq!(settings.limits.max_iterations, Some(7));
+    assert_eq!(settings.retry.max_retries, 1);
+    assert_eq!(settings.retry.delay.as_secs(), 9);
+    assert_eq!(settings.notes_file.as_deref(), Some(".nightwright/tasks/port/NOTES.md"));
+    assert_eq!(settings.goal, "Port the parser.\n");
+}

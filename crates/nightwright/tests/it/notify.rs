@@ -1,0 +1,473 @@
+//! Notifications, from the real program to a real server.
+
+mod end;
+pub(crate) mod server;
+
+use std::fs;
+use std::path::Path;
+
+use nightwright_core::event::Event;
+use rustix::process::Signal;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use self::server::{Answer, Sent, Server, nobody};
+use super::fake_agent::send;
+use super::harness::{Did, Hermit, ending, finish};
+
+const DONE: &str = "[[attempt]]\nsteps = [{ write = 'a.txt', text = 'a' }]\n\
+                    ending = { result = '<promise>COMPLETE</promise>' }\n";
+
+const IDLE: &str = "[[attempt]]\nending = { result = 'I looked around.' }\n";
+
+const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
+
+/// Puts these addresses into the user's own configuration.
+fn configure(hermit: &Hermit, text: &str) {
+    let folder = hermit.path("home").join(".config/nightwright");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+fn rehearsal<'a>(script: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["run", "-p", "make it größer", "--no-delay", "--dry-run", "--rehearsal"];
+    all.push(script);
+    all.extend(more);
+    all
+}
+
+/// A run whose agent plays this script, with everybody told at one server.
+fn told(script: &str, more: &[&str]) -> (Hermit, Server, Did) {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
+    let script = hermit.script(script);
+    let did = hermit.run(&rehearsal(&script, more));
+    (hermit, server, did)
+}
+
+/// The kinds of what a webhook got.
+fn kinds(sent: &[Sent]) -> Vec<String> {
+    let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
+    sent.iter().map(kind).collect()
+}
+
+fn endings(sent: &[Sent]) -> Vec<String> {
+    let mut kinds = kinds(sent);
+    kinds.retain(|kind| ["completion", "stopped", "error"].contains(&kind.as_str()));
+    kinds
+}
+
+/// All that was sent to this path.
+fn at<'a>(sent: &'a [Sent], path: &str) -> Vec<&'a Sent> {
+    sent.iter().filter(|sent| sent.path == path).collect()
+}
+
+fn warnings(hermit: &Hermit) -> Vec<String> {
+    let text = |event: &Event| match event {
+        Event::Warning { text } => Some(text.clone()),
+        _ => None,
+    };
+    hermit.journal().iter().filter_map(|record| text(&record.event)).collect()
+}
+
+#[test]
+fn everybody_gets_it_in_the_form_they_take() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    let at_path = |path: &str| server.url(path);
+    configure(
+        &hermit,
+        &format!(
+            "[[notify]]\nurl = '{}'\nkind = 'ntfy'\ntoken = 'tk_mine'\n\
+             [[notify]]\nurl = '{}'\nkind = 'slack'\nevents = ['completion']\n\
+             [[notify]]\nurl = '{}'\nkind = 'discord'\nevents = ['completion']\n\
+             [[notify]]\nurl = '{}'\nsecret_env = 'HUSH'\n",
+            at_path("/ntfy"),
+            at_path("/slack"),
+            at_path("/discord"),
+            at_path("/hook"),
+        ),
+    );
+    let script = hermit.script(DONE);
+    let mut command = hermit.command(&rehearsal(&script, &["-m", "3", "--verify", "true"]));
+    finish(command.env("HUSH", "a secret of ours").spawn().unwrap()).exits(0);
+    let seen = server.seen();
+    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+
+    let ntfy = at(&seen, "/ntfy");
+    assert_eq!(ntfy.len(), 3, "{seen:?}");
+    let header = |name| ntfy[2].header(name).unwrap_or_default();
+    assert_eq!(
+        header("title"),
+        "=?UTF-8?Q?=5Brehearsal=5D=20make=20it=20gr=C3=B6=C3=9Fer=3A=20completed?="
+    );
+    assert_eq!((header("priority"), header("tags")), ("high", "white_check_mark,nightwright"));
+    assert_eq!(header("authorization"), "Bearer tk_mine");
+    assert!(ntfy[2].body.starts_with("Task completed successfully after 1 iteration\n"));
+    assert_eq!(ntfy[0].header("priority"), Some("default"));
+
+    let [slack] = at(&seen, "/slack")[..] else { panic!("{seen:?}") };
+    let text = slack.json()["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("*[rehearsal] make it größer: completed*\nTask completed"), "{text}");
+    let [discord] = at(&seen, "/discord")[..] else { panic!("{seen:?}") };
+    let json = discord.json();
+    assert_eq!(json["allowed_mentions"], json!({ "parse": [] }));
+    assert!(json["content"].as_str().unwrap().starts_with("**[rehearsal] make it größer: compl"));
+
+    let hook = at(&seen, "/hook");
+    let last = hook[2].json();
+    assert_eq!(last["notice"]["kind"], "completion");
+    assert_eq!(last["event"]["event"], "run_finished");
+    assert_eq!(last["event"]["seq"], last["notice"]["seq"]);
+    assert_eq!((&last["version"], &last["run"]), (&json!(1), &json!(run)));
+    assert_eq!(last["event"].get("crc"), None);
+    let id = format!("{run}-{}-completion", last["notice"]["seq"]);
+    assert_eq!(hook[2].header("idempotency-key"), Some(id.as_str()));
+    for sent in &hook {
+        let wanted = format!("sha256={}", hmac("a secret of ours", &sent.body));
+        assert_eq!(sent.header("x-nightwright-signature"), Some(wanted.as_str()));
+        assert!(sent.header("user-agent").unwrap().starts_with("nightwright/"), "{sent:?}");
+    }
+    assert_eq!(hook[0].json()["event"]["event"], "run_started");
+}
+
+fn digit(half: u8) -> char {
+    char::from_digit(u32::from(half), 16).unwrap()
+}
+
+/// By the definition, as whoever receives it would do it.
+fn hmac(key: &str, body: &str) -> String {
+    let mut block = [0; 64];
+    block[..key.len()].copy_from_slice(key.as_bytes());
+    let padded = |pad: u8| block.map(|byte| byte ^ pad);
+    let inner = Sha256::digest([&padded(0x36)[..], body.as_bytes()].concat());
+    let outer = Sha256::digest([&padded(0x5c)[..], &inner[..]].concat());
+    outer.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
+}
+
+#[test]
+fn every_ending_sends_exactly_one_of_the_three() {
+    const CRASHING: &str = "[[attempt]]\nending = { crash = 3 }";
+    for (script, more, code, name, kind) in [
+        (DONE, &["-m", "3"][..], 0, "completed", "completion"),
+        (IDLE, &["-m", "9"], 0, "stagnated", "completion"),
+        (IDLE, &["-m", "1"], 0, "max_iterations", "stopped"),
+        (IDLE, &["-m", "1", "--require-complete"], 3, "max_iterations", "stopped"),
+        (CRASHING, &["-m", "9", "--max-retries", "0"], 1, "consecutive_errors", "error"),
+    ] {
+        let (hermit, server, did) = told(script, more);
+        let did = did.exits(code);
+        assert_eq!(ending(&hermit.journal()), name);
+        assert_eq!(endings(&server.seen()), [kind], "{name}: {}", did.err);
+        assert_eq!(warnings(&hermit), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn an_interrupt_is_told_too() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
+    let script = hermit.script(HANGING);
+    let child = hermit.start(&rehearsal(&script, &["-m", "3"]));
+    hermit.wait_for("agent_ready");
+    send(&child, Signal::INT);
+    finish(child).exits(130);
+    assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
+    let text = server.seen()[2].json()["notice"]["text"].to_string();
+    assert!(text.contains("Interrupted") && text.contains("Next: `nightwright resume"), "{text}");
+}
+
+#[test]
+fn an_ending_that_nobody_could_record_is_told() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
+    let state = hermit.path("state").display().to_string();
+    let script = hermit.script(&format!(
+        "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
+         ending = {{ result = \"gone\" }}\n"
+    ));
+    hermit.run(&rehearsal(&script, &["-m", "9"])).exits(1);
+    assert_eq!(endings(&server.seen()), ["error"]);
+    let last = server.seen().pop().unwrap().json();
+    assert_eq!(last["event"], json!(null));
+    assert!(last["notice"]["text"].as_str().unwrap().starts_with("The journal could not be"));
+}
+
+#[test]
+fn a_run_that_goes_on_tells_its_next_end_and_not_its_past() {
+    let (hermit, server, did) = told(IDLE, &["-m", "1"]);
+    did.exits(0);
+    assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
+    hermit.run(&["resume", "-m", "2"]).exits(0);
+    assert_eq!(kinds(&server.seen()[3..]), ["stopped"]);
+    let keys: Vec<_> = server
+        .seen()
+        .iter()
+        .map(|sent| sent.header("idempotency-key").unwrap().to_owned())
+        .collect();
+    assert_ne!(keys[2], keys[3]);
+}
+
+#[test]
+fn what_fails_at_first_is_tried_again_under_the_same_key() {
+    let hermit = Hermit::new();
+    let server = Server::start(vec![
+        Answer::With(500, "", "try later"),
+        Answer::With(429, "retry-after: 1\r\n", ""),
+        Answer::With(204, "", ""),
+    ]);
+    configure(&hermit, &format!("[notify]\nurl = '{}'\nevents = ['completion']", server.url("/h")));
+    let script = hermit.script(DONE);
+    let did = hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    let seen = server.seen();
+    assert_eq!(kinds(&seen), ["completion"; 3]);
+    assert!(
+        seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key"))
+    );
+    assert!(seen.iter().all(|sent| sent.body == seen[0].body));
+    assert!(!did.err.contains("don't arrive"), "{}", did.err);
+}
+
+#[test]
+fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
+    let hermit = Hermit::new();
+    let elsewhere = Server::kind();
+    let never = Server::start(vec![Answer::Never]);
+    let drip = Server::start(vec![Answer::Drip]);
+    let broken = Server::start(vec![Answer::With(503, "", "out of order")]);
+    let moved = Server::start(vec![Answer::Elsewhere(elsewhere.url("/secret-place"))]);
+    let well = Server::kind();
+    let urls = [
+        never.url("/topic-1"),
+        drip.url("/topic-2"),
+        broken.url("/topic-3"),
+        moved.url("/topic-4"),
+        nobody(),
+        well.url("/topic-5"),
+    ];
+    let text = urls.map(|url| format!("[[notify]]\nurl = '{url}'\n")).concat();
+    configure(&hermit, &text);
+    let script = hermit.script(DONE);
+    let did = hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    assert_eq!(ending(&hermit.journal()), "completed");
+    // What fails before the end is in the journal and on the screen, the rest is said after it.
+    for (server, why) in [
+        (&never, " did not arrive before the end"),
+        (&drip, " did not arrive before the end"),
+        (&broken, " don't arrive: it answered 503 Service Unavailable: out of order"),
+        (&moved, " don't arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
+    ] {
+        let told = format!("to webhook at {}", server.url("").replace("http://", ""));
+        assert_eq!(did.err.matches(&told).count(), 1, "{told}: {}", did.err);
+        assert!(did.err.contains(&format!("{told}{why}")), "{told}{why}: {}", did.err);
+    }
+    assert_eq!(did.err.matches("notifications to webhook").count(), 5, "{}", did.err);
+    let said = format!("{:?} {}", warnings(&hermit), did.err);
+    assert!(!said.contains("topic-") && !said.contains("secret-place"), "{said}");
+    assert!(elsewhere.seen().is_empty(), "a redirect was followed");
+    assert_eq!(kinds(&well.seen()), ["setup_complete", "execution_start", "completion"]);
+    assert_eq!(kinds(&moved.seen()).len(), 3, "a redirect is not tried again");
+}
+
+#[test]
+fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
+    for (path, answer) in [
+        ("/topic-of-mine", "no such topic: topic-of-mine"),
+        ("/hooks/topic-of-mine", "Cannot POST /hooks/topic-of-mine: no topic-of-mine"),
+        ("?key=topic-of-mine-0123", "bad key topic-of-mine-0123"),
+        // Where the answer is cut the secret is, too.
+        (
+            "/topic-of-mine",
+            "There is no such place, and there never was one, as far as anybody here can remember, \
+             or would ever tell if so: topic-of-mine is unknown",
+        ),
+    ] {
+        let hermit = Hermit::new();
+        let server = Server::start(vec![Answer::With(404, "", answer)]);
+        configure(&hermit, &format!("notify.url = '{}'", server.url(path)));
+        let did = hermit.run(&["notify", "test"]).exits(1);
+        assert!(did.out.contains("it answered 404 Not Found: "), "{}", did.out);
+        assert!(!did.out.contains("topic-o"), "{}", did.out);
+    }
+}
+
+#[test]
+fn whoever_is_overloaded_says_for_how_long() {
+    let hermit = Hermit::new();
+    let busy = Answer::With(503, "retry-after: 2\r\n", "");
+    let server = Server::start(vec![busy, Answer::With(200, "", "")]);
+    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
+    let did = hermit.run(&["notify", "test", "--json"]).exits(0);
+    let tried: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+    // By itself it would be tried again after one.
+    assert!(tried[0]["seconds"].as_f64().unwrap() >= 2.0, "{tried}");
+}
+
+#[test]
+fn nothing_is_sent_of_what_nobody_wants() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    configure(&hermit, &format!("[notify]\nurl = '{}'\nevents = []", server.url("/hook")));
+    let script = hermit.script(DONE);
+    hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn mistakes_are_told_before_a_run_begins() {
+    let hermit = Hermit::new();
+    let script = hermit.script(DONE);
+    for (name, value, wanted) in [
+        (
+            "NIGHTWRIGHT_NOTIFY_URL",
+            "ntfy.sh/topic-of-mine",
+            "NIGHTWRIGHT_NOTIFY_URL is `...`, and has to be an address",
+        ),
+        ("NIGHTWRIGHT_NOTIFY_URL", "http://10.0.0.1/topic-of-mine", "begins with http://"),
+        ("NIGHTWRIGHT_NOTIFY_KIND", "mail", "has to be one of `auto`, `ntfy`, `slack`"),
+        ("NIGHTWRIGHT_NOTIFY_EVENTS", "morning", "a list of any of `setup_complete`"),
+        ("NIGHTWRIGHT_NOTIFY", "[{ kind = 'ntfy' }]", "each with `url`"),
+    ] {
+        let mut command = hermit.command(&rehearsal(&script, &["-m", "1"]));
+        let did =
+            finish(command.env(name, value).spawn().unwrap()).exits(2).says(&[wanted, "hint: "]);
+        assert!(!did.err.contains("topic-of-mine"), "{}", did.err);
+    }
+    let mut command = hermit.command(&rehearsal(&script, &["-m", "1"]));
+    command
+        .env("NIGHTWRIGHT_NOTIFY_URL", "https://ntfy.sh/x")
+        .env("NIGHTWRIGHT_NOTIFY_TOKEN_ENV", "NOPE");
+    finish(command.spawn().unwrap())
+        .exits(2)
+        .says(&["names the variable `NOPE`, which is not set"]);
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn what_a_project_configures_needs_an_approval() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
+    hermit.file(
+        ".nightwright/config.toml",
+        &format!("notify.url = '{}'", server.url("/topic-of-mine")),
+    );
+    let script = hermit.script(DONE);
+    let run = rehearsal(&script, &["-m", "3"]);
+    let did = hermit
+        .run(&run)
+        .exits(2)
+        .says(&["you have not approved", "notify.url = \"http://127.0.0.1:"]);
+    assert!(!did.err.contains("topic-of-mine"), "{}", did.err);
+    hermit.run(&["notify", "test"]).exits(2).says(&["you have not approved", "nightwright trust"]);
+    let mut ignoring = run.clone();
+    ignoring.push("--ignore-untrusted");
+    hermit.run(&ignoring).exits(0);
+    assert!(server.seen().is_empty());
+    hermit.run(&["trust", "--yes"]).exits(0);
+    hermit.run(&["notify", "test"]).exits(0);
+    hermit.run(&run).exits(0);
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[test]
+fn a_run_that_goes_on_needs_the_approval_too() {
+    let (hermit, server, did) = told(IDLE, &["-m", "1"]);
+    did.exits(0);
+    let seen = server.seen().len();
+    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
+    hermit.file(".nightwright/config.toml", &format!("notify.url = '{}'", server.url("/theirs")));
+    hermit.run(&["resume", "-m", "2"]).exits(2).says(&["you have not approved", "notify.url"]);
+    assert_eq!(server.seen().len(), seen);
+}
+
+#[test]
+fn a_test_says_what_came_of_it() {
+    let hermit = Hermit::new();
+    hermit.run(&["notify", "test"]).exits(2).says(&["no address", "hint: ", "notify.url"]);
+    let (well, sick) =
+        (Server::kind(), Server::start(vec![Answer::With(404, "", "no <b>such\u{1b}[2J topic")]));
+    configure(
+        &hermit,
+        &format!(
+            "[[notify]]\nurl = '{}'\nkind = 'ntfy'\nevents = []\n[[notify]]\nurl = '{}'\n",
+            well.url("/t"),
+            sick.url("/topic-of-mine")
+        ),
+    );
+    let did = hermit.run(&["notify", "test"]).exits(1);
+    let lines: Vec<_> = did.out.lines().collect();
+    assert!(
+        lines[0].starts_with("ntfy at 127.0.0.1:")
+            && lines[0].contains(": arrived (answered 200, ")
+    );
+    assert!(lines[1].ends_with("it answered 404 Not Found: no <b>such topic"), "{lines:?}");
+    assert_eq!(sick.seen().len(), 1, "it would be the same a second time");
+    assert_eq!(well.seen()[0].header("title"), Some("nightwright: a test"));
+    let json: serde_json::Value =
+        serde_json::from_str(&hermit.run(&["notify", "test", "--json"]).exits(1).out).unwrap();
+    assert_eq!((&json[0]["arrived"], &json[0]["status"]), (&json!(true), &json!(200)));
+    assert_eq!((&json[1]["arrived"], &json[1]["status"]), (&json!(false), &json!(404)));
+    assert!(!did.out.contains("topic-of-mine") && !json.to_string().contains("topic-of-mine"));
+}
+
+#[test]
+fn addresses_and_secrets_are_shown_and_kept_nowhere() {
+    let (hermit, server) = (Hermit::new(), Server::kind());
+    let url = server.url("/topic-of-mine");
+    configure(
+        &hermit,
+        &format!("[notify]\nurl = '{url}'\nsecret = 'hush-hush-hush'\ntoken = 'tk-of-mine'"),
+    );
+    let script = hermit.script(&format!(
+        "[[attempt]]\nsteps = [{{ say = 'I send it to {url} with hush-hush-hush and tk-of-mine.' }}, \
+         {{ write = 'a.txt', text = 'a' }}]\nending = {{ result = '<promise>COMPLETE</promise> {url}' }}\n"
+    ));
+    let did = hermit.run(&rehearsal(&script, &["-m", "3", "--verbose"])).exits(0);
+    let list = hermit.run(&["config", "list"]).exits(0).out;
+    let explained = hermit.run(&["config", "explain", "notify.url"]).exits(0).out;
+    assert!(list.contains("http://127.0.0.1:") && list.contains("notify.secret"), "{list}");
+    let kept = texts(&hermit.path("state"));
+    assert!(kept.contains("I send it to "), "the journal and the outputs are there");
+    for secret in ["topic-of-mine", "hush-hush-hush", "tk-of-mine"] {
+        for text in [&did.err, &did.out, &list, &explained, &kept] {
+            assert!(!text.contains(secret), "{secret} is in {text}");
+        }
+    }
+    assert_eq!(server.seen()[0].header("authorization"), Some("Bearer tk-of-mine"));
+}
+
+/// Everything below a folder, but for scripts of the rehearsal, which are the user's own words.
+fn texts(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.push_str(&texts(&path));
+        } else if path.extension().is_none_or(|end| end != "toml") {
+            all.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()));
+        }
+    }
+    all
+}
+
+#[test]
+fn several_addresses_are_not_mixed_with_one() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
+    let text = "[[notify]]\nurl = 'https://ntfy.sh/x'\n";
+    hermit.file(".nightwright/config.toml", text);
+    hermit
+        .run(&["config", "set", "notify.url", "https://ntfy.sh/y"])
+        .exits(2)
+        .says(&["`notify.url` was not set", "has several `[[notify]]`"]);
+    assert_eq!(
+        fs::read_to_string(hermit.project().join(".nightwright/config.toml")).unwrap(),
+        text
+    );
+    let did = hermit.run(&["config", "set", "notify", "{ url = 'https://ntfy.sh/z' }"]).exits(0);
+    assert!(
+        did.err.contains("https://ntfy.sh/...") && !did.err.contains("ntfy.sh/z"),
+        "{}",
+        did.err
+    );
+    // Who sets something has approved it.
+    hermit.run(&["trust", "--list"]).exits(0);
+}

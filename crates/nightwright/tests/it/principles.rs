@@ -1,0 +1,468 @@
+//! Principles: written, shown, told to the agent, and collected from it.
+
+mod collecting;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use insta::assert_snapshot;
+use nightwright_core::principles::{Preset, Principles, Weight};
+
+use super::harness::{Did, Hermit, finish};
+use super::stage::NIGHTWRIGHT;
+use super::terminal::Terminal;
+
+const FILE: &str = ".nightwright/principles.toml";
+const FOREIGN: &str = ".claude/principles.yaml";
+const YAML: &str = "version: \"2.3\"\npreset: opensource # ours\nlayer0:\n  auditability: 9\nlayer1:\n  blast_radius: 1\n";
+
+/// A project with these files in it.
+fn with(files: &[(&str, &str)]) -> Hermit {
+    let hermit = Hermit::new();
+    for (name, text) in files {
+        let path = hermit.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    hermit
+}
+
+fn weight(number: u8) -> Weight {
+    Weight::new(number).unwrap()
+}
+
+/// What the YAML form above says.
+fn imported() -> Principles {
+    Principles::of(Preset::Opensource)
+        .with("auditability", weight(9))
+        .with("blast_radius", weight(1))
+}
+
+fn written(hermit: &Hermit) -> Principles {
+    Principles::parse_toml(&hermit.read(FILE)).unwrap()
+}
+
+/// A prompt as it is kept in the folder of the only run.
+fn prompt(hermit: &Hermit, name: &str) -> String {
+    fs::read_to_string(hermit.runs()[0].join("prompts").join(name)).unwrap()
+}
+
+fn run(hermit: &Hermit, script: &str, more: &[&str]) -> Did {
+    let script = hermit.script(script);
+    let mut arguments =
+        vec!["run", "-p", "work", "--dry-run", "--rehearsal", &script, "--no-delay"];
+    arguments.extend(more);
+    hermit.run(&arguments)
+}
+
+#[test]
+fn a_preset_is_written_without_a_question() {
+    for preset in Preset::ALL {
+        let hermit = Hermit::new();
+        let did = hermit.run(&["principles", "--preset", preset.name()]).exits(0);
+        assert_eq!(did.out, format!("{FILE}\n"));
+        assert_eq!(written(&hermit), Principles::of(preset));
+        assert!(did.err.contains("nightwright principles --show"), "{}", did.err);
+    }
+}
+
+#[test]
+fn the_file_says_what_low_and_high_weights_mean() {
+    let hermit = Hermit::new();
+    hermit.run(&["principles", "--preset", "startup"]).exits(0);
+    let text = hermit.read(FILE);
+    let head: Vec<_> = text.lines().take(12).collect();
+    assert_snapshot!(head.join("\n"), @r#"
+    # What this project goes by when two good things contradict each other: weights from 1 to 10. One
+    # that is left out is the preset's. What the agent is told of them: nightwright principles --show
+    preset = "startup"
+
+    # What is built.
+    [product]
+    # 1-3: Let people and input in easily; verify only where harm is done.
+    # 8-10: Trust nothing that was not verified: input, identity, every call.
+    trust_architecture = 5
+    # 1-3: Let algorithms choose what is shown and kept.
+    # 8-10: Leave it to human judgement what is shown and kept.
+    curation_model = 4
+    "#);
+}
+
+#[test]
+fn a_file_that_exists_is_not_overwritten_and_with_force_it_is_kept() {
+    let hermit = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
+    let did = hermit.run(&["principles", "--preset", "startup"]).exits(1);
+    assert_snapshot!(did.err, @"
+    error: .nightwright/principles.toml already exists
+    hint: see what it says: nightwright principles --show; write it anew with `--force`: the old one is kept as `.nightwright/principles.toml.bak`
+    ");
+    assert_eq!(hermit.read(FILE), "# mine\npreset = \"custom\"\n");
+
+    hermit.run(&["principles", "--preset", "startup", "--force"]).exits(0);
+    assert_eq!(written(&hermit), Principles::of(Preset::Startup));
+    assert_eq!(hermit.read(".nightwright/principles.toml.bak"), "# mine\npreset = \"custom\"\n");
+    // What would be the same is no reason for another copy.
+    hermit.run(&["principles", "--preset", "startup", "--force"]).exits(0);
+    hermit.run(&["principles", "--preset", "enterprise", "--force"]).exits(0);
+    assert!(hermit.read(".nightwright/principles.toml.bak2").contains("preset = \"startup\""));
+    assert!(!hermit.project().join(".nightwright/principles.toml.bak3").exists());
+}
+
+#[test]
+fn without_a_terminal_nobody_is_waited_for() {
+    let hermit = Hermit::new();
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let did = finish(hermit.command(&["principles"]).stdin(reader).spawn().unwrap()).exits(2);
+    assert_snapshot!(did.err, @"
+    error: there is no terminal to ask on, and nothing was chosen
+    hint: choose with --preset startup, enterprise, opensource or custom, or with --from FILE
+    ");
+    assert!(!hermit.project().join(FILE).exists());
+}
+
+#[test]
+fn without_a_terminal_the_file_of_another_tool_is_taken_unless_something_else_was_chosen() {
+    let hermit = with(&[(FOREIGN, YAML)]);
+    hermit.run(&["principles"]).exits(0).says(&["`.claude/principles.yaml` is taken"]);
+    assert_eq!(written(&hermit), imported());
+    assert_eq!(hermit.read(FOREIGN), YAML);
+
+    let hermit = with(&[(FOREIGN, YAML)]);
+    hermit.run(&["principles", "--preset", "startup"]).exits(0);
+    assert_eq!(written(&hermit), Principles::of(Preset::Startup));
+}
+
+#[test]
+fn what_is_wrong_is_named_and_writes_nothing() {
+    let hermit = with(&[
+        (FOREIGN, "layer0:\n  auditability: 99\n"),
+        ("bad.toml", "[development]\nspeed_corectness = 3\n"),
+        ("folder/x", ""),
+    ]);
+    for (arguments, words) in [
+        (
+            vec!["principles"],
+            vec![FOREIGN, ":2:17", "`layer0.auditability` has to be a whole number from 1 to 10"],
+        ),
+        (
+            vec!["principles", "--from", "bad.toml"],
+            vec!["bad.toml:2:1", "did you mean `speed_correctness`?"],
+        ),
+        (vec!["principles", "--from", "nothing.toml"], vec!["--from `nothing.toml` is not there"]),
+        (vec!["principles", "--from", "folder"], vec!["folder", "not a plain file"]),
+        (vec!["principles", "--preset", "statup"], vec!["startup, enterprise, opensource, custom"]),
+        (vec!["principles", "--preset", "startup", "--from", "bad.toml"], vec!["cannot be used"]),
+        (vec!["run", "-p", "x", "-m", "1", "--dry-run", "--principles-file", "no"], vec!["`no`"]),
+        (
+            vec!["run", "-p", "x", "-m", "1", "--dry-run", "--principles-file", "bad.toml"],
+            vec!["did you mean `speed_correctness`?"],
+        ),
+    ] {
+        hermit.run(&arguments).exits(2).says(&words);
+    }
+    assert!(!hermit.project().join(FILE).exists());
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn a_link_out_of_the_project_is_not_followed() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
+    fs::write(hermit.path("theirs"), "preset = \"startup\"").unwrap();
+    symlink(hermit.path("theirs"), hermit.project().join(FILE)).unwrap();
+    hermit.run(&["principles", "--preset", "custom", "--force"]).exits(1).says(&["leads out"]);
+    hermit.run(&["prompt", "-p", "x"]).exits(2).says(&["leads out of the project"]);
+    assert_eq!(fs::read_to_string(hermit.path("theirs")).unwrap(), "preset = \"startup\"");
+}
+
+#[test]
+fn what_the_agent_is_told_can_be_seen_before_and_after_it_is_written() {
+    let hermit = Hermit::new();
+    hermit.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
+    let before = hermit.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;
+    assert!(!hermit.project().join(FILE).exists());
+    hermit.run(&["principles", "--preset", "startup"]).exits(0);
+    assert_eq!(hermit.run(&["principles", "--show"]).exits(0).out, before);
+    assert_snapshot!(before, @"
+    # What this project goes by
+
+    Where two good things contradict each other, these weights from 1 to 10 say which gives way.
+
+    Where it leans clearly to one side:
+
+    - scope_philosophy 2: Build the least that solves the problem, and leave the rest out.
+    - ux_philosophy 8: Simple first: it works without explanation.
+    - auditability 3: Log little: only what it takes to find a fault.
+    - speed_correctness 3: Speed comes first: rough and soon beats right and late.
+    - reversibility_priority 8: Make every step one that can be taken back.
+    - urgency_tiers 3: Everything is urgent: take the shortest way to something usable.
+    - cost_efficiency 9: Use libraries and services that exist before building anything.
+
+    In between (what 1 means - what 10 means): trust_architecture 5 (permissive - strict verification); curation_model 4 (algorithms - human judgement); monetization_model 5 (free - premium); privacy_posture 6 (collects data - minimal data); authority_stance 5 (user freedom - strong guidance); interoperability 6 (closed - open); innovation_stability 5 (new - proven); blast_radius 6 (large changes - small changes); clarity_of_intent 6 (implicit - explicit); security_posture 6 (basic - maximum); migration_burden 4 (migrations are fine - avoid them).
+
+    When two of them, or one of them and the task, can't both be had:
+
+    1. See whether they are compatible after all: most are.
+    2. Constraints (what must be, or must not be) come before objectives (what would be good).
+    3. Then: legal > security > user intent > data integrity > quality > speed > UX.
+
+    Note the choice and why in a sentence, and go on. If even that settles nothing, leave it open, go on with other work, and put this on a line of your last message, not indented; it may be decided for you:
+
+        PRINCIPLE_CONFLICT_UNRESOLVED: what contradicts what, in a sentence
+    ");
+}
+
+#[test]
+fn every_prompt_of_a_run_begins_with_the_principles() {
+    let hermit = with(&[(FILE, "preset = \"startup\"\n")]);
+    let told = Principles::of(Preset::Startup).text();
+    assert!(hermit.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&told));
+    run(&hermit, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
+    for name in ["001.md", "002.md"] {
+        let prompt = prompt(&hermit, name);
+        assert!(prompt.starts_with(&format!("{told}\n# One iteration\n")), "{prompt}");
+        assert!(!prompt.contains("## Principles to write down"));
+    }
+}
+
+#[test]
+fn a_file_named_for_a_run_beats_that_of_the_configuration() {
+    let hermit = with(&[(FILE, "preset = \"startup\"\n"), ("sub/x", "")]);
+    fs::write(hermit.path("mine.yaml"), YAML).unwrap();
+    let mut command = hermit.command(&[
+        "prompt",
+        "-p",
+        "work",
+        "-C",
+        "..",
+        "--principles-file",
+        "../../mine.yaml",
+    ]);
+    command.current_dir(hermit.project().join("sub"));
+    let did = finish(command.spawn().unwrap()).exits(0);
+    assert!(did.out.starts_with(&imported().text()), "{}", did.out);
+}
+
+#[test]
+fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() {
+    let hermit = Hermit::new();
+    hermit.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
+    hermit.run(&["prompt", "-p", "work"]).exits(2).says(&["`docs/p.toml`, which is not there"]);
+    hermit.run(&["config", "set", "principles.collect", "true"]).exits(0);
+    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(did.out.contains("write them into `docs/p.toml`"), "{}", did.out);
+    // The command writes where the configuration looks.
+    assert_eq!(hermit.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
+    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(did.out.starts_with("# What this project goes by"), "{}", did.out);
+    hermit.run(&["config", "set", "principles.file", "p.yaml"]).exits(0);
+    hermit.run(&["principles", "--preset", "custom"]).exits(2).says(&["this command writes TOML"]);
+    hermit.run(&["prompt", "-p", "work"]).exits(2).says(&["ends in `.toml`"]);
+    hermit.run(&["config", "set", "principles.file", ""]).exits(0);
+    hermit.run(&["prompt", "-p", "work"]).exits(0);
+}
+
+/// A project with its settings and a task.
+fn with_task() -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "t"]).exits(0);
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n");
+    hermit
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
+    let hermit = with_task();
+    hermit.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
+    hermit.run(&["prompt", "t"]).exits(2).says(&[
+        "`docs/p.toml`, which is not there",
+        "it is set by project (",
+        "write it: nightwright principles;",
+        "or go without it: nightwright config unset principles.file",
+    ]);
+    hermit.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
+    hermit.run(&["config", "unset", "principles.file"]).exits(0);
+
+    hermit.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
+    let did = hermit.run(&["prompt", "t"]).exits(2).says(&[
+        "it is set by task (",
+        "task.toml",
+        "nightwright config unset --task t principles.file",
+    ]);
+    // What is advised really helps.
+    let (name, file) = ("NIGHTWRIGHT_PRINCIPLES_FILE", "a b.toml");
+    assert!(did.err.contains(&format!("write it: {name}='{file}' nightwright principles")));
+    let mut command = hermit.command(&["principles", "--preset", "startup"]);
+    finish(command.env(name, file).spawn().unwrap()).exits(0);
+    hermit.run(&["prompt", "t"]).exits(0);
+
+    hermit.run(&["config", "set", "--task", "t", "principles.file", "p.yaml"]).exits(0);
+    let did = hermit.run(&["prompt", "t"]).exits(2).says(&["put it there", "ends in `.toml`"]);
+    assert!(!did.err.contains("nightwright principles"), "{}", did.err);
+}
+
+#[test]
+fn a_usual_place_of_the_user_is_no_promise_that_a_file_is_there() {
+    let hermit = Hermit::new();
+    hermit.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
+    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(did.out.starts_with("# One iteration"), "{}", did.out);
+    assert_eq!(hermit.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
+    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(did.out.starts_with("# What this project goes by"), "{}", did.out);
+}
+
+#[test]
+fn where_there_shall_be_no_principles_none_are_written() {
+    for (whose, back) in [
+        (&[][..], "nightwright config unset principles.file"),
+        (&["--user"], "nightwright config unset --user principles.file"),
+    ] {
+        let hermit = Hermit::new();
+        let set = [&["config", "set"], whose, &["principles.file", ""]].concat();
+        hermit.run(&set).exits(0);
+        let did = hermit.run(&["principles", "--preset", "startup"]).exits(2);
+        assert_eq!(
+            did.err,
+            format!(
+                "error: `principles.file` is empty: there shall be no principles here\n\
+                 hint: take that back: {back}\n"
+            )
+        );
+        assert!(!hermit.project().join(FILE).exists());
+        hermit.run(&["principles", "--show"]).exits(2);
+        hermit.run(&["principles", "--show", "--preset", "startup"]).exits(0);
+    }
+}
+
+#[test]
+fn a_place_that_can_t_be_written_to_is_named_before_anybody_is_asked() {
+    let hermit = with(&[("taken", "a file")]);
+    hermit.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
+    let did = hermit.run(&["principles"]).exits(1).says(&["can't write", "taken/p.toml"]);
+    assert!(!did.err.contains("terminal"), "{}", did.err);
+}
+
+#[test]
+fn what_is_nightwrights_own_is_never_written_over() {
+    let hermit = with_task();
+    hermit.run(&["config", "set", "delay", "1s"]).exits(0);
+    symlink(".nightwright", hermit.project().join("link")).unwrap();
+    let task = ".nightwright/tasks/t/task.toml";
+    hermit.file(task, "delay = \"2s\"\n");
+    for (file, own) in [
+        (".nightwright/config.toml", ".nightwright/config.toml"),
+        ("link/config.toml", ".nightwright/config.toml"),
+        (task, task),
+        (".nightwright/tasks/t/INSTRUCTIONS.md", ".nightwright/tasks/t/INSTRUCTIONS.md"),
+    ] {
+        hermit.run(&["config", "set", "principles.file", file]).exits(0);
+        let before = hermit.read(own);
+        let arguments = ["principles", "--preset", "startup", "--force"];
+        hermit.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
+        // An agent is not told to write there either.
+        let mut command = hermit.command(&["prompt", "t"]);
+        command.env("NIGHTWRIGHT_PRINCIPLES_COLLECT", "true");
+        finish(command.spawn().unwrap()).exits(2).says(&["something of its own"]);
+        assert_eq!(hermit.read(own), before);
+    }
+    hermit.run(&["config", "set", "principles.file", ".nightwright/tasks/t/p.toml"]).exits(0);
+    hermit.run(&["principles", "--preset", "startup"]).exits(0);
+}
+
+#[test]
+fn who_only_judges_needs_no_principles() {
+    let hermit = with(&[(".nightwright/config.toml", "principles.collect = true\n")]);
+    hermit.run(&["new", "t"]).exits(0);
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n").file(FILE, "broken");
+    hermit.run(&["verify", "t", "--verify", "true", "--dry-run"]).exits(0);
+}
+
+#[test]
+fn init_imports_them() {
+    let hermit = with(&[(FOREIGN, YAML)]);
+    hermit.run(&["init", "--yes"]).exits(0).says(&["Found principles (`.claude/principles.yaml`)"]);
+    assert_eq!(written(&hermit), imported());
+}
+
+#[test]
+fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
+    let hermit = with(&[(FOREIGN, YAML)]);
+    hermit.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
+    hermit.run(&["init", "--yes"]).exits(0).says(&[".claude/principles.yaml -> docs/p.toml"]);
+    assert_eq!(Principles::parse_toml(&hermit.read("docs/p.toml")).unwrap(), imported());
+    assert!(!hermit.project().join(FILE).exists());
+
+    for (file, why) in [
+        ("", "`principles.file` says that there are none"),
+        (FOREIGN, "it is used as it is"),
+        ("other.yml", "`principles.file` names `other.yml`"),
+        (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
+        ("mine.toml", "`mine.toml` exists already"),
+    ] {
+        let hermit = with(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
+        hermit.run(&["config", "set", "--user", "principles.file", file]).exits(0);
+        hermit.run(&["init", "--yes"]).exits(0).says(&["is left alone", why]);
+        assert!(!hermit.project().join(FILE).exists());
+        assert_eq!(hermit.read("mine.toml"), "mine");
+    }
+}
+
+fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
+    for (question, answer) in all {
+        terminal.shows(question);
+        terminal.types(&["-l", answer]);
+        terminal.types(&["Enter"]);
+    }
+}
+
+#[test]
+fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
+    let hermit = with(&[(FOREIGN, YAML)]);
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+    answers(
+        &terminal,
+        &[
+            ("Import it? [Y/n]", "maybe"),
+            ("Please answer y or n.", "n"),
+            ("preset [custom]:", "strtup"),
+            ("Did you mean `startup`?", "startup"),
+            ("change which?", "auditability"),
+            ("auditability [3]:", "12"),
+            ("Please answer with a whole number from 1 to 10.", "8"),
+            ("change which?", "18"),
+            ("migration_burden [4]:", "2"),
+            ("8-10  Avoid migrations", ""),
+        ],
+    );
+    let screen = terminal.shows("exit=0");
+    assert!(screen.contains("Written, from the preset `startup`"), "{screen}");
+    let wanted = Principles::of(Preset::Startup)
+        .with("auditability", weight(8))
+        .with("migration_burden", weight(2));
+    assert_eq!(written(&hermit), wanted);
+}
+
+#[test]
+fn an_import_is_shown_once() {
+    let hermit = with(&[(FOREIGN, YAML)]);
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+    answers(&terminal, &[("Import it? [Y/n]", "y"), ("change which?", "")]);
+    let screen = terminal.shows("exit=0");
+    assert_eq!(screen.matches("migration_burden").count(), 1, "{screen}");
+    assert_eq!(written(&hermit), imported());
+}
+
+#[test]
+fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
+    for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
+        let hermit = Hermit::new();
+        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+        answers(&terminal, &[("preset [custom]:", "2")]);
+        terminal.shows("change which?");
+        terminal.types(&[key]);
+        let screen = terminal.shows(code).to_lowercase();
+        assert!(screen.contains("nothing was written"), "{screen}");
+        assert!(!hermit.project().join(FILE).exists());
+    }
+}

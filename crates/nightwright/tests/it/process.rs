@@ -1,0 +1,126 @@
+//! Commands that are run to their end.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use nightwright::process::{
+    Containment, Ended, Exit, Finished, OUTPUT_MAX, Stop, run_to_end, shell,
+};
+use nightwright_core::agent::outcome::Death;
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::fake_agent::FakeAgent;
+use crate::stage::{NIGHTWRIGHT, PATIENCE, eventually, is_alive};
+
+async fn run(folder: &TempDir, command: &str, limit: Duration, stop: &Stop) -> Finished {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let launch = shell(command, vec![("PATH".into(), path)], folder.path(), &kept());
+    run_to_end(&launch, limit, OUTPUT_MAX, stop).await
+}
+
+fn kept() -> Containment {
+    Containment::guarded_by(Path::new(NIGHTWRIGHT), None)
+}
+
+fn pid(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn a_command_gives_its_exit_and_both_outputs_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = "echo one; echo two >&2; echo three; exit 7";
+    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
+    assert_eq!(finished.ended, Ended::Exited(Exit(Death::Code(7))));
+    assert_eq!(finished.output, "one\ntwo\nthree\n");
+}
+
+#[tokio::test]
+async fn a_command_that_a_signal_kills_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&folder, "kill -9 $$", PATIENCE, &Stop::default()).await;
+    assert_eq!(finished.ended, Ended::Exited(Exit(Death::Signal(9))));
+}
+
+#[tokio::test]
+async fn a_command_finds_its_input_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&folder, "cat; echo end", PATIENCE, &Stop::default()).await;
+    assert_eq!(finished.output, "end\n");
+}
+
+#[tokio::test]
+async fn of_a_flood_the_end_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end";
+    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
+    assert!(finished.output.len() < OUTPUT_MAX + 100, "{} bytes", finished.output.len());
+    assert!(finished.output.ends_with("\nthe end\n"));
+}
+
+#[tokio::test]
+async fn a_command_over_its_time_goes_with_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = "sleep 1000 & echo $! >sleeper; wait";
+    let finished = run(&folder, command, Duration::from_millis(300), &Stop::default()).await;
+    assert_eq!(finished.ended, Ended::TimedOut);
+    let sleeper = pid(&folder, "sleeper");
+    eventually("the group is gone", || !is_alive(&sleeper)).await;
+}
+
+#[tokio::test]
+async fn a_command_can_be_stopped_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = Stop::default();
+    let handle = stop.clone();
+    let begun = folder.path().join("begun");
+    let (finished, ()) =
+        tokio::join!(run(&folder, "echo >begun; sleep 1000", PATIENCE, &stop), async {
+            eventually("the command has begun", || begun.exists()).await;
+            handle.stop();
+        });
+    assert_eq!(finished.ended, Ended::Stopped);
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = Instant::now();
+    let command = "sleep 1000 & echo $! >sleeper; echo done";
+    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
+    assert_eq!(
+        (finished.output.as_str(), finished.ended),
+        ("done\n", Ended::Exited(Exit(Death::Code(0))))
+    );
+    assert!(begin.elapsed() < Duration::from_secs(10), "took {:?}", begin.elapsed());
+    let sleeper = pid(&folder, "sleeper");
+    assert!(!is_alive(&sleeper));
+}
+
+#[tokio::test]
+async fn of_a_command_nobody_is_left_however_they_hide() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let agents = folders.each_ref().map(|folder| FakeAgent::inside(folder.path()));
+    let (ends, hangs) = (agents[0].script("family"), agents[1].script("family; sleep 300"));
+    let (long, short, stop) = (PATIENCE, Duration::from_secs(1), Stop::default());
+    let (ended, timed_out) =
+        tokio::join!(run(&folders[0], &ends, long, &stop), run(&folders[1], &hangs, short, &stop));
+    assert_eq!(ended.ended, Ended::Exited(Exit(Death::Code(0))));
+    assert_eq!(timed_out.ended, Ended::TimedOut);
+    for agent in agents {
+        agent.census(Vec::new()).nobody("the command is over");
+        assert_eq!(agent.census(Vec::new()).noted(), 7);
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_started_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().join("gone");
+    let launch = shell("true", Vec::new(), &gone, &kept());
+    let finished = run_to_end(&launch, PATIENCE, OUTPUT_MAX, &Stop::default()).await;
+    let Ended::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
+    assert!(why.starts_with("can't start `/bin/sh`: "), "{why}");
+}

@@ -1,0 +1,134 @@
+//! What the agent is told in each mode, as `nightwright prompt` prints it.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::harness::Hermit;
+
+const MODES: [&str; 5] = ["loop", "iterative", "plan", "build", "prompt"];
+
+/// A project with a task in this mode, in a folder whose name is always the same.
+fn with_task(mode: &str) -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "port", "--mode", mode]).exits(0);
+    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
+    hermit.run(&["config", "set", "commands.test", "cargo test"]).exits(0);
+    hermit.run(&["config", "set", "limits.max_iterations", "9"]).exits(0);
+    hermit
+}
+
+fn told(hermit: &Hermit, more: &[&str]) -> String {
+    let mut arguments = vec!["prompt", "port"];
+    arguments.extend(more);
+    hermit.run(&arguments).exits(0).out
+}
+
+/// Everything that the agent is told: what is added to its system prompt, and the message.
+fn whole(mode: &str) -> String {
+    let hermit = with_task(mode);
+    format!("{}\n=== the message ===\n\n{}", told(&hermit, &["--system"]), told(&hermit, &[]))
+}
+
+#[test]
+fn every_mode_says_what_somebody_who_works_alone_has_to_know() {
+    for mode in MODES {
+        let text = whole(mode);
+        let said = |part: &str| assert!(text.contains(part), "{mode}: `{part}` is not in:\n{text}");
+        // Nobody will answer, nothing runs on, nothing is skipped or weakened.
+        said("nobody will answer");
+        said("Never leave work in the background");
+        said("No item is skipped because it is hard");
+        said("No test or check is weakened");
+        // Where notes go, and that stale ones are removed.
+        said("`.nightwright/tasks/port/NOTES.md`");
+        said("remove what is stale");
+        // The status contract, with an example.
+        said("\"progress\": { \"completed\": 3, \"total\": 7 }");
+        said("`.nightwright/tasks/port/.status.json`");
+        // The markers, and when to use them.
+        said("<promise>COMPLETE</promise>");
+        said("<blocker>");
+        said("A problem that is merely hard is no blocker");
+        // Its pacing.
+        said(match mode {
+            "loop" => "Don't begin another item.",
+            "iterative" => "Wrap up in good time",
+            "plan" => "This iteration makes it, or makes it better.",
+            "build" => "Then end. Don't begin another item.",
+            _ => "do it completely rather than several by halves",
+        });
+        said("Port the parser to Rust.");
+        if mode == "plan" {
+            said("commit nothing");
+        }
+    }
+}
+
+#[test]
+fn the_example_of_a_status_file_is_one_that_can_be_read() {
+    let read = nightwright_core::evidence::status::read(
+        nightwright_core::prompt::STATUS_EXAMPLE.as_bytes(),
+    );
+    let read = read.unwrap();
+    assert_eq!(read.warnings, [""; 0]);
+    assert!(!read.report.complete);
+    assert_eq!(read.report.progress.map(|progress| progress.total), Some(7));
+    assert_eq!(read.report.phase.as_deref(), Some("parser"));
+}
+
+#[test]
+fn the_prompt_of_each_mode_is_the_one_that_was_agreed_on() {
+    for mode in MODES {
+        let text = whole(mode);
+        insta::with_settings!({ snapshot_path => "prompts", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(mode, text);
+        });
+    }
+}
+
+#[test]
+fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
+    let mut table = String::new();
+    for mode in MODES {
+        let hermit = with_task(mode);
+        if mode == "build" {
+            hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+        }
+        let script = hermit.script(
+            "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }, { write = \".nightwright/tasks/port/NOTES.md\", text = \"half\" }]\n\
+             [[attempt]]\nsteps = [{ write = \"b\", text = \"b\" }]\n",
+        );
+        hermit
+            .run(&["run", "port", "-m", "2", "--dry-run", "--rehearsal", &script, "--no-delay"])
+            .exits(0);
+        let prompts = hermit.runs()[0].join("prompts");
+        let read = |name: &str| fs::read_to_string(prompts.join(name)).unwrap();
+        let (first, second) = (read("001.md"), read("002.md"));
+        let shared = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
+        let changing = first.find("## CONTEXT FROM PREVIOUS ITERATION").unwrap();
+        assert!(shared >= changing, "{mode}: only {shared} of {changing} bytes are shared");
+        let share = 100 * shared / first.len();
+        writeln!(table, "{mode}: {shared} of {} bytes, {share} %", first.len()).unwrap();
+        assert_eq!(read("001-1.system.md"), read("002-1.system.md"), "{mode}");
+    }
+    // What the provider's cache holds of the second prompt, beside the whole system prompt.
+    insta::assert_snapshot!(table, @"
+    loop: 2800 of 3355 bytes, 83 %
+    iterative: 2490 of 3045 bytes, 81 %
+    plan: 3027 of 3582 bytes, 84 %
+    build: 2742 of 3297 bytes, 83 %
+    prompt: 2433 of 2988 bytes, 81 %
+    ");
+}
+
+#[test]
+fn a_projects_own_words_for_the_agent_and_those_of_the_user_are_inserted_and_never_evaluated() {
+    let hermit = with_task("loop");
+    hermit.file(".nightwright/AGENTS.md", "Use tabs. {{ nope }}\n");
+    hermit.file("more.md", "Be brief. {% raw %}\n");
+    hermit.file(".nightwright/tasks/port/.status-instructions.md", "Write {{ it }} down.\n");
+    let system = told(&hermit, &["--system", "--append-system-prompt-file", "more.md"]);
+    assert!(system.contains("Use tabs. {{ nope }}") && system.contains("Be brief. {% raw %}"));
+    let user = told(&hermit, &[]);
+    assert!(user.contains("Write {{ it }} down.") && !user.contains("\"progress\": {"), "{user}");
+}

@@ -1,0 +1,385 @@
+//! Whole runs with the real agent program, `claude`, against a scripted provider on loopback.
+//!
+//! Each test is the `nightwright` binary in a hermetic folder, a small wrapper named `claude` on its
+//! `PATH` that starts the real program without telemetry and without a way to any other machine,
+//! and a [`messages_api`](super::messages_api) that plays the provider. What is asserted is what a
+//! user would notice: exit code, journal, files, what the model was asked, and that nobody is
+//! alive afterwards.
+//!
+//! `cargo xtask test` installs the program once, in the version that the file `real/version`
+//! names, into `nightwright-tests` in the user's cache folder (or into the folder that
+//! `NIGHTWRIGHT_TEST_CLAUDE_DIR` names), and runs these tests in a network namespace of their own
+//! where one can be made. One of them by hand, once it is installed:
+//!
+//! ```text
+//! cargo nextest run -p nightwright --test it --no-capture real::answers::
+//! ```
+//!
+//! Where the program is not installed they say so and test nothing; the test command counts those
+//! that did, by the files that each of them leaves in the folder `NIGHTWRIGHT_TEST_TALLY`.
+
+mod answers;
+mod doctor;
+mod failures;
+mod gate;
+mod injections;
+mod limits;
+mod modes;
+mod prompts;
+mod sessions;
+mod setup;
+mod signals;
+mod waits;
+mod watchdog;
+
+use std::env;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nightwright_core::agent::outcome::AttemptOutcome;
+use nightwright_core::agent::report::AttemptReport;
+use nightwright_core::event::{Event, IterationFinished, Record, Totals};
+use nightwright_core::outcome::Outcome;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::harness::{Did, Hermit, finish};
+use super::messages_api::scenario::{Answer, Scenario, call, say};
+use super::messages_api::{Api, Request};
+use super::stage::is_alive;
+
+/// The version that these tests are about.
+const VERSION: &str = include_str!("real/version");
+
+/// One at a time: each is some 200 MB and half a second of one core.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What a message of the usual size costs with the program's own choice of a model, in millionths
+/// of a dollar.
+const CALL: u64 = 800;
+
+/// What one costs with the model that gives verdicts.
+const VERDICT: u64 = 20;
+
+/// How long whatever the agent started may outlive the run.
+const BURIAL: Duration = Duration::from_secs(5);
+
+/// How a conversation with the verifier begins.
+const VERIFIER: &str = "# Is this work complete?";
+
+/// A project, the real program and a provider.
+struct Real {
+    hermit: Hermit,
+    api: Option<Api>,
+    address: SocketAddr,
+    account: Account,
+    place: &'static Location<'static>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// How the program is logged in. Neither is worth anything.
+#[derive(Clone, Copy)]
+enum Account {
+    Key,
+    Subscription,
+}
+
+impl Account {
+    fn variable(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Key => ("ANTHROPIC_API_KEY", "a-key-that-opens-nothing"),
+            Self::Subscription => ("CLAUDE_CODE_OAUTH_TOKEN", "a-token-that-opens-nothing"),
+        }
+    }
+}
+
+impl Real {
+    /// Sets the stage; `None` where the program is not installed.
+    #[track_caller]
+    fn begin(scenario: Scenario) -> Option<Self> {
+        Self::begin_in(|_| scenario)
+    }
+
+    /// The same, for a scenario that speaks of files of the project.
+    #[track_caller]
+    fn begin_in(scenario: impl FnOnce(&Path) -> Scenario) -> Option<Self> {
+        let place = Location::caller();
+        let program = match installed() {
+            Ok(program) => program,
+            Err(why) => {
+                skipped(&why);
+                return None;
+            }
+        };
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let hermit = Hermit::new();
+        wrap(&program, &hermit.path("bin/claude"));
+        let api = Api::start(scenario(&hermit.project()));
+        let (address, account) = (api.address(), Account::Key);
+        Some(Self { hermit, api: Some(api), address, account, place, _turn: turn })
+    }
+
+    /// Logged in with a subscription, whose limits are of another kind.
+    fn subscribed(mut self) -> Self {
+        self.account = Account::Subscription;
+        self
+    }
+
+    fn api(&self) -> &Api {
+        self.api.as_ref().expect("the provider is down")
+    }
+
+    /// The provider is not there.
+    fn close_api(&mut self) {
+        self.api = None;
+    }
+
+    /// The provider is there again.
+    fn reopen_api(&mut self, scenario: Scenario) {
+        self.api = Some(Api::reopen(self.address, scenario));
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.hermit.command(arguments);
+        let (name, value) = self.account.variable();
+        command.env("ANTHROPIC_BASE_URL", format!("http://{}", self.address)).env(name, value);
+        command
+    }
+
+    /// Starts a run with this goal.
+    fn start(&self, goal: &str, arguments: &[&str]) -> Child {
+        let mut all = vec!["run", "--prompt", goal, "--no-delay"];
+        all.extend(arguments);
+        self.command(&all).spawn().unwrap()
+    }
+
+    /// Runs it to its end.
+    fn run(&self, goal: &str, arguments: &[&str]) -> Did {
+        self.finish(self.start(goal, arguments))
+    }
+
+    /// Waits for the end of a run, and for the end of everything it started.
+    fn finish(&self, child: Child) -> Did {
+        let did = finish(child);
+        self.nobody_is_alive();
+        did
+    }
+
+    /// Fails if anything that the agent started is still there after a moment.
+    fn nobody_is_alive(&self) {
+        let begun = Instant::now();
+        loop {
+            let alive = self.alive();
+            if alive.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < BURIAL, "still alive: {alive:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The processes of this test that are alive, and their commands: all have its home.
+    fn alive(&self) -> Vec<(i32, String)> {
+        let home = format!("HOME={}\0", self.hermit.path("home").display());
+        let ours = |folder: &Path| {
+            fs::read(folder.join("environ"))
+                .is_ok_and(|text| text.windows(home.len()).any(|part| part == home.as_bytes()))
+        };
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if let Ok(pid) = name.parse()
+                && ours(&path)
+                && is_alive(&name)
+            {
+                let command = fs::read(path.join("cmdline")).unwrap_or_default();
+                found.push((pid, String::from_utf8_lossy(&command).replace('\0', " ")));
+            }
+        }
+        found
+    }
+
+    /// The id of the only run.
+    fn id(&self) -> String {
+        self.hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn journal(&self) -> Vec<Record> {
+        self.hermit.journal()
+    }
+
+    /// What came of each attempt.
+    fn attempts(&self) -> Vec<AttemptReport> {
+        let events = self.journal().into_iter().map(|record| record.event);
+        events
+            .filter_map(|event| match event {
+                Event::AttemptFinished { report, .. } => Some(*report),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The names of what came of each attempt.
+    fn outcomes(&self) -> Vec<&'static str> {
+        self.attempts().iter().map(|report| report.outcome.name()).collect()
+    }
+
+    fn iterations(&self) -> Vec<IterationFinished> {
+        let events = self.journal().into_iter().map(|record| record.event);
+        events
+            .filter_map(|event| match event {
+                Event::IterationFinished(finished) => Some(*finished),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What it all came to.
+    fn totals(&self) -> Totals {
+        self.end().1
+    }
+
+    /// How it ended.
+    fn outcome(&self) -> Outcome {
+        self.end().0
+    }
+
+    fn end(&self) -> (Outcome, Totals) {
+        match self.journal().pop().map(|record| record.event) {
+            Some(Event::RunFinished { outcome, totals, .. }) => (outcome, totals),
+            other => panic!("the last event is {other:?}"),
+        }
+    }
+
+    /// What the model was asked for the work, the verdict left out.
+    fn asked_for_work(&self) -> Vec<Request> {
+        let mut asked = self.api().asked();
+        asked.retain(|request| !request.says(VERIFIER));
+        asked
+    }
+
+    /// What was asked for the verdict.
+    fn asked_for_verdict(&self) -> Vec<Request> {
+        let mut asked = self.api().asked();
+        asked.retain(|request| request.says(VERIFIER));
+        asked
+    }
+
+    /// A file of the project.
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.hermit.project().join(name)).ok()
+    }
+}
+
+impl Drop for Real {
+    /// A test that came here without a failure has really been made. After one with a failure
+    /// nothing of it may go on either.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for pid in self.alive().into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
+                // Whoever has gone by itself in the meantime is gone too.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            return;
+        }
+        if let Some(folder) = env::var_os("NIGHTWRIGHT_TEST_TALLY") {
+            fs::write(Path::new(&folder).join(self.name()), "").unwrap();
+        }
+    }
+}
+
+impl Real {
+    /// The same for all stages of one test, and for no other test: a process, a thread or a place
+    /// in the source of its own, depending on how the tests are run.
+    fn name(&self) -> String {
+        let thread = std::thread::current();
+        let thread = thread.name().filter(|name| *name != "main").map(str::to_owned);
+        let test = thread.unwrap_or_else(|| self.place.to_string());
+        format!("{}-{}", std::process::id(), test.replace('/', "."))
+    }
+}
+
+/// The model claims that all is done.
+fn claim() -> Answer {
+    say("All of it is there.\n\n<promise>COMPLETE</promise>")
+}
+
+/// The model does this, and whoever is asked for a verdict believes it.
+fn believed(answers: Vec<Answer>) -> Scenario {
+    Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
+}
+
+/// The model gives a verdict in the shape that it is asked for.
+fn verdict(word: &str, reason: &str) -> Answer {
+    call("StructuredOutput", json!({ "verdict": word, "reason": reason, "missing": [] }))
+}
+
+/// Why an attempt ended, if it was for one of the reasons that come with words.
+fn why(report: &AttemptReport) -> &str {
+    match &report.outcome {
+        AttemptOutcome::Auth { why }
+        | AttemptOutcome::BadRequest { why }
+        | AttemptOutcome::ModelNotFound { why } => why,
+        other => panic!("{} says nothing", other.name()),
+    }
+}
+
+/// The session that a request belongs to: it is in what the program says of the user.
+fn session(request: &Request) -> &str {
+    let user = request.body["metadata"]["user_id"].as_str().unwrap_or_default();
+    assert!(!user.is_empty(), "no session is named");
+    user
+}
+
+/// Where the program is.
+fn installed() -> Result<PathBuf, String> {
+    let version = VERSION.trim();
+    let cache = || {
+        let own = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        own.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))
+    };
+    let folder = env::var_os("NIGHTWRIGHT_TEST_CLAUDE_DIR")
+        .map(PathBuf::from)
+        .or_else(|| Some(cache()?.join(format!("nightwright-tests/claude-code-{version}"))))
+        .ok_or("there is no home folder")?;
+    let program = folder.join("node_modules/.bin/claude");
+    let shown = program.display();
+    let said = Command::new(&program)
+        .arg("--version")
+        .output()
+        .map_err(|error| format!("`{shown}`: {error}; `cargo xtask test` installs it"))?;
+    let said = String::from_utf8_lossy(&said.stdout);
+    if said.split(' ').next() == Some(version) {
+        Ok(program)
+    } else {
+        Err(format!("`{shown} --version` says `{}`, not {version}", said.trim()))
+    }
+}
+
+/// The program under its name, with what keeps it to itself. Its own variables don't all get past
+/// nightwright, which passes on only what an agent needs; and a proxy that nobody can connect to keeps
+/// it from every other machine, whatever it would like to ask there.
+fn wrap(program: &Path, path: &Path) {
+    let script = format!(
+        "#!/bin/sh\n\
+         export DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 DISABLE_AUTOUPDATER=1\n\
+         export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n\
+         export HTTP_PROXY=http://127.0.0.1:1 HTTPS_PROXY=http://127.0.0.1:1 NO_PROXY=127.0.0.1\n\
+         exec '{}' \"$@\"\n",
+        program.display()
+    );
+    fs::write(path, script).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[expect(clippy::print_stderr, reason = "a test that tests nothing has to say so")]
+fn skipped(why: &str) {
+    eprintln!("skipped: real CLI tests: {why}");
+}

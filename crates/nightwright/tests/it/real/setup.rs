@@ -1,0 +1,121 @@
+//! `nightwright setup` and `nightwright validate` with the real program.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::harness::Did;
+use super::super::messages_api::scenario::{Answer, Scenario, call, say, usage_limit};
+use super::super::terminal::Terminal;
+use super::{Account, Real};
+
+const INSTRUCTIONS: &str = ".nightwright/tasks/t/INSTRUCTIONS.md";
+const REPORT: &str = ".nightwright/tasks/t/reports/validation-report.md";
+
+/// The program asks people in a new home for their taste, for their trust in the folder, and
+/// whether they mean the key. All of that was answered.
+fn move_in(real: &Real) {
+    let project = real.hermit.project().canonicalize().unwrap();
+    let (_, key) = Account::Key.variable();
+    let home = json!({
+        "hasCompletedOnboarding": true,
+        "theme": "dark",
+        "projects": { project.to_str().unwrap(): { "hasTrustDialogAccepted": true } },
+        "customApiKeyResponses": { "approved": [&key[key.len() - 20..]], "rejected": [] },
+    });
+    fs::write(real.hermit.path("home/.claude.json"), home.to_string()).unwrap();
+}
+
+/// Validates instructions, with a model that answers like this.
+fn validate(answers: Vec<Answer>, code: i32) -> Option<(Real, Did)> {
+    let real = Real::begin(Scenario::of(answers))?;
+    let did = judge(&real, code);
+    Some((real, did))
+}
+
+fn judge(real: &Real, code: i32) -> Did {
+    real.hermit.task("t").file(INSTRUCTIONS, "# Goal\nAll tests pass.\n");
+    let child = real.command(&["validate", "t", "--model", "sonnet"]).spawn().unwrap();
+    real.finish(child).exits(code)
+}
+
+/// The model gives this judgement.
+fn judgement(failed: &[&str]) -> Value {
+    let failed: Vec<_> = failed.iter().map(|id| (*id).to_owned()).collect();
+    let text = nightwright_core::validation::answer(&failed, "it is not there");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_conversation_in_a_terminal_ends_with_instructions() {
+    let real = Real::begin_in(|project| {
+        let file = project.join(INSTRUCTIONS);
+        let input = json!({ "file_path": file, "content": "# Goal\nAll tests pass.\n" });
+        Scenario::of(vec![call("Write", input), say("It is written.")])
+    });
+    let Some(real) = real else { return };
+    move_in(&real);
+    real.hermit.task("t");
+    let (name, value) = Account::Key.variable();
+    let line = real.hermit.line("setup t");
+    let line = format!("export ANTHROPIC_BASE_URL=http://{} {name}={value}; {line}", real.address);
+    let terminal = Terminal::run(&real.hermit, &line);
+    terminal.shows("It is written.");
+    terminal.types(&["-l", "/exit"]);
+    terminal.shows("❯ /exit");
+    terminal.types(&["Enter"]);
+    let screen = terminal.shows("exit=0");
+    assert!(screen.contains("Instructions written"), "{screen}");
+    assert_eq!(real.read(INSTRUCTIONS).as_deref(), Some("# Goal\nAll tests pass.\n"));
+    real.hermit.terminal_is_as_before();
+    drop(terminal);
+    real.nobody_is_alive();
+    let asked = real.api().asked();
+    assert!(asked[0].says("Let's write the instructions of the task t."));
+    let system = asked[0].system().concat();
+    assert!(system.contains("# You write instructions together with a person"), "{system}");
+    assert!(system.contains(INSTRUCTIONS), "{system}");
+}
+
+#[test]
+fn good_instructions_pass_with_one_question_and_tools_that_only_read() {
+    let answer = call("StructuredOutput", judgement(&["examples"]));
+    let Some((real, did)) = validate(vec![answer], 0) else { return };
+    assert!(did.out.contains("pass: 7 of 7 required criteria are met, 2 of 3"), "{}", did.out);
+    did.says(&["cost $0.0"]);
+    assert!(real.read(REPORT).unwrap().contains("| miss | There is an example"));
+    let asked = real.api().asked();
+    assert!(asked[0].says("All tests pass.") && asked[0].model().contains("sonnet"));
+    let tools = asked[0].body["tools"].as_array().unwrap();
+    let tools: Vec<_> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(tools.contains(&"Read") && tools.contains(&"StructuredOutput"), "{tools:?}");
+    for changes in ["Bash", "Write", "Edit", "Agent"] {
+        assert!(!tools.contains(&changes), "{tools:?}");
+    }
+}
+
+#[test]
+fn bad_instructions_fail_with_the_reason() {
+    let answer = call("StructuredOutput", judgement(&["scope"]));
+    let Some((real, did)) = validate(vec![answer], 1) else { return };
+    assert!(did.out.contains("is said\n        it is not there\n"), "{}", did.out);
+    did.says(&["nightwright edit t"]);
+    assert!(real.read(REPORT).unwrap().contains("**fail**"));
+}
+
+#[test]
+fn a_judgement_in_words_is_read_all_the_same() {
+    let words = say(format!("Here it is:\n\n```json\n{}\n```", judgement(&["steps"])));
+    let Some((_, did)) = validate(vec![words], 1) else { return };
+    assert!(did.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", did.out);
+}
+
+#[test]
+fn a_usage_limit_is_told_with_its_end_and_not_waited_for() {
+    let limit = usage_limit(Duration::from_hours(2));
+    let Some(real) = Real::begin(Scenario::of(vec![limit])) else { return };
+    let real = real.subscribed();
+    judge(&real, 1).says(&["usage limit is reached, until 20", "try again then"]);
+    assert_eq!(real.read(REPORT), None);
+}

@@ -1,0 +1,122 @@
+//! What the real program printed, as it looks on a screen at each level.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use nightwright::journal;
+use nightwright::publish::{Display, Finished, Followed};
+use nightwright::report::{ColorChoice, Level, Style, reporter};
+use nightwright_core::event::{Event, Record};
+
+use crate::report::{Paper, records, run, style};
+
+/// More than any display needs; only a test that fails waits so long.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Tools that work and tools that don't, several at once, an agent that starts another, odd
+/// characters, words as they come, and what is not allowed.
+const RECORDINGS: [&str; 7] = [
+    "b_tools_ok",
+    "b_tools_fail",
+    "c_parallel",
+    "k_subagent",
+    "q_unicode",
+    "e_partial",
+    "o_denied",
+];
+
+/// A run of one iteration with one attempt.
+pub(crate) fn one_attempt() -> Vec<Record> {
+    let wanted = |record: &Record| {
+        matches!(
+            record.event,
+            Event::RunStarted(_)
+                | Event::IterationStarted { .. }
+                | Event::AttemptStarted { .. }
+                | Event::AgentReady { .. }
+                | Event::AttemptFinished { .. }
+                | Event::IterationFinished(_)
+                | Event::RunFinished { .. }
+        )
+    };
+    records().into_iter().filter(wanted).collect()
+}
+
+/// What a run looks like whose agent printed this.
+fn shown(output: &[u8], level: Level, style: Style) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal.jsonl");
+    fs::create_dir(folder.path().join("output")).unwrap();
+    fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
+    journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
+    let recorded = fs::read_to_string(&journal).unwrap();
+    let followed = Followed { journal, output: folder.path().join("output"), after: 0 };
+    let paper = Paper::default();
+    let display = Display::start(followed, reporter(level, style, Box::new(paper.clone())));
+    assert_eq!(display.finish(LONG), Finished::InTime);
+    if level == Level::Json {
+        assert_eq!(paper.text(), recorded, "the events are those of the journal, byte by byte");
+    }
+    paper.text()
+}
+
+pub(crate) fn recording(name: &str) -> Vec<u8> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nightwright-core/tests/fixtures");
+    fs::read(fixtures.join("claude").join(name).join("stdout.ndjson")).unwrap()
+}
+
+#[test]
+fn verbose_shows_what_the_agent_said_and_did() {
+    for name in RECORDINGS {
+        let text = shown(&recording(name), Level::Verbose, style(true, ColorChoice::Never));
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+#[test]
+fn the_other_levels_show_the_run_and_not_the_agent() {
+    for name in RECORDINGS {
+        let at = |level| shown(&recording(name), level, style(true, ColorChoice::Never));
+        assert_eq!(at(Level::Quiet), "", "{name}");
+        let json = at(Level::Json);
+        let kinds: Vec<_> = json
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
+            .collect();
+        assert_eq!(kinds.len(), one_attempt().len(), "{name}: {json}");
+        assert_eq!(kinds.last().unwrap(), "run_finished", "{name}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(at(Level::Progress), @r"
+            Run 20261115-233412-7f3a: migrate-api (loop)
+              at most 50 iterations, $20.00, 8h 00m of work
+            Running iteration 3...
+            ❌ Iteration 3 failed: the provider is overloaded
+            ");
+        }
+    }
+}
+
+#[test]
+fn two_messages_with_the_same_words_are_two() {
+    for (name, words) in [("n_hooks", "● I think I am done."), ("f_refusal", "● partial")] {
+        let text = shown(&recording(name), Level::Verbose, style(true, ColorChoice::Never));
+        assert_eq!(text.matches(words).count(), 2, "{name}:\n{text}");
+    }
+}
+
+#[test]
+fn a_very_long_line_is_shown_from_its_beginning() {
+    let words = "first\\n".to_owned() + &"x".repeat(5_000_000);
+    let line = format!(
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{words}"}}]}},"tool_use_result":{{"originalFile":"{words}"}}}}"#
+    );
+    let numbers = format!(r#"{{"type":"user","x":[{}0]}}"#, "0,".repeat(2_000_000));
+    let output = format!("{line}\n{numbers}\n");
+    let text = shown(output.as_bytes(), Level::Verbose, style(true, ColorChoice::Never));
+    assert!(
+        text.contains("  ← an earlier call\n    ok, more than 2 lines\n    │ first\n    │ xxxx"),
+        "{text}"
+    );
+    assert!(text.contains("  a line of 4 MB is not shown; it is in the raw output\n"), "{text}");
+}

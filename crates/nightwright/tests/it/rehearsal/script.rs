@@ -1,0 +1,92 @@
+//! Scripts that can and can't be read, and the page about them.
+
+use std::path::Path;
+
+use nightwright::rehearsal::script::{self, Script};
+
+fn error(script: &str) -> String {
+    Script::parse(script, Path::new("night.toml")).unwrap_err().to_string()
+}
+
+#[test]
+fn an_unknown_step_is_shown_in_its_place() {
+    let script = "[[attempt]]\nsteps = [\n  { say = 'a' },\n  { sya = 'b' },\n]\n";
+    insta::assert_snapshot!(error(script), @r"
+    can't use the script `night.toml`: TOML parse error at line 4, column 5
+      |
+    4 |   { sya = 'b' },
+      |     ^^^
+    unknown field `sya`, expected one of `say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `wait`, `garbage`, `flood`, `quota`, `compact`, `repeat`, `text`, `old`, `new`, `window`, `times`
+    ");
+}
+
+#[test]
+fn a_step_without_its_other_half_is_shown_in_its_place() {
+    let script = "[[attempt]]\nsteps = [\n  { say = 'a' },\n  { write = 'b' },\n]\n";
+    insta::assert_snapshot!(error(script), @r"
+    can't use the script `night.toml`: TOML parse error at line 4, column 3
+      |
+    4 |   { write = 'b' },
+      |   ^^^^^^^^^^^^^^^
+    `write` needs `text` beside it
+    ");
+}
+
+#[test]
+fn a_script_that_makes_no_sense_says_what_is_wrong() {
+    let cases = [
+        ("steps = [{}]", "says nothing to do"),
+        ("steps = [{ say = 'a', run = 'b' }]", "does more than one thing (say, run)"),
+        ("steps = [{ say = 'a', text = 'b' }]", "`text` means nothing beside `say`"),
+        ("steps = [{ read = '../x' }]", "`../x` must be a path inside the project"),
+        ("steps = [{ write = '/etc/x', text = '' }]", "`/etc/x` must be a path inside the project"),
+        ("steps = [{ wait = 'long' }]", "`long` is no duration"),
+        ("steps = [{ wait = '-3s' }]", "`-3s` is no duration"),
+        ("steps = [{ quota = 101 }]", "`quota` is a percentage"),
+        ("steps = [{ flood = 2000000000 }]", "`flood` can't be more than"),
+        ("steps = [{ compact = false }]", "`compact = false` says nothing"),
+        ("steps = [{ run = 'a', times = 0 }]", "`times` has to be a number from 1 to 1000"),
+        ("steps = [{ repeat = [] }]", "`repeat` needs `times` beside it"),
+        ("steps = [{ repeat = [{ run = 'a', times = 1000 }], times = 11 }]", "more than 10000"),
+        ("steps = [{ repeat = [{ sya = 'a' }], times = 2 }]", "unknown field `sya`"),
+        ("replies = [1]", "a text, or a table with `steps` and `says`"),
+        ("replies = [{ syas = 'a' }]", "unknown field `syas`"),
+        ("ending = {}", "says no way to end"),
+        ("ending = { hang = true, crash = 1 }", "has more than one way to end"),
+        ("ending = { hang = false }", "`hang = false` says nothing: leave it out"),
+        ("ending = { crash = 1, ignore_term = true }", "`ignore_term` means nothing here"),
+        ("ending = { crash = 256 }", "`crash` is an exit code"),
+        ("ending = { signal = 99 }", "`signal` is the number of a signal"),
+        ("cost = -1", "-1 is no amount of money"),
+        ("tokens = { inputs = 1 }", "unknown field `inputs`"),
+        ("[[verify]]", "needs a `verdict`"),
+        ("[[verify]]\nverdict = 'maybe'", "unknown variant `maybe`"),
+        ("[[verify]]\nverdict = 'yes'\nending = { hang = true }", "either `verdict` or `ending`"),
+        ("[[judge]]", "unknown field `judge`"),
+    ];
+    for (text, wanted) in cases {
+        let error = error(&format!("[[attempt]]\n{text}\n"));
+        assert!(error.contains(wanted), "{text}\n{error}");
+        assert!(error.starts_with("can't use the script `night.toml`: TOML parse error at line "));
+    }
+}
+
+#[test]
+fn the_page_about_scripts_has_an_example_that_works() {
+    let page = script::reference();
+    assert!(page.contains(script::EXAMPLE));
+    Script::parse(script::EXAMPLE, Path::new("example.toml")).unwrap();
+}
+
+/// Every step and ending that a script can have is on the page: an error lists them all.
+#[test]
+fn the_page_about_scripts_leaves_nothing_out() {
+    let page = script::reference();
+    for table in ["steps = [{ x = 1 }]", "ending = { x = 1 }", "x = 1"] {
+        let error = error(&format!("[[attempt]]\n{table}\n"));
+        let (_, names) = error.split_once("expected one of ").unwrap();
+        for name in names.trim().split(", ").map(|name| name.trim_matches('`')) {
+            assert!(page.contains(name), "`{name}` is not on the page");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The HTML report in a real browser: it opens, however long the run was, and nothing that the agent
+//! wrote runs or reaches for anything.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright_core::chronicle::{SampleRun, all_in_these_words};
+use nightwright_core::event::{Event, Record};
+
+use super::git::git;
+use super::harness::Hermit;
+use super::looking_back::{between, commit, made_up, write};
+use super::report::records;
+
+/// How long a browser may take on a machine that has much else to do, in seconds.
+const PATIENCE: &str = "150";
+
+fn start() -> Timestamp {
+    "2026-11-15T23:34:12Z".parse().unwrap()
+}
+
+/// The page of a made-up run, as a file.
+fn page(hermit: &Hermit, run: &SampleRun) -> PathBuf {
+    made_up(hermit, run);
+    written(hermit)
+}
+
+fn written(hermit: &Hermit) -> PathBuf {
+    let path = hermit.path("report.html");
+    hermit.run(&["report", "-o", &path.display().to_string()]).exits(0);
+    path
+}
+
+/// What the browser has made of a page, once it is done with it.
+fn opened(hermit: &Hermit, page: &Path) -> String {
+    let mut browser = Command::new("timeout");
+    browser
+        .args([PATIENCE, "chromium"])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", hermit.path("browser").display()))
+        .arg(format!("file://{}", page.display()))
+        .env("HOME", hermit.path("home"))
+        .env("TMPDIR", hermit.path("tmp"))
+        .stdin(Stdio::null());
+    let Output { status, stdout, stderr } = browser.output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(
+        status.success(),
+        "`chromium` is needed here, and it failed ({status}): {said}\n\
+         hint: install it (on Debian: apt-get install chromium), or let `cargo xtask test` do it"
+    );
+    String::from_utf8(stdout).unwrap()
+}
+
+/// Would leave a mark in the document.
+const MARK: &str = "document.documentElement.setAttribute('owned','1');document.title='owned'";
+
+/// Every event there is, in a run that claims, is rejected and is believed, with hostile words in
+/// every text of it.
+fn hostile(words: &str) -> Vec<Record> {
+    let mut all = records();
+    let early = |text: &str| Event::Warning { text: text.to_owned() };
+    let first = all[0].clone();
+    all.insert(1, Record { event: early("before anything"), ..first });
+    let rest = SampleRun::new("migrate-api", 4, start() + Duration::from_mins(5)).records();
+    all.extend(rest.into_iter().skip(1));
+    all_in_these_words(&all, words)
+}
+
+#[test]
+fn nothing_that_anybody_wrote_runs_or_reaches_out() {
+    let hermit = Hermit::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    // Each would leave a mark in the document, or ask the server for something.
+    let evil = format!(
+        "</p></details></style></title></textarea></svg>]]>--><script>{MARK}</script>\
+         <img src=x onerror=\"{MARK}\"><img src=\"{address}/img\"><svg onload=\"{MARK}\"><script>{MARK}</script>\
+         <a href=\"javascript:{MARK}\">x</a><svg><animate onbegin=\"{MARK}\" attributeName=x dur=1s>\
+         <style>@import url({address}/css);body{{background:url({address}/bg)}}</style>\
+         <link rel=stylesheet href=\"{address}/link\"><iframe src=\"{address}/frame\"></iframe>\
+         <meta http-equiv=refresh content=\"0;url={address}/meta\"><base href=\"{address}/\">\
+         \" onmouseover=\"{MARK}\" style=\"background:url({address}/attr)\" x=' onfocus='{MARK}' autofocus"
+    );
+    // What git says is hostile, too; short enough to be shown whole.
+    let project = hermit.project();
+    git(&project, &["init", "--quiet"]);
+    let from = commit(&project, "before the run");
+    let subject = format!("<script>{MARK}</script><img src=\"{address}/git\">");
+    let to = commit(&project, &subject);
+    let mut records = hostile(&evil);
+    between(&mut records, &from, &to);
+    let folder = made_up(&hermit, &SampleRun::new("migrate-api", 4, start()));
+    write(&folder, &records);
+    let document = opened(&hermit, &written(&hermit));
+    assert!(document.contains("Done and verified"), "{document}");
+    // Of the subject, the goal, blockers, warnings, hooks, checks, findings, models and all others.
+    let shown = document.matches("&lt;script&gt;").count();
+    assert!(shown > 60, "the words are there, as words: {shown}");
+    assert!(document.contains(&subject.replace('<', "&lt;").replace('>', "&gt;")), "{document}");
+    for sign in
+        ["owned=\"1\"", "<title>owned", "<script", "<img", "<iframe", "<link", "<a ", "<base"]
+    {
+        assert!(!document.contains(sign), "{sign} is in:\n{document}");
+    }
+    let asked = server.accept().map(|(_, from)| from);
+    assert_eq!(asked.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+}
+
+#[test]
+fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
+    let hermit = Hermit::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    let page = page(&hermit, &SampleRun::new("migrate-api", 2, start()));
+    let raw = format!(
+        "<script>{MARK}</script><img src=x onerror=\"{MARK}\"><img src=\"{address}/img\">\
+         <svg onload=\"{MARK}\"></svg><link rel=stylesheet href=\"{address}/link\">\
+         <iframe src=\"{address}/frame\"></iframe><script src=\"{address}/script\"></script>"
+    );
+    let text = fs::read_to_string(&page).unwrap();
+    fs::write(&page, text.replace("</main>", &format!("{raw}</main>"))).unwrap();
+    let document = opened(&hermit, &page);
+    assert!(
+        document.contains(&format!("<script>{MARK}</script>")),
+        "it is in the page: {document}"
+    );
+    assert!(!document.contains("owned=\"1\""), "{document}");
+    assert!(!document.contains("<title>owned"), "{document}");
+    // For a frame it opens a connection before it looks at the policy, and then asks for nothing.
+    while let Ok((mut connection, _)) = server.accept() {
+        let mut asked = Vec::new();
+        connection.read_to_end(&mut asked).unwrap();
+        assert_eq!(String::from_utf8_lossy(&asked), "");
+    }
+}
+
+#[test]
+fn without_the_escaping_this_browser_would_have_shown_it() {
+    // What the test above looks for does happen in a page that lets it.
+    let hermit = Hermit::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let page = hermit.path("open.html");
+    let address = server.local_addr().unwrap();
+    let text = format!(
+        "<!doctype html><title>x</title><img src=\"http://{address}/img\">\
+         <script>document.documentElement.setAttribute('owned','1')</script>"
+    );
+    fs::write(&page, text).unwrap();
+    // Somebody who is asked has to answer, or the page is never done.
+    let asked = std::thread::spawn(move || server.accept().map(drop).is_ok());
+    assert!(opened(&hermit, &page).contains("owned=\"1\""));
+    assert!(asked.join().unwrap());
+}
+
+#[test]
+fn the_report_of_a_thousand_iterations_opens_to_its_end() {
+    let hermit = Hermit::new();
+    let page = page(&hermit, &SampleRun::new("migrate-api", 1000, start()));
+    assert!(fs::metadata(&page).unwrap().len() < 5 << 20);
+    let document = opened(&hermit, &page);
+    assert!(document.contains("id=\"iteration-1000\""), "the last iteration is in the document");
+    assert!(document.trim_end().ends_with("</html>"));
+    assert_eq!(document.matches("<details class=\"iteration\"").count(), 1000);
+}

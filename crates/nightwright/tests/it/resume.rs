@@ -1,0 +1,260 @@
+//! A run whose process was killed, continued.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use nightwright_core::event::{Event, Record};
+use nightwright_core::units::Usd;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::harness::{Hermit, ending, finish, names};
+
+/// Three iterations of work with a retry, a limit and a rejected claim among them.
+const STORY: &str = r#"
+[[attempt]]
+cost = 0.10
+steps = [{ say = "one" }, { write = "1.txt", text = "1" }]
+ending = { result = "One of three." }
+[[attempt]]
+cost = 0.01
+ending = { limit = "1s" }
+[[attempt]]
+cost = 0.10
+steps = [{ write = "2.txt", text = "2" }]
+ending = { result = "I think it is all.\n<promise>COMPLETE</promise>" }
+[[attempt]]
+cost = 0.10
+steps = [{ write = "3.txt", text = "3" }]
+ending = { result = "<promise>COMPLETE</promise>" }
+"#;
+
+fn kill(child: &mut Child) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    child.wait().unwrap();
+}
+
+/// Waits until the journal has so many lines or the run has ended.
+fn lines_reached(hermit: &Hermit, lines: usize, child: &mut Child) -> bool {
+    let begun = Instant::now();
+    loop {
+        let there = hermit.runs().first().map_or(0, |run| {
+            fs::read(run.join("journal.jsonl"))
+                .map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1)
+        });
+        if there >= lines {
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(begun.elapsed() < Duration::from_mins(1), "stuck before line {lines}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What must hold of every journal of a run that has ended.
+fn check(hermit: &Hermit, journal: &[Record], moment: usize) {
+    let finished: Vec<_> = journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::IterationFinished(finished) => Some(finished.iteration.0),
+            _ => None,
+        })
+        .collect();
+    let distinct: BTreeSet<_> = finished.iter().collect();
+    assert_eq!(distinct.len(), finished.len(), "{moment}: an iteration was finished twice");
+
+    let mut sum = Usd::ZERO;
+    let mut begun = BTreeSet::new();
+    for record in journal {
+        match &record.event {
+            Event::AttemptFinished { cost, .. } | Event::CallFinished { cost, .. } => sum += *cost,
+            Event::AttemptStarted { attempt, .. } => {
+                assert!(begun.insert(*attempt), "{moment}: attempt {attempt} began twice");
+            }
+            _ => {}
+        }
+    }
+    let Some(Event::RunFinished { totals, .. }) = journal.last().map(|record| &record.event) else {
+        panic!("{moment}: no ending")
+    };
+    assert_eq!(totals.cost, sum, "{moment}: the summary does not add up");
+    assert!(totals.iterations <= 9, "{moment}: the limit of iterations does not hold");
+
+    let asked = hermit.asked();
+    let attempts: Vec<_> = asked.iter().filter(|line| line["part"] == "attempt").collect();
+    let numbers: BTreeSet<_> = attempts.iter().map(|line| line["attempt"].to_string()).collect();
+    assert_eq!(numbers.len(), attempts.len(), "{moment}: the agent was asked the same twice");
+    assert!(attempts.len() <= begun.len(), "{moment}: the agent was asked off the record");
+}
+
+#[test]
+fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
+    // Most of the time goes into waiting before retries: ten at a time are not slower than one.
+    let mut killed = 0;
+    for moments in (1..=30).collect::<Vec<_>>().chunks(10) {
+        killed += std::thread::scope(|scope| {
+            let runs: Vec<_> =
+                moments.iter().map(|moment| scope.spawn(|| kill_and_resume(*moment))).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).filter(|killed| *killed).count()
+        });
+    }
+    assert!(killed >= 20, "only {killed} of the runs were killed before their end");
+}
+
+/// Kills a run when its journal has so many lines, and resumes it. Says whether it could be killed.
+fn kill_and_resume(moment: usize) -> bool {
+    let hermit = Hermit::new();
+    let script = hermit.script(STORY);
+    let mut child = hermit.start(&[
+        "run",
+        "-p",
+        "three files",
+        "-m",
+        "9",
+        "--max-cost",
+        "5",
+        "--no-delay",
+        "--verify",
+        "test -e 3.txt",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ]);
+    let in_time = lines_reached(&hermit, moment, &mut child);
+    if in_time {
+        kill(&mut child);
+    }
+    let before = hermit.journal();
+    if names(&before).last() != Some(&"run_finished") {
+        hermit.run(&["resume"]).exits(0);
+        let journal = hermit.journal();
+        assert_eq!(journal[..before.len()], before[..], "{moment}: the past was changed");
+        assert_eq!(ending(&journal), "completed", "{moment}");
+    }
+    check(&hermit, &hermit.journal(), moment);
+    in_time
+}
+
+#[test]
+fn an_ended_run_says_so_and_goes_on_with_more_room() {
+    let hermit = Hermit::new();
+    let script = hermit.script(STORY);
+    hermit
+        .run(&[
+            "run",
+            "-p",
+            "x",
+            "-m",
+            "1",
+            "--no-delay",
+            "--verify",
+            "test -e 3.txt",
+            "--dry-run",
+            "--rehearsal",
+            &script,
+        ])
+        .exits(0)
+        .says(&["Reached maximum iterations (1)"]);
+    hermit
+        .run(&["resume"])
+        .exits(1)
+        .says(&["has ended: Reached maximum iterations (1)", "--again"]);
+    hermit.run(&["resume", "-m", "1"]).exits(1).says(&["has ended"]);
+    hermit.run(&["resume", "-m", "9"]).exits(0).says(&["Task completed successfully"]);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed");
+    assert!(names(&journal).contains(&"limit_changed"));
+    hermit.run(&["resume"]).exits(1).says(&["has ended: Task completed"]);
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_and_told() {
+    let hermit = Hermit::new();
+    let script = hermit.script(STORY);
+    let mut child = hermit.start(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "9",
+        "--no-delay",
+        "--verify",
+        "test -e 3.txt",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ]);
+    lines_reached(&hermit, 4, &mut child);
+    kill(&mut child);
+    let path = hermit.runs()[0].join("journal.jsonl");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend(br#"{"v":1,"seq":99,"at":"2026"#);
+    fs::write(&path, bytes).unwrap();
+    hermit.run(&["resume"]).exits(0).says(&["half written"]);
+    assert_eq!(ending(&hermit.journal()), "completed");
+}
+
+#[test]
+fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() {
+    let hermit = Hermit::new();
+    let script = hermit.script(STORY);
+    hermit
+        .run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script])
+        .exits(0);
+    let path = hermit.runs()[0].join("journal.jsonl");
+    let good = fs::read_to_string(&path).unwrap();
+    fs::write(&path, good.replacen("\"seq\":2,", "\"seq\":7,", 1)).unwrap();
+    hermit.run(&["resume", "--again"]).exits(1).says(&["line 2", "journal.jsonl"]);
+    assert!(fs::read_to_string(&path).unwrap().contains("\"seq\":7,"), "nothing was touched");
+    // A whole line of a later nightwright, with a checksum that fits.
+    let (body, _) = good.lines().next().unwrap().rsplit_once(",\"crc\"").unwrap();
+    let body = body.replacen("{\"v\":1,", "{\"v\":2,", 1);
+    let crc = nightwright_core::journal::crc32c(body.as_bytes());
+    fs::write(&path, format!("{body},\"crc\":\"{crc:08x}\"}}\n")).unwrap();
+    hermit
+        .run(&["resume", "--again"])
+        .exits(1)
+        .says(&["journal.jsonl", "hint: update nightwright"]);
+}
+
+#[test]
+fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
+    let hermit = Hermit::new();
+    let script = hermit.script(STORY);
+    let child = hermit.start(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "9",
+        "-d",
+        "1h",
+        "--verify",
+        "test -e 3.txt",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ]);
+    hermit.wait_for("iteration_finished");
+    hermit.run(&["stop"]).exits(0);
+    finish(child).exits(0);
+    let mut child = hermit.start(&["resume", "--again"]);
+    hermit.wait_for("run_continued");
+    let before = hermit.journal().len();
+    lines_reached(&hermit, before + 4, &mut child);
+    hermit.run(&["stop", "--now"]).exits(0);
+    finish(child).exits(130);
+    let journal = hermit.journal();
+    let attempts: Vec<_> = journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::AttemptStarted { attempt, .. } => Some(attempt.0),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(attempts, (1..=u32::try_from(attempts.len()).unwrap()).collect::<Vec<_>>());
+}

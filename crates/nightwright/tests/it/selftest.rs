@@ -1,0 +1,206 @@
+//! `nightwright selftest`: all rows hold here, nothing is left of them, and it says so to people and to
+//! programs.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::fake_agent::census::Census;
+use super::harness::{Hermit, finish};
+
+/// Nothing takes so long: whoever waits for more waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+const ROWS: [&str; 13] = [
+    "hang-at-start",
+    "hang-after-result",
+    "silence",
+    "usage-limit",
+    "crash",
+    "garbage",
+    "lie",
+    "stubborn-lie",
+    "orphans",
+    "sigterm",
+    "sigkill",
+    "full-disk",
+    "full-journal",
+];
+
+/// Everybody that a self-test in this folder has started and who did not wipe its environment.
+fn census(hermit: &Hermit) -> Census {
+    let tmp = hermit.path("tmp").canonicalize().unwrap();
+    Census {
+        notes: hermit.path("none"),
+        signs: vec![format!("HOME={}/nightwright-selftest-", tmp.display())],
+    }
+}
+
+fn folders(hermit: &Hermit) -> Vec<String> {
+    let entries = fs::read_dir(hermit.path("tmp")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn result_of(row: &Value) -> &str {
+    row["result"].as_str().unwrap()
+}
+
+#[test]
+fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["selftest", "--json"]).exits(0);
+    let report: Value = serde_json::from_str(&did.out).unwrap();
+    assert_eq!(report["format"], 1);
+    assert_eq!(report["did_not_hold"], 0);
+    assert_eq!(report["survivors_looked_for"], true);
+    assert_eq!(report["left"], Value::Array(Vec::new()));
+    let rows = report["rows"].as_array().unwrap();
+    let count = |name: &str| rows.iter().filter(|row| result_of(row) == name).count();
+    assert_eq!(report["held"], count("held"));
+    assert_eq!(report["not_tested"], count("not_tested"));
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ROWS);
+    for row in rows {
+        match result_of(row) {
+            "held" => assert!(row["seconds"].as_f64().unwrap() > 0.0, "{row}"),
+            // Only a disk of its own is more than some machines give.
+            "not_tested" => {
+                assert!(row["name"].as_str().unwrap().starts_with("full-"), "{row}");
+                assert!(!row["why"].as_str().unwrap().is_empty(), "{row}");
+            }
+            other => panic!("{other}: {row}"),
+        }
+    }
+    for levels in report["levels"].as_array().unwrap() {
+        assert!(levels["containment"].as_str().unwrap().starts_with("guard"), "{levels}");
+        assert_eq!(levels["sandbox"], "off");
+    }
+    assert_eq!(folders(&hermit), [""; 0]);
+    assert!(fs::read_dir(hermit.path("state")).unwrap().next().is_none(), "a state was touched");
+    assert!(fs::read_dir(hermit.path("home")).unwrap().next().is_none(), "a home was touched");
+    census(&hermit).nobody("the self-test is over");
+}
+
+#[test]
+fn a_row_can_be_played_alone_and_its_folder_kept() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["selftest", "--only", "lie", "--keep"]).exits(0);
+    let shown: Vec<_> = did.out.lines().collect();
+    assert!(shown[0].starts_with("lie about completion"), "{}", did.out);
+    assert!(shown[0].contains("held"), "{}", did.out);
+    assert!(did.out.contains("\nContainment: guard"), "{}", did.out);
+    assert!(did.out.contains("Sandbox: off."), "{}", did.out);
+    assert_eq!(shown.last(), Some(&"1 of 1 held"));
+    let kept = folders(&hermit);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(did.err.contains(&kept[0]), "{}", did.err);
+    let row = hermit.path("tmp").join(&kept[0]).join("lie");
+    assert!(row.join("project/done").exists());
+}
+
+#[test]
+fn a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["selftest", "--only", "lie", "--only", "flood"]).exits(2);
+    let did = did.says(&["error: --only `flood`: there is no such row"]).says(&ROWS);
+    assert_eq!(did.out, "");
+    assert_eq!(folders(&hermit), [""; 0]);
+}
+
+/// Without a machine that can be trusted to fail, one is made: a `PATH` without any program.
+#[test]
+fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder() {
+    let hermit = Hermit::new();
+    let mut command = hermit.command(&["selftest", "--only", "silence", "--only", "orphans"]);
+    let did = finish(command.env("PATH", hermit.path("bin")).spawn().unwrap()).exits(1);
+    // Words and writing need no program; leaving servers behind does.
+    assert!(did.out.contains("silence                  held"), "{}", did.out);
+    assert!(did.out.contains("orphans                  DID NOT HOLD"), "{}", did.out);
+    assert!(did.out.contains("    expected: "), "{}", did.out);
+    assert!(did.out.contains("    seen: "), "{}", did.out);
+    assert!(did.out.contains("    ended: "), "{}", did.out);
+    assert!(did.out.ends_with("1 of 2 held; did not hold: orphans\n"), "{}", did.out);
+    let kept = folders(&hermit);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let folder = hermit.path("tmp").join(&kept[0]);
+    assert!(did.out.contains(&format!("/{}/orphans\n", kept[0])), "{}", did.out);
+    assert!(folder.join("orphans").exists());
+    assert!(!folder.join("silence").exists());
+    census(&hermit).nobody("the self-test is over");
+}
+
+/// Puts a program into a folder of its own.
+fn program(hermit: &Hermit, folder: &str, name: &str, text: &str) {
+    let place = hermit.path(folder);
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join(name), text).unwrap();
+    fs::set_permissions(place.join(name), Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_disk_that_was_never_made_is_not_filled_and_nothing_is_said_to_have_held_on_it() {
+    let hermit = Hermit::new();
+    program(&hermit, "liars", "mount", "#!/bin/sh\nexit 0\n");
+    let path = env::var("PATH").unwrap();
+    let path = format!("{}:{path}", hermit.path("liars").display());
+    let rows = ["--only", "full-disk", "--only", "full-journal"];
+    let mut command = hermit.command(&[&["selftest"], &rows[..]].concat());
+    let did = finish(command.env("PATH", path).spawn().unwrap()).exits(0);
+    let sum = "0 of 2 held; not tested here: full-disk, full-journal\n";
+    assert!(did.out.ends_with(sum), "{}", did.out);
+    assert!(did.out.contains("    why: no small disk can be made: "), "{}", did.out);
+}
+
+#[test]
+fn without_session_leaders_orphans_are_not_tested() {
+    let hermit = Hermit::new();
+    fs::create_dir(hermit.path("few")).unwrap();
+    for name in ["cat", "env", "nohup", "sh", "sleep", "wc"] {
+        let path = env::var_os("PATH").unwrap();
+        let mut known = env::split_paths(&path).map(|folder| folder.join(name));
+        let real = known.find(|program| program.exists()).unwrap();
+        symlink(real, hermit.path("few").join(name)).unwrap();
+    }
+    let rows = ["orphans", "sigterm", "sigkill"];
+    let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
+    let mut command = hermit.command(&[&["selftest"], &only[..]].concat());
+    let did = finish(command.env("PATH", hermit.path("few")).spawn().unwrap()).exits(0);
+    assert!(did.out.contains("there is no `setsid` here"), "{}", did.out);
+    let sum = "0 of 3 held; not tested here: orphans, sigterm, sigkill\n";
+    assert!(did.out.ends_with(sum), "{}", did.out);
+    census(&hermit).nobody("the self-test is over");
+}
+
+/// Waits until somebody of the self-test is at work.
+fn until_at_work(hermit: &Hermit, child: &mut Child) {
+    let begun = Instant::now();
+    while !folders(hermit).iter().any(|folder| {
+        ["sigterm", "sigkill"]
+            .iter()
+            .any(|row| hermit.path("tmp").join(folder).join(row).join("home/ready").exists())
+    }) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        assert!(begun.elapsed() < PATIENCE, "nobody is at work");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_interrupted_self_test_ends_everything_it_started() {
+    let hermit = Hermit::new();
+    let rows = ["sigterm", "sigkill", "silence", "full-journal"];
+    let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
+    let mut child = hermit.start(&[&["selftest"], &only[..]].concat());
+    until_at_work(&hermit, &mut child);
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let did = finish(child).exits(130);
+    assert_eq!(did.out, "");
+    census(&hermit).nobody("it was interrupted");
+    assert_eq!(folders(&hermit), [""; 0]);
+}

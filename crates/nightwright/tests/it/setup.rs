@@ -1,0 +1,237 @@
+//! `nightwright setup` and `nightwright edit`, in a real terminal, with programs that leave it in any state.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::harness::Hermit;
+use super::stage::{NIGHTWRIGHT, is_alive};
+use super::terminal::Terminal;
+
+/// How long whatever the agent left may outlive it.
+const BURIAL: Duration = Duration::from_secs(10);
+
+/// A project with the task `t`, and this program as the agent. It finds its task in `$task`.
+fn with_agent(script: &str) -> Hermit {
+    let hermit = Hermit::new();
+    hermit.task("t");
+    let path = hermit.path("bin/claude");
+    let text = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit 0; }}\n\
+         task=.nightwright/tasks/t\n{script}\n"
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    hermit
+}
+
+impl Hermit {
+    /// Makes a task without instructions.
+    pub(crate) fn task(&self, name: &str) -> &Self {
+        fs::create_dir_all(self.project().join(".nightwright/tasks").join(name)).unwrap();
+        self
+    }
+
+    /// A file of the project.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.project().join(name)).unwrap_or_default()
+    }
+
+    /// The command line of a command, for a shell, and what the terminal is like around it.
+    pub(crate) fn line(&self, command: &str) -> String {
+        let (bin, before, after) = (self.path("bin"), self.path("before"), self.path("after"));
+        format!(
+            "stty -a >{}; export PATH={}:/usr/bin:/bin; {NIGHTWRIGHT} {command}; code=$?; \
+             stty -a >{}; (exit $code)",
+            before.display(),
+            bin.display(),
+            after.display()
+        )
+    }
+
+    /// Fails unless the terminal was left as it was found.
+    pub(crate) fn terminal_is_as_before(&self) {
+        let [before, after] =
+            ["before", "after"].map(|n| fs::read_to_string(self.path(n)).unwrap());
+        assert!(before.contains("icanon"), "{before}");
+        assert_eq!(before, after);
+    }
+}
+
+fn wait_for_death(pid: &str) {
+    let begun = Instant::now();
+    while is_alive(pid) {
+        assert!(begun.elapsed() < BURIAL, "{pid} is still alive");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
+    let hermit = with_agent(
+        "printf '%s\\n' \"$@\" >arguments; env >environment; \
+         while [ $# -gt 1 ]; do [ \"$1\" = --append-system-prompt-file ] && cp \"$2\" system; shift; done\n\
+         echo 'What is the goal?'; read goal; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9\n\
+         printf '# Goal\\n%s\\n' \"$goal\" >$task/INSTRUCTIONS.md; printf -- '- [ ] a\\n- [ ] b\\n' >$task/TODO.md",
+    );
+    let terminal = Terminal::run(&hermit, &hermit.line("setup t --model opus"));
+    terminal.shows("What is the goal?");
+    terminal.types(&["-l", "all tests pass"]);
+    terminal.types(&["Enter"]);
+    let screen = terminal.shows("exit=0");
+    assert!(screen.contains("INSTRUCTIONS.md`, 2 lines, 22 bytes"), "{screen}");
+    assert!(screen.contains("The list has 2 items"), "{screen}");
+    assert!(
+        screen.contains("Next: `nightwright validate t`, then `nightwright run t`"),
+        "{screen}"
+    );
+    assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "# Goal\nall tests pass\n");
+    let arguments = hermit.read("arguments");
+    for words in
+        ["--permission-mode\nacceptEdits\n", "--setting-sources\nuser\n", "--model\nopus\n"]
+    {
+        assert!(arguments.contains(words), "{arguments}");
+    }
+    let system = hermit.read("system");
+    assert!(system.contains(".nightwright/tasks/t/TODO.md"), "{system}");
+    let environment = hermit.read("environment");
+    assert!(environment.contains("\nNIGHTWRIGHT_MARK=talk.1."), "{environment}");
+    assert!(!environment.contains("NIGHTWRIGHT_STATE_DIR="), "{environment}");
+    hermit.terminal_is_as_before();
+    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0);
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn a_killed_agent_leaves_a_sane_terminal_and_nobody_behind() {
+    let hermit = with_agent(
+        "stty raw -echo; printf '\\033[?25l\\033[?2004h'\n\
+         setsid sh -c 'trap \"\" HUP; echo $$ >left; exec sleep 1000' &\n\
+         (env -u NIGHTWRIGHT_MARK setsid sh -c 'echo $$ >unmarked; exec sleep 1000' &)\n\
+         while [ ! -s left ] || [ ! -s unmarked ]; do :; done; kill -9 $$",
+    );
+    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let screen = terminal.shows("exit=1");
+    assert!(screen.contains("no instructions were written"), "{screen}");
+    assert!(screen.contains("killed by signal 9"), "{screen}");
+    hermit.terminal_is_as_before();
+    wait_for_death(hermit.read("left").trim());
+    wait_for_death(hermit.read("unmarked").trim());
+}
+
+#[test]
+fn ctrl_c_is_for_the_agent() {
+    let hermit = with_agent(
+        "trap 'echo enough >$task/INSTRUCTIONS.md; exit 0' INT; echo listening; \
+         while :; do sleep 0.1; done",
+    );
+    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    terminal.shows("listening");
+    terminal.types(&["C-c"]);
+    let screen = terminal.shows("exit=0");
+    assert!(screen.contains("Instructions written"), "{screen}");
+    hermit.terminal_is_as_before();
+}
+
+#[test]
+fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
+    let hermit = with_agent(
+        "trap 'echo half >$task/INSTRUCTIONS.md; exit 0' TERM; echo $PPID >parent; stty -echo; \
+         echo listening; while :; do sleep 0.1; done",
+    );
+    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    terminal.shows("listening");
+    let parent = hermit.read("parent").trim().parse().unwrap();
+    kill_process(Pid::from_raw(parent).unwrap(), Signal::TERM).unwrap();
+    let screen = terminal.shows("exit=130");
+    assert!(screen.contains("Instructions written"), "{screen}");
+    hermit.terminal_is_as_before();
+}
+
+#[test]
+fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
+    // `fg` lets it go on at the same moment as us, so it may look before we have given it back the
+    // terminal as it had it.
+    let hermit = with_agent(
+        "stty -echo; kill -STOP $$
+         n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
+         stty -a >again; echo done >$task/INSTRUCTIONS.md",
+    );
+    let bin = hermit.path("bin");
+    let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
+    let terminal = Terminal::run(&hermit, &shell);
+    terminal.types(&["-l", &format!("{NIGHTWRIGHT} setup t")]);
+    terminal.types(&["Enter"]);
+    terminal.shows("Stopped");
+    terminal.types(&["-l", "stty -a | grep -q ' echo ' && fg; echo \"fg=$?\""]);
+    terminal.types(&["Enter"]);
+    let screen = terminal.shows("fg=0");
+    assert!(screen.contains("Instructions written"), "{screen}");
+    assert!(hermit.read("again").contains("-echo "), "{}", hermit.read("again"));
+}
+
+#[test]
+fn without_the_agent_program_it_says_what_to_install() {
+    let hermit = Hermit::new();
+    hermit.task("t");
+    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let screen = terminal.shows("exit=1");
+    let words = "Claude CLI not found. Make sure 'claude' is installed and in PATH.";
+    assert!(screen.contains(words), "{screen}");
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_not_called_a_success() {
+    let hermit = with_agent("exit 3");
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    let terminal = Terminal::run(&hermit, &hermit.line("edit t"));
+    let screen = terminal.shows("exit=1");
+    assert!(screen.contains("nothing was changed; the agent ended with exit code 3"), "{screen}");
+}
+
+#[test]
+fn without_a_terminal_it_says_which_file_to_write() {
+    let hermit = with_agent("exit 0");
+    hermit.run(&["setup", "t"]).exits(2).says(&[
+        "error: `nightwright setup` is a conversation, and there is no terminal to hold it at",
+        "hint: write the instructions yourself, in `.nightwright/tasks/t/INSTRUCTIONS.md`",
+    ]);
+}
+
+#[test]
+fn instructions_that_are_there_are_edited_and_those_that_are_not_are_set_up() {
+    let hermit = with_agent("exit 0");
+    hermit
+        .run(&["edit", "t"])
+        .exits(2)
+        .says(&["Instructions not found. Run setup first: nightwright setup t"]);
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    hermit.run(&["setup", "t"]).exits(2).says(&["has instructions already", "nightwright edit t"]);
+    hermit.run(&["setup", "nope"]).exits(2).says(&["Task not found: nope"]);
+    hermit.run(&["edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
+}
+
+#[test]
+fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
+    let hermit = with_agent("exit 0");
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    fs::create_dir_all(hermit.project().join(".nightwright/modes/loop")).unwrap();
+    hermit.file(".nightwright/modes/loop/validate.md", "Judge {{ nope }}.\n");
+    hermit
+        .run(&["validate", "t", "--dry-run"])
+        .exits(2)
+        .says(&["`.nightwright/modes/loop/validate.md`, line 1: there is no `nope`"]);
+}
+
+#[test]
+fn another_agent_can_t_be_talked_with_and_that_is_said() {
+    let hermit = with_agent("exit 0");
+    hermit.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
+    hermit.run(&["setup", "t"]).exits(2).says(&[
+        "`my-agent` (`agent.command`) is no agent to talk with",
+        "write the instructions yourself",
+    ]);
+}

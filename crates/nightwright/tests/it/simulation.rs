@@ -1,0 +1,127 @@
+//! Thousands of whole runs, each from one number: the real machine and the real supervisor against
+//! an agent, a disk, a clock and an operator that misbehave, in virtual time.
+//!
+//! `NIGHTWRIGHT_SEED=123` plays one run and prints what happened in it; `NIGHTWRIGHT_SEEDS=100000` says how
+//! many there are in all. A run that breaks a rule is played once more with every line of it, and
+//! the seed is in the message: the same seed gives the same run.
+
+mod agent;
+mod checks;
+mod dice;
+mod faults;
+mod lives;
+mod sim;
+mod trace;
+mod wishes;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nightwright_core::outcome::{self, Outcome};
+
+use self::sim::Sim;
+use self::trace::Trace;
+
+/// Runs in all, unless the environment says otherwise.
+const SEEDS: u64 = 10_000;
+/// Test functions that share them, so that all cores have something to do.
+const SHARES: u64 = 4;
+
+/// Plays the seeds of one share.
+#[expect(clippy::print_stdout, reason = "who asks for one seed wants to read what happens in it")]
+fn play_share(share: u64) {
+    if let Some(seed) = number("NIGHTWRIGHT_SEED") {
+        if share == 0 {
+            println!("{}", Trace::of(|trace| play(seed, trace)).unwrap_or_else(|told| told));
+            play(seed, Trace::off());
+        }
+        return;
+    }
+    let seeds = number("NIGHTWRIGHT_SEEDS").unwrap_or(SEEDS);
+    for seed in (share..seeds).step_by(usize::try_from(SHARES).expect("a few")) {
+        if catch_unwind(AssertUnwindSafe(|| play(seed, Trace::off()))).is_err() {
+            let told = Trace::of(|trace| play(seed, trace)).unwrap_or_else(|told| told);
+            panic!(
+                "\n{told}\nseed {seed} breaks a rule; to see it again: NIGHTWRIGHT_SEED={seed}\n"
+            );
+        }
+    }
+}
+
+/// Plays one run to its end. Panics if a rule is broken.
+fn play(seed: u64, trace: Trace) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O needs nothing of the system");
+    runtime.block_on(async {
+        let sim = Sim::new(seed, trace);
+        lives::play(&sim).await;
+    });
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("`{name}` is no number: `{text}`")))
+}
+
+#[test]
+fn no_fault_at_any_moment_breaks_a_rule_of_a_run_first_share() {
+    play_share(0);
+}
+
+#[test]
+fn no_fault_at_any_moment_breaks_a_rule_of_a_run_second_share() {
+    play_share(1);
+}
+
+#[test]
+fn no_fault_at_any_moment_breaks_a_rule_of_a_run_third_share() {
+    play_share(2);
+}
+
+#[test]
+fn no_fault_at_any_moment_breaks_a_rule_of_a_run_fourth_share() {
+    play_share(3);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_to_the_last_line() {
+    for seed in 0..20 {
+        let told = || Trace::of(|trace| play(seed, trace)).expect("a run that breaks no rule");
+        assert_eq!(told(), told());
+    }
+}
+
+/// Faults that end every run at its first step would find nothing.
+#[test]
+fn the_runs_get_far_enough_to_reach_every_ending_and_every_kind_of_fault() {
+    let told: String =
+        (0..400).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
+    let mut wanted: Vec<String> = outcome::samples()
+        .iter()
+        // Nothing makes pull requests yet.
+        .filter(|outcome| !matches!(outcome, Outcome::PullRequestFailed { .. }))
+        .map(|outcome| format!("run_finished {outcome:?}"))
+        .map(|ending| ending.split([' ', '{']).take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    let others = [
+        "dies at Append",
+        "dies at Synced",
+        "dies at Effect",
+        "is killed",
+        "can't append",
+        "can't sync",
+        "clock jumps",
+        "-> CutChecks",
+        "limit_wait_ended",
+        "run_resumed",
+        "stop_cancelled",
+        "Lost",
+        "AfterEnd",
+    ];
+    wanted.extend(others.map(str::to_owned));
+    wanted.retain(|what| !told.contains(what.as_str()));
+    assert_eq!(wanted, [""; 0], "never reached");
+}

@@ -1,0 +1,107 @@
+//! Every ending has a reason that the events before it show.
+
+use std::time::Duration;
+
+use nightwright_core::event::{GateResult, IterationFinished, IterationResult, Movement, StopWhen};
+use nightwright_core::outcome::Outcome;
+use nightwright_core::policy::limits::{LEAST_COST, LEAST_TIME};
+
+use super::book::Book;
+
+/// Limits may have changed since a wrap-up began; no reserve is larger than this, in percent.
+const MOST_RESERVE: u8 = 10;
+
+impl Book {
+    pub(super) fn justify(&self, outcome: &Outcome, active: Duration) {
+        // Where events are missing, so may be the reasons.
+        if self.has_gaps {
+            return;
+        }
+        let holds = match outcome {
+            Outcome::Completed { .. } => self.is_complete(),
+            Outcome::Stagnated { idle } | Outcome::NoChanges { idle } => {
+                let threshold = self.settings.progress.threshold;
+                self.same_failures() >= 3 || (threshold > 0 && self.idle() >= threshold.min(*idle))
+            }
+            Outcome::MaxIterations { limit } => {
+                self.settings.limits.max_iterations == Some(*limit) && self.iterations >= *limit
+            }
+            Outcome::MaxCost { limit } => {
+                let reserve = limit.percent(MOST_RESERVE) + LEAST_COST;
+                let left = limit.minus(self.cost);
+                left <= reserve || left <= self.settings.verify.max_cost
+            }
+            Outcome::MaxTokens { limit } => self.tokens >= *limit,
+            Outcome::MaxDuration { limit } => {
+                let reserve = *limit * u32::from(MOST_RESERVE) / 100;
+                active + reserve + LEAST_TIME >= *limit
+            }
+            Outcome::Blocked { .. } => self.last().is_some_and(|last| !last.blockers.is_empty()),
+            Outcome::Unverified { .. } => self.rejections() >= 3 || self.inconclusive() >= 2,
+            Outcome::Stopped => self.stop == Some(StopWhen::AfterIteration),
+            Outcome::Interrupted => self.stop == Some(StopWhen::Now),
+            Outcome::Failed { .. } | Outcome::Auth { .. } | Outcome::BadAgent { .. } => {
+                self.last().is_some_and(|last| last.ends.as_ref() == Some(outcome))
+            }
+            Outcome::ConsecutiveErrors { errors, .. } => {
+                self.errors() >= *errors || self.settings.extras.review.is_some()
+            }
+            Outcome::JournalFailed { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::PullRequestFailed { .. } => true,
+        };
+        assert!(holds, "nothing shows why the run ended as {outcome:?}");
+    }
+
+    fn last(&self) -> Option<&IterationFinished> {
+        self.finished.last().map(|(finished, _)| finished)
+    }
+
+    /// Iterations that were judged, the last one first.
+    fn judged(&self) -> impl Iterator<Item = &(IterationFinished, Option<GateResult>)> {
+        self.finished.iter().rev().filter(|(it, _)| it.result == IterationResult::Done)
+    }
+
+    fn is_complete(&self) -> bool {
+        let passed = matches!(self.gate, Some(GateResult::Passed { .. }));
+        let checked = self.settings.verify.commands.is_empty() || self.checked == Some(true);
+        passed && checked
+    }
+
+    fn idle(&self) -> u32 {
+        let row = self.judged().take_while(|(it, _)| it.progress != Movement::Work);
+        count(row.filter(|(it, _)| it.progress == Movement::Idle && it.blockers.is_empty()))
+    }
+
+    fn rejections(&self) -> u32 {
+        let row = self.judged().take_while(|(it, gate)| !it.claim.is_empty() && gate.is_some());
+        count(row.filter(|(_, gate)| matches!(gate, Some(GateResult::Rejected { .. }))))
+    }
+
+    fn inconclusive(&self) -> u32 {
+        let is = |gate: &Option<_>| matches!(gate, Some(GateResult::Inconclusive { .. }));
+        // Iterations without a claim say nothing of the verifier.
+        count(self.judged().filter(|(_, gate)| gate.is_some()).take_while(|(_, gate)| is(gate)))
+    }
+
+    fn same_failures(&self) -> u32 {
+        let failure = |gate: &Option<GateResult>| match gate {
+            Some(GateResult::Rejected { failure, .. }) => failure.clone(),
+            _ => None,
+        };
+        let Some(last) = self.finished.last().and_then(|(_, gate)| failure(gate)) else { return 0 };
+        count(self.judged().filter(|(_, gate)| failure(gate).as_ref() == Some(&last)))
+    }
+
+    fn errors(&self) -> u32 {
+        let row = self.finished.iter().rev();
+        let row = row.take_while(|(it, _)| it.result != IterationResult::Done);
+        count(row.filter(|(it, _)| matches!(it.result, IterationResult::Failed { .. })))
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).expect("a few")
+}

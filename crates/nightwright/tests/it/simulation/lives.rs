@@ -1,0 +1,231 @@
+//! One run, and the processes that carry it: each is born with what the last one left on disk.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::task::Poll;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use nightwright::clock::Clock;
+use nightwright::journal::{self, JournalError};
+use nightwright::supervisor::{Ending, Supervisor};
+use nightwright_core::agent::report::AttemptReport;
+use nightwright_core::event::{AgentFacts, Record, RunStarted};
+use nightwright_core::input::{Again, Control, Input, Salvage};
+use nightwright_core::machine::Machine;
+use nightwright_core::machine::ledger::{Stage, State};
+use nightwright_core::units::RunId;
+use tokio::time::sleep;
+
+use super::faults::{Death, Layer, Point, Strike};
+use super::sim::{Shared, Sim};
+use super::trace;
+use super::wishes;
+use super::world::Place;
+
+/// Once nothing misbehaves any more, a run ends within the longest leash, as much again, and however
+/// far the date was set back while the process lived.
+const AT_LAST: Duration = Duration::from_hours(12 + 12);
+
+/// Why a process came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Birth {
+    /// The run is to go on wherever it is.
+    GoOn,
+    /// It has ended and is to go on all the same.
+    Again,
+}
+
+/// What became of a process.
+enum Life {
+    Died,
+    Ended(Ending),
+}
+
+/// Plays a run to its end.
+pub(super) async fn play(sim: &Shared) {
+    let mut birth = Birth::GoOn;
+    loop {
+        let life = mortal(live(sim, birth)).await.unwrap_or(Life::Died);
+        {
+            let mut sim = sim.borrow_mut();
+            (sim.operator, sim.post) = (None, None);
+            sim.lose_patience();
+        }
+        birth = match life {
+            Life::Died => Birth::GoOn,
+            Life::Ended(ending) => match sim.borrow_mut().after(&ending) {
+                Some(birth) => birth,
+                None => return,
+            },
+        };
+        pass_on(sim).await;
+    }
+}
+
+/// Something that may die; `None` if it does.
+async fn mortal<F: Future>(life: F) -> Option<F::Output> {
+    let mut life = Box::pin(life);
+    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| life.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
+        Err(why) if why.is::<Death>() => Poll::Ready(None),
+        Err(why) => resume_unwind(why),
+    })
+    .await
+}
+
+/// From one process to the next: the disk keeps what it keeps, and time passes.
+async fn pass_on(sim: &Shared) {
+    let downtime = {
+        let mut sim = sim.borrow_mut();
+        let volatile = sim.disk.volatile() as u64;
+        let kept = usize::try_from(sim.dice.below(volatile + 1)).expect("small");
+        sim.tell(|| format!("--- {kept} of {volatile} volatile bytes are left"));
+        sim.disk = sim.disk.crash(kept);
+        if sim.calm { Duration::ZERO } else { sim.dice.any_time() }
+    };
+    sleep(downtime).await;
+    let mut sim = sim.borrow_mut();
+    let wall = sim.clock.now().wall;
+    sim.clock = Clock::starting_at(wall);
+    if !sim.calm && sim.dice.one_in(4) {
+        let by = SignedDuration::from_mins(i64::try_from(sim.dice.below(3000)).expect("small"));
+        sim.jump(by - SignedDuration::from_mins(1500));
+    }
+    // However the date was set meanwhile: a process that begins bounds what it waits for.
+    sim.jumped = Duration::ZERO;
+    if !sim.calm && sim.dice.one_in(12) {
+        sim.spoil_disk();
+    }
+}
+
+async fn live(sim: &Shared, birth: Birth) -> Life {
+    let (mut supervisor, first) = match be_born(sim, birth) {
+        Ok(born) => born,
+        Err(why) => {
+            let sim = sim.borrow_mut();
+            sim.tell(|| format!("can't go on: {}", why.reason()));
+            assert!(!sim.calm, "nothing is wrong with the disk, and yet: {}", why.reason());
+            return Life::Died;
+        }
+    };
+    let heard = sim.clone();
+    supervisor.listen(Box::new(move |input| {
+        heard.pass(Point::Input);
+        heard.borrow_mut().heard(input);
+    }));
+    let mut run = Box::pin(supervisor.run(first));
+    loop {
+        let (calm, gap) = {
+            let mut sim = sim.borrow_mut();
+            (sim.calm, if sim.calm { AT_LAST + sim.jumped } else { sim.gap() })
+        };
+        tokio::select! {
+            biased;
+            ending = &mut run => return Life::Ended(ending),
+            () = sleep(gap) => {
+                let mut sim = sim.borrow_mut();
+                assert!(!calm, "the run does not end: {:?}", sim.checks.state());
+                if sim.strike() == Strike::Killed {
+                    sim.tell(|| "the process is killed".to_owned());
+                    return Life::Died;
+                }
+            }
+        }
+    }
+}
+
+/// A process takes the run over, or begins it.
+fn be_born(sim: &Shared, birth: Birth) -> Result<(Supervisor<Layer, Place>, Input), JournalError> {
+    let (journal, writer) = journal::resume(Layer::new(sim), &RunId("r".to_owned()))?;
+    let records = journal.records;
+    let (machine, first) = {
+        let mut sim = sim.borrow_mut();
+        let Sim { checks, disk, .. } = &mut *sim;
+        checks.reopened(&records, disk);
+        sim.tell(|| format!("--- a process finds {} events", records.len()));
+        sim.first(&records, birth)
+    };
+    let watch = sim.clone();
+    let watcher = Box::new(move |records: &[Record]| {
+        {
+            let mut sim = watch.borrow_mut();
+            for record in records {
+                sim.tell(|| trace::event(&record.event));
+            }
+            sim.checks.told(records);
+        }
+        watch.pass(Point::Told);
+    });
+    let clock = sim.borrow_mut().clock.clone();
+    let (supervisor, operator) = Supervisor::new(machine, writer, clock, Place::new(sim), watcher);
+    let mut sim = sim.borrow_mut();
+    sim.operator = Some(operator);
+    if sim.calm {
+        sim.command(Control::Resume);
+    }
+    Ok((supervisor, first))
+}
+
+impl Sim {
+    fn first(&mut self, records: &[Record], birth: Birth) -> (Machine, Input) {
+        if records.is_empty() {
+            let opening = RunStarted {
+                settings: self.settings.clone(),
+                agent: AgentFacts::default(),
+                project: "/project".to_owned(),
+                git_head: None,
+                containment: String::new(),
+                sandbox: String::new(),
+                hooks: std::collections::BTreeMap::new(),
+                seed: self.dice.next(),
+            };
+            return (Machine::new(opening), Input::Start);
+        }
+        let machine = Machine::resume(records);
+        let report = is_open(machine.state()).then(|| self.salvage()).flatten();
+        let again = match birth {
+            Birth::GoOn => Again::IfRoom,
+            Birth::Again => self.dice.of(&[Again::Yes, Again::IfRoom]),
+        };
+        let wanted = !self.calm && self.dice.one_in(4);
+        let limits = wanted.then(|| wishes::limits(&mut self.dice, &self.settings));
+        (machine, Input::Resume(Salvage { report: report.map(Box::new), limits, again }))
+    }
+
+    /// What the attempt that died with the last process has left on disk, and in the project.
+    fn salvage(&mut self) -> Option<AttemptReport> {
+        if self.dice.one_in(2) {
+            self.project.change(&mut self.dice, false);
+        }
+        let mut report = self.script.take()?;
+        match self.dice.below(3) {
+            0 => None,
+            1 => Some(report),
+            _ => {
+                report.cost = None;
+                Some(report)
+            }
+        }
+    }
+
+    /// A process says that the run is over. Whether it goes on all the same.
+    fn after(&mut self, ending: &Ending) -> Option<Birth> {
+        self.tell(|| format!("--- ended: {ending:?}"));
+        let file = self.disk.crash(self.disk.volatile()).open();
+        let (on_disk, _) =
+            journal::resume(file, &RunId("r".to_owned())).expect("a journal that can be read");
+        self.checks.ended(ending, &on_disk.records, &self.disk);
+        if ending.unrecorded.is_some() {
+            return Some(Birth::GoOn);
+        }
+        (!self.calm && self.dice.one_in(4)).then_some(Birth::Again)
+    }
+}
+
+fn is_open(state: &State) -> bool {
+    state.current().is_some_and(|current| {
+        matches!(current.stage, Stage::Attempting { .. }) || current.call.is_some()
+    })
+}

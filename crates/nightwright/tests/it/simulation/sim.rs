@@ -1,0 +1,148 @@
+//! One simulated run: what all its parts share.
+
+use std::cell::{RefCell, RefMut};
+use std::rc::Rc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright::clock::Clock;
+use nightwright::journal::fake::FakeDisk;
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::input::{Control, Input};
+use nightwright_core::settings::Settings;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::checks::Checks;
+use super::dice::Dice;
+use super::faults::{self, Point, Rates};
+use super::trace::{self, Trace};
+use super::wishes;
+use super::world::Project;
+
+/// No run has so many steps: one that does goes round in circles.
+const MOST_STEPS: u64 = 20_000;
+
+/// One simulated run.
+pub(super) struct Sim {
+    pub(super) dice: Dice,
+    pub(super) rates: Rates,
+    /// Whether faults have ceased.
+    pub(super) calm: bool,
+    /// Steps and strikes left until then.
+    patience: u64,
+    steps: u64,
+    pub(super) settings: Settings,
+    pub(super) checks: Checks,
+    pub(super) disk: FakeDisk,
+    pub(super) clock: Clock,
+    /// How far the date was set back and forth while this process lived.
+    pub(super) jumped: Duration,
+    pub(super) project: Project,
+    /// What the running attempt or call would leave at its own end.
+    pub(super) script: Option<AttemptReport>,
+    /// For the operator's commands to the process that lives now.
+    pub(super) operator: Option<mpsc::Sender<Control>>,
+    /// For news to it that comes too late, or out of nowhere.
+    pub(super) post: Option<mpsc::Sender<Input>>,
+    trace: Trace,
+    began: Instant,
+}
+
+/// Everybody's handle on it.
+#[derive(Clone)]
+pub(super) struct Shared(Rc<RefCell<Sim>>);
+
+impl Shared {
+    pub(super) fn borrow_mut(&self) -> RefMut<'_, Sim> {
+        self.0.borrow_mut()
+    }
+
+    /// A place where something may go wrong. Does not come back if the process dies there.
+    pub(super) fn pass(&self, point: Point) {
+        let dies = self.borrow_mut().dies_at(point);
+        if dies {
+            std::panic::resume_unwind(Box::new(faults::Death));
+        }
+    }
+}
+
+impl Sim {
+    #[expect(clippy::new_ret_no_self, reason = "nobody holds one alone")]
+    pub(super) fn new(seed: u64, trace: Trace) -> Shared {
+        let mut dice = Dice::new(seed);
+        let rates = Rates::of(&mut dice);
+        let settings = wishes::settings(&mut dice);
+        let patience = dice.of(&[10, 60, 200, 500]);
+        let start = Timestamp::from_second(1_800_000_000).expect("a date");
+        let sim = Self {
+            dice,
+            rates,
+            calm: false,
+            patience,
+            steps: 0,
+            settings,
+            checks: Checks::default(),
+            disk: FakeDisk::new(),
+            clock: Clock::starting_at(start),
+            jumped: Duration::ZERO,
+            project: Project::default(),
+            script: None,
+            operator: None,
+            post: None,
+            trace,
+            began: Instant::now(),
+        };
+        sim.tell(|| format!("seed {seed}: {:?}", sim.rates));
+        Shared(Rc::new(RefCell::new(sim)))
+    }
+
+    pub(super) fn tell(&self, line: impl FnOnce() -> String) {
+        self.trace.line(self.began, line);
+    }
+
+    /// An input is about to be decided upon.
+    pub(super) fn heard(&mut self, input: &Input) {
+        self.tell(|| trace::input(input));
+        self.steps += 1;
+        assert!(self.steps < MOST_STEPS, "the run goes round in circles");
+        self.checks.input(input);
+        if let Input::Agent(_, AgentNews::Exited(_)) | Input::Call(_, AgentNews::Exited(_)) = input
+            && !self.checks.is_stray()
+        {
+            self.project.change(&mut self.dice, self.calm);
+            self.script = None;
+        }
+        self.lose_patience();
+        if !self.calm {
+            self.mischief();
+        }
+    }
+
+    /// Everything comes to rest in the end: from then on nothing misbehaves, and a paused run is
+    /// told to go on.
+    pub(super) fn lose_patience(&mut self) {
+        self.patience = self.patience.saturating_sub(1);
+        if self.patience == 0 && !self.calm {
+            self.tell(|| "--- faults cease".to_owned());
+            self.calm = true;
+            self.disk.heal();
+            self.command(Control::Resume);
+        }
+    }
+
+    /// The operator says something, if there is anybody to hear it.
+    pub(super) fn command(&mut self, control: Control) {
+        if let Some(operator) = &self.operator {
+            // A full queue: the operator is told so and tries again another day.
+            let _ = operator.try_send(control);
+        }
+    }
+
+    pub(super) fn jump(&mut self, by: SignedDuration) {
+        self.tell(|| format!("the wall clock jumps by {by:?}"));
+        self.jumped += by.unsigned_abs();
+        self.checks.jumped(by.unsigned_abs());
+        self.clock.jump(by);
+    }
+}

@@ -1,0 +1,292 @@
+//! The world of a simulated run: a project, an agent that works on it, checks and hooks, all of
+//! which take their time and may lie.
+
+use std::time::Duration;
+
+use nightwright::agent::Source;
+use nightwright::supervisor::World;
+use nightwright_core::agent::outcome::{CutReason, Death};
+use nightwright_core::effect::{Effect, Grace, Needed};
+use nightwright_core::input::{
+    Boxes, CheckReport, CheckResult, CheckVerdict, Disk, Finding, HookAnswer, Input, Inspection,
+    Mark, Prepared, StatusReport, Survey,
+};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::units::{Fingerprint, Ticket, Usd};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::agent::{self, Budget, Cut, Script};
+use super::dice::Dice;
+use super::faults::{Point, Rates};
+use super::sim::{Shared, Sim};
+use super::trace;
+
+/// Checks that are cut are gone within this time.
+const CHECKS_LEAVE: Duration = Duration::from_secs(5);
+
+/// The project as it really is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Project {
+    tree: u64,
+    trees: u64,
+    /// Which writing of the status file is there.
+    status: Option<u64>,
+}
+
+impl Project {
+    /// Somebody worked on it: there is something new, something old, or nothing.
+    pub(super) fn change(&mut self, dice: &mut Dice, calm: bool) {
+        match dice.below(5) {
+            0 if !calm => {}
+            1 if !calm => self.tree = dice.below(self.trees + 1),
+            _ => {
+                self.trees += 1;
+                self.tree = self.trees;
+            }
+        }
+        if calm || dice.one_in(4) {
+            self.status = Some(self.status.map_or(0, |status| status + 1));
+        }
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.tree.to_string())
+    }
+
+    fn mark(&self) -> Mark {
+        let status = self.status.map(|status| status.to_string());
+        Mark { fingerprint: self.fingerprint(), head: None, head_tree: None, status }
+    }
+}
+
+/// What one process has under way. All of it ends with the process.
+pub(super) struct Place {
+    sim: Shared,
+    jobs: JoinSet<()>,
+    using: Option<(Source, watch::Sender<Cut>)>,
+    checks: Option<(Ticket, watch::Sender<Cut>)>,
+}
+
+impl Place {
+    pub(super) fn new(sim: &Shared) -> Self {
+        Self { sim: sim.clone(), jobs: JoinSet::new(), using: None, checks: None }
+    }
+
+    /// Answers after a while.
+    fn answer(&mut self, after: Duration, input: Input, news: &mpsc::Sender<Input>) {
+        let news = news.clone();
+        self.jobs.spawn(async move {
+            sleep(after).await;
+            // A closed queue means that the run is over.
+            let _ = news.send(input).await;
+        });
+    }
+
+    fn start(&mut self, source: Source, script: Script, news: &mpsc::Sender<Input>) {
+        let (cutter, cuts) = watch::channel(None);
+        let news = news.clone();
+        self.jobs.spawn(agent::play(script, cuts, async move |said| {
+            let input = match source {
+                Source::Attempt(id) => Input::Agent(id, said),
+                Source::Call(id) => Input::Call(id, said),
+            };
+            let _ = news.send(input).await;
+        }));
+        self.using = Some((source, cutter));
+    }
+
+    fn cut(&self, source: Source, why: CutReason, grace: Grace) {
+        if let Some((running, cutter)) = &self.using
+            && *running == source
+        {
+            cutter.send_modify(|cut| *cut = Some((cut.map_or(why, |(first, _)| first), grace)));
+        }
+    }
+
+    fn run_checks(&mut self, ticket: Ticket, answer: CheckReport, news: &mpsc::Sender<Input>) {
+        let (cutter, mut cuts) = watch::channel(None);
+        let (news, mut sim) = (news.clone(), self.sim.borrow_mut());
+        let time = sim.dice.any_time();
+        let late = sim.dice.time(CHECKS_LEAVE);
+        drop(sim);
+        self.jobs.spawn(async move {
+            let mut answer = answer;
+            let cut = tokio::select! {
+                biased;
+                () = sleep(time) => false,
+                Ok(_) = cuts.wait_for(Option::is_some) => true,
+            };
+            if cut {
+                sleep(late).await;
+                for result in &mut answer.results {
+                    result.verdict = CheckVerdict::Interrupted;
+                }
+            }
+            let _ = news.send(Input::Checked(ticket, answer)).await;
+        });
+        self.checks = Some((ticket, cutter));
+    }
+}
+
+impl World for Place {
+    fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
+        let sim = self.sim.clone();
+        sim.pass(Point::Effect);
+        {
+            let mut sim = sim.borrow_mut();
+            sim.tell(|| trace::effect(&effect));
+            sim.post.get_or_insert_with(|| news.clone());
+            let Sim { checks, disk, .. } = &mut *sim;
+            checks.effect(&effect, state, disk);
+        }
+        match effect {
+            Effect::StartAttempt(request) => {
+                let script = sim.borrow_mut().script(request.cap, Script::work);
+                self.start(Source::Attempt(request.attempt), script, news);
+            }
+            Effect::StartCall(request) => {
+                let script = sim.borrow_mut().script(request.cap, Script::call);
+                self.start(Source::Call(request.call), script, news);
+            }
+            Effect::CutAttempt { attempt, why, grace } => {
+                self.cut(Source::Attempt(attempt), why, grace);
+            }
+            Effect::CutCall { call, why, grace } => self.cut(Source::Call(call), why, grace),
+            Effect::RunChecks { ticket } => {
+                let report = sim.borrow_mut().checks_report();
+                self.run_checks(ticket, report, news);
+            }
+            Effect::CutChecks { ticket, grace } => {
+                if let Some((running, cutter)) = &self.checks
+                    && *running == ticket
+                {
+                    cutter.send_replace(Some((CutReason::StopNow, grace)));
+                }
+            }
+            other => {
+                let reply = sim.borrow_mut().reply(&other);
+                if let Some((after, input)) = reply {
+                    self.answer(after, input, news);
+                }
+            }
+        }
+        sim.pass(Point::Performed);
+    }
+
+    async fn leave(&mut self) {
+        self.using = None;
+        self.jobs.abort_all();
+    }
+}
+
+impl Sim {
+    /// What the agent that is started now is going to do.
+    fn script(&mut self, cap: Option<Usd>, make: fn(&mut Dice, Budget) -> Script) -> Script {
+        let bad = if self.calm { 0 } else { self.rates.agent };
+        let Rates { claims, blocks, .. } = self.rates;
+        let wall = self.clock.now().wall;
+        let budget = Budget { cap, wall, bad, claims, blocks, calm: self.calm };
+        let script = make(&mut self.dice, budget);
+        self.script = Some(script.report.clone());
+        script
+    }
+
+    fn checks_report(&mut self) -> CheckReport {
+        let lies = !self.calm;
+        let verdict = match self.dice.below(5) {
+            0 if lies => CheckVerdict::Failed { how: Death::Code(1) },
+            1 if lies => CheckVerdict::TimedOut,
+            2 if lies => CheckVerdict::Flaky,
+            _ => CheckVerdict::Passed,
+        };
+        if lies && self.dice.one_in(9) {
+            self.project.change(&mut self.dice, false);
+        }
+        let result = CheckResult {
+            command: "make test".to_owned(),
+            verdict,
+            output: String::new(),
+            log: None,
+            duration: Duration::ZERO,
+        };
+        CheckReport {
+            results: vec![result],
+            fingerprint: self.project.fingerprint(),
+            warnings: vec![],
+        }
+    }
+
+    /// The answer to a question about the project, and how long it takes.
+    fn reply(&mut self, effect: &Effect) -> Option<(Duration, Input)> {
+        let after = self.dice.of(&[Duration::ZERO, Duration::from_millis(3), CHECKS_LEAVE]);
+        let after = self.dice.time(after);
+        let input = match effect {
+            Effect::Prepare { ticket, mark } => Input::Prepared(*ticket, self.prepared(*mark)),
+            Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
+            Effect::InspectChanges { ticket } => {
+                let found = !self.calm && self.dice.one_in(4);
+                let finding = || Finding { path: "t".to_owned(), what: "gone".to_owned() };
+                let findings = found.then(finding).into_iter().collect();
+                let inspection = Inspection { findings, ..Inspection::default() };
+                Input::Inspected(*ticket, Box::new(inspection))
+            }
+            Effect::RunHook { ticket, .. } => Input::Hook(*ticket, self.hook()),
+            Effect::StartAttempt(_)
+            | Effect::StartCall(_)
+            | Effect::CutAttempt { .. }
+            | Effect::CutCall { .. }
+            | Effect::RunChecks { .. }
+            | Effect::CutChecks { .. }
+            | Effect::Nudge { .. }
+            | Effect::CloseInput { .. }
+            | Effect::SetTimer { .. }
+            | Effect::ClearTimer { .. }
+            | Effect::Finish => return None,
+        };
+        Some((after, input))
+    }
+
+    fn prepared(&mut self, mark: Needed) -> Prepared {
+        let known = mark == Needed::Known && !self.dice.one_in(5);
+        let mark = (!known).then(|| self.project.mark());
+        let full = !self.calm && self.dice.one_in(self.rates.world * 30);
+        let disk = full.then_some(Disk { free: 1, floor: 2 });
+        Prepared { mark, boxes: None, status: None, disk }
+    }
+
+    fn survey(&mut self) -> Survey {
+        let (calm, dice) = (self.calm, &mut self.dice);
+        let status = self.project.status.is_some().then(|| StatusReport {
+            complete: calm || dice.one_in(self.rates.claims),
+            failed: (!calm && dice.one_in(40)).then(|| "can't".to_owned()),
+            worked: dice.of(&[None, Some(true), Some(false)]),
+            ..StatusReport::default()
+        });
+        let open = if calm { 0 } else { u32::from(!dice.one_in(self.rates.claims)) };
+        let boxes = (calm || dice.one_in(2)).then_some(Boxes { open, done: 2 });
+        let warnings = dice.one_in(9).then(|| "odd".to_owned()).into_iter().collect();
+        Survey {
+            mark: self.project.mark(),
+            files_changed: 1,
+            beside_list: None,
+            list: String::new(),
+            principles: None,
+            commits: 0,
+            status,
+            boxes,
+            warnings,
+        }
+    }
+
+    fn hook(&mut self) -> HookAnswer {
+        let why = || "exited with 2".to_owned();
+        match self.dice.below(60) {
+            0 if !self.calm => HookAnswer::Abort { why: why() },
+            1..=15 if !self.calm => HookAnswer::Skip,
+            16..=20 if !self.calm => HookAnswer::Failed { why: why() },
+            _ => HookAnswer::GoOn,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! A project, a run folder and an agent that is a real process, for tests.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nightwright::agent::environment::inherited;
+use nightwright::agent::process::{ArgumentsFor, ProcessAgent, Setup};
+use nightwright::agent::{Agent, Attempt, Order, Post, Source};
+use nightwright::process::Containment;
+use nightwright::rehearsal;
+use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::agent::verdict;
+use nightwright_core::effect::Shape;
+use nightwright_core::event::Purpose;
+use nightwright_core::input::Input;
+use nightwright_core::prompt::Prompt;
+use nightwright_core::redact::Secrets;
+use nightwright_core::settings::Completion;
+use nightwright_core::units::{AttemptId, CallId, Now, RunId};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Nothing here takes so long: whoever waits for more waits in vain.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program under test.
+pub(crate) const NIGHTWRIGHT: &str = env!("CARGO_BIN_EXE_nightwright");
+
+/// Folders of their own for one test.
+pub(crate) struct Stage {
+    folder: TempDir,
+    pub(crate) input: InputShape,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("project")).unwrap();
+        Self { folder, input: InputShape::Prompt }
+    }
+
+    /// With a script for the rehearsal agent.
+    pub(crate) fn with_script(script: &str) -> Self {
+        let stage = Self::new();
+        fs::write(stage.folder.path().join("script.toml"), script).unwrap();
+        stage
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    pub(crate) fn run_folder(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().join("asked.log")
+    }
+
+    /// What the rehearsal agent was asked, a value for each request.
+    pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
+        let log = fs::read_to_string(self.log()).unwrap_or_default();
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The rehearsal agent.
+    pub(crate) fn rehearsal(&self) -> ProcessAgent {
+        let mut arguments = vec!["rehearse".to_owned()];
+        // A verdict comes in the shape that it is asked for in.
+        let json_schema = Some(verdict::SCHEMA);
+        let ask = Ask { input: self.input, json_schema, ..Ask::default() };
+        arguments.extend(Dialect::Claude.arguments(&ask));
+        self.agent(NIGHTWRIGHT, arguments.into_iter().map(OsString::from).collect())
+    }
+
+    /// A shell script as agent.
+    pub(crate) fn shell(&self, script: &str) -> ProcessAgent {
+        self.agent("/bin/sh", vec!["-c".into(), script.into()])
+    }
+
+    pub(crate) fn agent(&self, program: &str, arguments: Vec<OsString>) -> ProcessAgent {
+        ProcessAgent::new(Setup { arguments: always(arguments), ..self.setup(program) })
+    }
+
+    pub(crate) fn setup(&self, program: &str) -> Setup {
+        let start = Instant::now();
+        let script = self.folder.path().join("script.toml");
+        let mut environment = vec![
+            ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+            ("SECRET_OF_OURS".into(), "x".into()),
+            ("CLAUDECODE".into(), "1".into()),
+            (rehearsal::LOG_VARIABLE.into(), self.log().into()),
+        ];
+        if script.exists() {
+            environment.push((rehearsal::SCRIPT_VARIABLE.into(), script.into()));
+        }
+        let also = |name: &str| name.starts_with("NIGHTWRIGHT_REHEARSAL_");
+        Setup {
+            program: program.into(),
+            arguments: Box::new(|_, _| Vec::new()),
+            dialect: Dialect::Claude,
+            input: self.input,
+            environment: inherited(Dialect::Claude, environment, also),
+            project: self.project(),
+            folder: self.run_folder(),
+            containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
+            run: RunId("run-7".to_owned()),
+            task: Some("tidy".to_owned()),
+            completion: Completion::default(),
+            clock: Arc::new(move || Now { wall: jiff::Timestamp::now(), mono: start.elapsed() }),
+            show: None,
+            secrets: Secrets::default(),
+        }
+    }
+}
+
+/// The same arguments for every order, and the file with its system prompt.
+fn always(arguments: Vec<OsString>) -> ArgumentsFor {
+    Box::new(move |_, system| {
+        let mut all = arguments.clone();
+        if let Some(system) = system {
+            all.extend(["--append-system-prompt-file".into(), system.into()]);
+        }
+        all
+    })
+}
+
+/// An order for the `number`th attempt.
+pub(crate) fn attempt(number: u32) -> Order {
+    Order {
+        tools: Tools::Usual,
+        shape: Shape::Words,
+        source: Source::Attempt(AttemptId(number)),
+        purpose: None,
+        iteration: number,
+        label: format!("{number:03}-1"),
+        prompt: Prompt { system: String::new(), user: "Do the work.".to_owned() },
+        cap: None,
+        model: None,
+    }
+}
+
+/// An order for the `number`th call.
+pub(crate) fn call(number: u32, purpose: Purpose) -> Order {
+    Order {
+        tools: Tools::Usual,
+        shape: Shape::Words,
+        source: Source::Call(CallId(number)),
+        purpose: Some(purpose),
+        label: format!("c{number}"),
+        ..attempt(1)
+    }
+}
+
+/// An attempt that is going on, and what is heard of it.
+pub(crate) struct Performance {
+    attempt: Option<Box<dyn Attempt>>,
+    inputs: mpsc::Receiver<Input>,
+    pub(crate) troubles: Vec<String>,
+}
+
+impl Performance {
+    pub(crate) fn start(agent: &mut dyn Agent, order: Order) -> Self {
+        let (sender, inputs) = mpsc::channel(8);
+        let post = Post::new(order.source, sender);
+        Self { attempt: Some(agent.start(order, post)), inputs, troubles: Vec::new() }
+    }
+
+    pub(crate) fn attempt(&self) -> &dyn Attempt {
+        self.attempt.as_deref().expect("it was let go")
+    }
+
+    /// Drops the attempt and keeps listening.
+    pub(crate) fn let_go(&mut self) {
+        self.attempt = None;
+    }
+
+    /// The next news; `None` when there will be none any more.
+    pub(crate) async fn next(&mut self) -> Option<AgentNews> {
+        loop {
+            let input = timeout(PATIENCE, self.inputs.recv()).await.expect("no news for too long");
+            match input? {
+                Input::Agent(_, news) | Input::Call(_, news) => return Some(news),
+                Input::Trouble { text } => self.troubles.push(text),
+                other => panic!("an attempt never says {other:?}"),
+            }
+        }
+    }
+
+    /// Waits for news of a kind.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&AgentNews) -> bool) -> AgentNews {
+        loop {
+            match self.next().await {
+                Some(news) if wanted(&news) => return news,
+                Some(AgentNews::Exited(report)) => panic!("exited before that: {report:?}"),
+                Some(_) => {}
+                None => panic!("nothing more is heard, and that never came"),
+            }
+        }
+    }
+
+    /// Waits until it says that it is ready.
+    pub(crate) async fn until_ready(&mut self) {
+        self.until(|news| matches!(news, AgentNews::Ready(_))).await;
+    }
+
+    /// Waits for the exit; fails if anything follows it.
+    pub(crate) async fn finish(mut self) -> (Vec<AgentNews>, AttemptReport) {
+        let mut before = Vec::new();
+        let report = loop {
+            match self.next().await.expect("it never said that it exited") {
+                AgentNews::Exited(report) => break *report,
+                news => before.push(news),
+            }
+        };
+        assert_eq!(self.next().await, None, "something followed the exit");
+        (before, report)
+    }
+}
+
+/// Plays one order to its end.
+pub(crate) async fn report(agent: &mut dyn Agent, order: Order) -> AttemptReport {
+    Performance::start(agent, order).finish().await.1
+}
+
+/// Waits for a fact about the world outside.
+pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !fact() {
+        assert!(begin.elapsed() < PATIENCE, "never came true: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether a process is there and not only a body that nobody has buried.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+}

@@ -1,0 +1,429 @@
+//! The status file, watched while it is written in every way that people and programs write files.
+//! What is watched is real, what is decided is decided by the real machine.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nightwright::evidence::Files;
+use nightwright::status_watch::{Means, StatusWatch};
+use nightwright_core::effect::Effect;
+use nightwright_core::event::{AgentFacts, Event, RunStarted, StatusText};
+use nightwright_core::input::{Input, Mark, Prepared, StatusReport};
+use nightwright_core::machine::Machine;
+use nightwright_core::settings::{self, EvidenceKind, Settings};
+use nightwright_core::units::{Fingerprint, Now};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::harness::{Hermit, finish, names};
+
+/// The shortest that can be set.
+const DEBOUNCE: Duration = Duration::from_millis(500);
+
+/// Nothing takes so long: whoever waits for more waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A status file, a watch on it, and the machine that decides what of it is told.
+struct Watched {
+    project: TempDir,
+    machine: Machine,
+    reports: Receiver<StatusReport>,
+}
+
+/// How it is watched.
+struct How {
+    means: Means,
+    debounce: Duration,
+    only_meaningful: bool,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self { means: Means::News, debounce: DEBOUNCE, only_meaningful: true }
+    }
+}
+
+fn settings_files() -> settings::Files {
+    settings::Files { status: Some("task/.status.json".to_owned()), ..settings::Files::default() }
+}
+
+fn status_file(project: &Path) -> PathBuf {
+    project.join("task/.status.json")
+}
+
+fn files(project: &Path) -> Files {
+    Files::new(project, &settings_files(), &[EvidenceKind::Status])
+}
+
+/// A project whose status file says this, if there is one.
+fn project(before: Option<&str>) -> TempDir {
+    let project = tempfile::tempdir().unwrap();
+    fs::create_dir(project.path().join("task")).unwrap();
+    if let Some(text) = before {
+        fs::write(status_file(project.path()), text).unwrap();
+    }
+    project
+}
+
+impl Watched {
+    fn new(project: TempDir, how: &How) -> Self {
+        let mut settings = Settings { files: settings_files(), ..Settings::default() };
+        settings.status_watch.only_meaningful = how.only_meaningful;
+        let machine = begun(settings, files(project.path()).status_alone());
+        let watch = StatusWatch::new(files(project.path()), how.debounce, how.means).unwrap();
+        let (told, reports) = channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(watch.watch(move |report| told.send(report).is_ok()));
+        });
+        Self { project, machine, reports }
+    }
+
+    /// One that says this, watched from before anything is written.
+    fn saying(before: &str, how: &How) -> Self {
+        let mut watched = Self::new(project(Some(before)), how);
+        let first = watched.reports.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(watched.decide(first), None, "what was there before is no change");
+        watched
+    }
+
+    fn path(&self) -> PathBuf {
+        status_file(self.project.path())
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.path(), text).unwrap();
+    }
+
+    fn decide(&mut self, report: StatusReport) -> Option<String> {
+        let step = self.machine.handle(now(), Input::Status(report));
+        assert!(step.effects.is_empty(), "it is told, and nothing else follows");
+        let told: Vec<_> =
+            step.events().filter_map(StatusText::of).map(|text| text.line()).collect();
+        assert!(told.len() <= 1, "{told:?}");
+        told.into_iter().next()
+    }
+
+    /// Waits until the file was read like this, of which nothing must come.
+    fn reads(&mut self, wanted: impl Fn(&StatusReport) -> bool) {
+        loop {
+            let report = self.reports.recv_timeout(PATIENCE).unwrap();
+            let found = wanted(&report);
+            assert_eq!(self.decide(report), None);
+            if found {
+                return;
+            }
+        }
+    }
+
+    /// Nothing that was read up to now is a change.
+    fn tells_nothing_yet(&mut self) {
+        while let Ok(report) = self.reports.try_recv() {
+            assert_eq!(self.decide(report), None);
+        }
+    }
+
+    /// The next change that is told, which has to come.
+    fn next(&mut self) -> String {
+        let begun = Instant::now();
+        loop {
+            match self.reports.recv_timeout(PATIENCE) {
+                Ok(report) => {
+                    if let Some(told) = self.decide(report) {
+                        return told;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => panic!("nothing was told"),
+                Err(RecvTimeoutError::Disconnected) => panic!("the watch is over"),
+            }
+            assert!(begun.elapsed() < PATIENCE, "nothing was told");
+        }
+    }
+}
+
+fn now() -> Now {
+    Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO }
+}
+
+/// A run in its first iteration.
+fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
+    let mut machine = Machine::new(RunStarted {
+        settings,
+        agent: AgentFacts::default(),
+        project: String::new(),
+        git_head: None,
+        containment: String::new(),
+        sandbox: String::new(),
+        hooks: std::collections::BTreeMap::new(),
+        seed: 1,
+    });
+    let step = machine.handle(now(), Input::Start);
+    let ticket = step.effects.iter().find_map(|effect| match effect {
+        Effect::Prepare { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    let fingerprint = Fingerprint("a".to_owned());
+    let mark = Some(Mark { fingerprint, head: None, head_tree: None, status: None });
+    let prepared = Prepared { mark, boxes: None, status, disk: None };
+    let step = machine.handle(now(), Input::Prepared(ticket.unwrap(), prepared));
+    assert!(step.events().any(|event| matches!(event, Event::IterationStarted { .. })));
+    machine
+}
+
+fn status(completed: u32, summary: &str) -> String {
+    format!(
+        r#"{{"complete":false,"progress":{{"completed":{completed},"total":200}},"summary":"{summary}"}}"#
+    )
+}
+
+#[test]
+fn a_file_that_comes_after_the_start_is_told() {
+    let mut watched = Watched::new(project(None), &How::default());
+    watched.write(&status(1, "begun"));
+    assert_eq!(watched.next(), "1/200 items - begun");
+}
+
+#[test]
+fn a_file_that_is_replaced_is_told_again_and_again() {
+    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    for done in 2..5 {
+        let other = watched.project.path().join("task/.status.json.tmp");
+        fs::write(&other, status(done, "moved")).unwrap();
+        fs::rename(&other, watched.path()).unwrap();
+        assert_eq!(watched.next(), format!("{done}/200 items (+1) - moved"));
+    }
+}
+
+#[test]
+fn half_a_file_that_stands_for_long_is_not_told_and_the_rest_is() {
+    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    // Another watch, which waits as long, tells when the half was read by the first.
+    let mut other = Watched::saying(&status(1, "before"), &How::default());
+    let whole = status(2, "whole");
+    watched.write(&whole[..whole.len() / 2]);
+    for done in 2..5 {
+        other.write(&status(done, "meanwhile"));
+        other.next();
+    }
+    watched.tells_nothing_yet();
+    watched.write(&whole);
+    assert_eq!(watched.next(), "2/200 items (+1) - whole");
+}
+
+#[test]
+fn a_change_of_the_time_alone_is_not_told() {
+    let mut watched = Watched::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &How::default());
+    watched.write(r#"{"complete":false,"lastUpdated":"2","notes":"slow"}"#);
+    // It was read, and nothing came of it.
+    watched.reads(|report| report.updated.as_deref() == Some("2"));
+    watched.write(r#"{"complete":false,"lastUpdated":"3","summary":"tests"}"#);
+    assert_eq!(watched.next(), "tests");
+}
+
+#[test]
+fn a_change_of_the_time_alone_is_told_where_every_change_is_wanted() {
+    let how = How { only_meaningful: false, ..How::default() };
+    let mut watched = Watched::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &how);
+    watched.write(r#"{"complete":false,"lastUpdated":"2"}"#);
+    assert_eq!(watched.next(), "not complete");
+    watched.write(r#"{"complete":true,"lastUpdated":"2"}"#);
+    assert_eq!(watched.next(), "complete");
+}
+
+/// Writes a hundred times in about a second; whether no two were so far apart that it looked like
+/// the end.
+fn write_a_hundred(watched: &Watched, from: u32) -> bool {
+    let (mut last, mut steady) = (Instant::now(), true);
+    for done in from + 1..=from + 100 {
+        watched.write(&status(done, "many"));
+        steady &= last.elapsed() < DEBOUNCE / 2;
+        last = Instant::now();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    steady
+}
+
+#[test]
+fn a_hundred_changes_in_a_second_are_told_once_as_the_last_left_it() {
+    // A machine that is too busy to write so fast says nothing about it.
+    for _ in 0..20 {
+        let mut watched = Watched::saying(&status(0, "before"), &How::default());
+        if write_a_hundred(&watched, 0) {
+            assert_eq!(watched.next(), "100/200 items (+100) - many");
+            watched.write(&status(101, "one more"));
+            assert_eq!(watched.next(), "101/200 items (+1) - one more");
+            return;
+        }
+    }
+    panic!("a hundred files were never written in a second or so");
+}
+
+#[test]
+fn a_file_that_never_rests_is_told_now_and_then_as_it_was() {
+    let how = How { debounce: Duration::from_millis(200), ..How::default() };
+    let mut watched = Watched::saying(&status(0, "before"), &how);
+    let (path, enough) = (watched.path(), Arc::new(AtomicBool::new(false)));
+    let stop = Arc::clone(&enough);
+    let writer = std::thread::spawn(move || {
+        let mut done = 0;
+        while !stop.load(Ordering::Relaxed) {
+            done += 1;
+            fs::write(&path, status(done, &format!("number {done}"))).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        done
+    });
+    let told: Vec<String> = (0..3).map(|_| watched.next()).collect();
+    enough.store(true, Ordering::Relaxed);
+    let last = writer.join().unwrap();
+    let number = |line: &String| line.split('/').next().unwrap().parse::<u32>().unwrap();
+    let numbers: Vec<u32> = told.iter().map(number).collect();
+    assert!(numbers.is_sorted() && numbers.iter().all(|number| *number <= last), "{told:?}");
+    for (line, number) in told.iter().zip(numbers) {
+        assert!(line.ends_with(&format!(" - number {number}")), "{line}");
+    }
+}
+
+#[test]
+fn a_folder_that_comes_later_is_watched() {
+    let project = tempfile::tempdir().unwrap();
+    let mut watched = Watched::new(project, &How::default());
+    fs::create_dir(watched.project.path().join("task")).unwrap();
+    watched.write(&status(3, "there now"));
+    assert_eq!(watched.next(), "3/200 items - there now");
+    watched.write(&status(4, "and again"));
+    assert_eq!(watched.next(), "4/200 items (+1) - and again");
+}
+
+#[test]
+fn a_folder_that_is_replaced_is_watched_like_the_one_before() {
+    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    let folder = watched.project.path().join("task");
+    fs::rename(&folder, watched.project.path().join("old")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    watched.write(&status(2, "new folder"));
+    assert_eq!(watched.next(), "2/200 items (+1) - new folder");
+    watched.write(&status(3, "still"));
+    assert_eq!(watched.next(), "3/200 items (+1) - still");
+}
+
+#[test]
+fn where_the_system_has_no_news_looking_finds_every_change() {
+    let how = How { means: Means::Looking, ..How::default() };
+    let mut watched = Watched::saying(&status(1, "before"), &how);
+    for done in 2..4 {
+        watched.write(&status(done, "found"));
+        assert_eq!(watched.next(), format!("{done}/200 items (+1) - found"));
+    }
+}
+
+#[test]
+fn a_link_out_of_the_project_is_not_followed() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let secret = elsewhere.path().join("status.json");
+    fs::write(&secret, status(9, "not yours")).unwrap();
+    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    fs::remove_file(watched.path()).unwrap();
+    symlink(&secret, watched.path()).unwrap();
+    assert_eq!(files(watched.project.path()).status_alone(), None);
+    fs::remove_file(watched.path()).unwrap();
+    watched.write(&status(2, "ours"));
+    assert_eq!(watched.next(), "2/200 items (+1) - ours");
+}
+
+#[test]
+fn without_a_status_file_nothing_is_watched() {
+    let project = project(None);
+    let none = Files::new(project.path(), &settings::Files::default(), &[EvidenceKind::Status]);
+    assert!(StatusWatch::new(none, DEBOUNCE, Means::News).is_none());
+}
+
+/// A task with instructions.
+fn with_task() -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "night"]).exits(0);
+    hermit.file(".nightwright/tasks/night/INSTRUCTIONS.md", "Move the orders.");
+    hermit
+}
+
+/// What of the status file was told, in order.
+fn told(hermit: &Hermit) -> Vec<String> {
+    let journal = hermit.journal();
+    let events = journal.iter().map(|record| &record.event);
+    events.filter_map(StatusText::of).map(|text| text.line()).collect()
+}
+
+#[test]
+fn a_change_is_told_while_the_agent_works_and_interrupts_nothing() {
+    let hermit = with_task();
+    let script =
+        hermit.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nending = { hang = true }\n");
+    let mut command =
+        hermit.command(&["run", "night", "-m", "3", "--dry-run", "--rehearsal", &script]);
+    let child = command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "500ms").spawn().unwrap();
+    hermit.wait_for("agent_ready");
+    hermit.file(".nightwright/tasks/night/.status.json", &status(5, "orders moved"));
+    hermit.wait_for("status_changed");
+    assert!(!names(&hermit.journal()).contains(&"attempt_cut"));
+    kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
+    finish(child).exits(130).says(&["status: 5/200 items - orders moved"]);
+    assert_eq!(told(&hermit), ["5/200 items - orders moved"]);
+}
+
+/// Two iterations that each write the status file once.
+const WRITES: &str = r#"
+[[attempt]]
+steps = [{ write = "a.txt", text = "half" }, { write = ".nightwright/tasks/night/.status.json", text = '{"complete":false,"progress":{"completed":1,"total":2},"summary":"half"}' }]
+ending = { result = "One half." }
+
+[[attempt]]
+steps = [{ write = "a.txt", text = "all" }, { write = ".nightwright/tasks/night/.status.json", text = '{"complete":true,"progress":{"completed":2,"total":2},"summary":"all"}' }]
+ending = { result = "All of it." }
+
+[[verify]]
+verdict = "yes"
+reason = "it is there"
+"#;
+
+#[test]
+fn the_last_change_of_an_iteration_is_told_whatever_the_debounce() {
+    let hermit = with_task();
+    let script = hermit.script(WRITES);
+    let arguments =
+        ["run", "night", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", script.as_str()];
+    let mut command = hermit.command(&arguments);
+    command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "10s");
+    finish(command.spawn().unwrap())
+        .exits(0)
+        .says(&["status: 1/2 items - half", "status: 2/2 items (+1) - all - complete"]);
+    assert_eq!(told(&hermit), ["1/2 items - half", "2/2 items (+1) - all - complete"]);
+}
+
+#[test]
+fn nothing_is_told_where_the_watch_is_off() {
+    let hermit = with_task();
+    let script = hermit.script(WRITES);
+    let arguments =
+        ["run", "night", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", script.as_str()];
+    let mut command = hermit.command(&arguments);
+    command.env("NIGHTWRIGHT_STATUS_WATCH", "false");
+    finish(command.spawn().unwrap()).exits(0);
+    assert_eq!(told(&hermit), Vec::<String>::new());
+}
+
+#[test]
+fn a_debounce_out_of_range_is_an_error_that_names_the_key() {
+    let hermit = with_task();
+    for value in ["499ms", "11s", "0", "soon"] {
+        let mut command = hermit.command(&["run", "night", "-m", "3", "--dry-run"]);
+        command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", value);
+        finish(command.spawn().unwrap())
+            .exits(2)
+            .says(&["NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "from 500ms to 10s"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The closing words of a run.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+use nightwright::report::{ColorChoice, summary};
+use nightwright_core::event::{Event, GateResult};
+use nightwright_core::outcome::{Outcome, Proof};
+use nightwright_core::view::RunView;
+
+use crate::report::{everybody_asked, records, run, style};
+
+/// A summary of a run with all samples but its end, and this one.
+fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
+    let mut records = records();
+    if let Outcome::Completed { proof } = outcome {
+        for record in &mut records {
+            if let Event::GateFinished { result } = &mut record.event {
+                *result = GateResult::Passed { proof };
+            }
+        }
+    }
+    if let Some(Event::RunFinished { outcome: ending, note: text, .. }) =
+        records.last_mut().map(|record| &mut record.event)
+    {
+        *ending = outcome;
+        *text = note.map(str::to_owned);
+    }
+    let summary = RunView::of(&records).summary(&run());
+    let log = Path::new("/var/log/run");
+    summary::render(&summary, &style(utf8, ColorChoice::Auto), Some(log))
+}
+
+#[test]
+fn a_completed_run_says_what_was_verified_and_what_it_cost() {
+    let text = closing(Outcome::Completed { proof: Proof::Verified }, None, true);
+    assert_snapshot!(text, @r#"
+    ✓ Task completed successfully after 1 iteration
+      verified by `cargo test`
+      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
+      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      2 warnings, see above
+      log: /var/log/run
+      next: look at the work, and commit it if it is not
+    "#);
+}
+
+#[test]
+fn a_run_at_its_limit_says_how_to_go_on() {
+    let note = Some("claimed, rejected: `cargo test` failed (exit 101)");
+    assert_snapshot!(closing(Outcome::MaxIterations { limit: 10 }, note, true), @r#"
+    ⚠️ Reached maximum iterations (10)
+      claimed, rejected: `cargo test` failed (exit 101)
+      1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
+      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      2 warnings, see above
+      log: /var/log/run
+      next: `nightwright resume 20261115-233412-7f3a --max-iterations 20` goes on with more room
+            or begin a new run with `--max-iterations 20`
+            look at what was done: `nightwright log 20261115-233412-7f3a`
+    "#);
+}
+
+#[test]
+fn a_wait_that_is_too_long_is_told_in_local_time() {
+    let until = Some("2026-11-17T04:00:00Z".parse().unwrap());
+    assert_snapshot!(closing(Outcome::LimitWaitTooLong { until }, None, false), @r#"
+    error: The usage limit lasts until 2026-11-17T04:00:00Z, longer than nightwright may wait
+      that is 2026-11-17 04:00 UTC here
+      claimed complete in iteration 3, and not believed: `cargo test` failed (exit 101)
+      1 iteration, 1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
+      cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      2 warnings, see above
+      log: /var/log/run
+      next: once the limit has ended: `nightwright resume 20261115-233412-7f3a --again`
+    "#);
+}
+
+#[test]
+fn a_run_that_never_worked_has_no_cost_to_tell() {
+    let mut records = records();
+    records
+        .retain(|record| matches!(record.event, Event::RunStarted(_) | Event::RunFinished { .. }));
+    if let Some(Event::RunFinished { outcome, note, .. }) =
+        records.last_mut().map(|record| &mut record.event)
+    {
+        *outcome = Outcome::Auth { why: "not logged in\u{1b}[2J".to_owned() };
+        *note = None;
+    }
+    let summary = RunView::of(&records).summary(&run());
+    let text = summary::render(&summary, &style(false, ColorChoice::Auto), None);
+    assert_snapshot!(text, @r#"
+    error: The agent's account refused to work: not logged in
+      0 iterations, 0 attempts, 38s at work
+      next: log in: start `claude` once by hand, then `nightwright resume 20261115-233412-7f3a --again`
+    "#);
+}
+
+#[test]
+fn the_summary_has_every_purpose_with_its_calls_and_what_they_cost() {
+    let summary = RunView::of(&everybody_asked()).summary(&run());
+    let text = summary::render(&summary, &style(true, ColorChoice::Auto), None);
+    let cost = text.lines().find(|line| line.contains("cost ")).unwrap();
+    assert!(
+        cost.contains(
+            "(work $0.42 in 1 attempt, advise $0.02 in 1 call, council $0.04 in 1 call, \
+             review $0.50 in 2 calls, verify $0.0081 in 1 call)"
+        ),
+        "{cost}"
+    );
+}

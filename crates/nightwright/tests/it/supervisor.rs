@@ -1,0 +1,424 @@
+//! Whole runs in virtual time: the real machine and supervisor, a scripted agent, a disk that fails
+//! as told.
+
+mod notified;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use nightwright::agent::scripted::{Log, ScriptedAgent, Step};
+use nightwright::agent::{Agent, Attempt, Order, Post, Source};
+use nightwright::clock::Clock;
+use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
+use nightwright::journal::{self, Writer};
+use nightwright::supervisor::{Ending, Supervisor, World};
+use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::outcome::AttemptOutcome;
+use nightwright_core::agent::report::{AgentNews, AttemptReport};
+use nightwright_core::effect::Shape;
+use nightwright_core::effect::{Effect, Needed};
+use nightwright_core::event::{AgentFacts, Event, Origin, Record, RunStarted, StopWhen};
+use nightwright_core::input::{Control, Input, Mark, Prepared, Survey};
+use nightwright_core::machine::Machine;
+use nightwright_core::machine::ledger::State;
+use nightwright_core::outcome::Outcome;
+use nightwright_core::prompt;
+use nightwright_core::settings::{Judge, Settings};
+use nightwright_core::units::{Fingerprint, RunId, Usd};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// A world with a scripted agent, in which every look finds the next of the given trees.
+struct Play {
+    agent: ScriptedAgent,
+    attempt: Option<Box<dyn Attempt>>,
+    trees: VecDeque<&'static str>,
+    tree: &'static str,
+    /// Looks at the disk whenever something is about to happen.
+    at_effect: Box<dyn FnMut(&Effect)>,
+}
+
+impl Play {
+    fn new(scripts: Vec<Vec<Step>>, trees: &[&'static str]) -> (Self, Log) {
+        let agent = ScriptedAgent::new(scripts);
+        let log = agent.log();
+        let play = Self {
+            agent,
+            attempt: None,
+            trees: trees.iter().copied().collect(),
+            tree: "start",
+            at_effect: Box::new(|_| {}),
+        };
+        (play, log)
+    }
+
+    fn mark(&self) -> Mark {
+        let fingerprint = Fingerprint(self.tree.to_owned());
+        Mark { fingerprint, head: None, head_tree: None, status: None }
+    }
+}
+
+impl World for Play {
+    fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
+        (self.at_effect)(&effect);
+        let answer = match effect {
+            Effect::Prepare { ticket, mark } => {
+                let mark = (mark == Needed::Yes).then(|| self.mark());
+                Input::Prepared(ticket, Prepared { mark, boxes: None, status: None, disk: None })
+            }
+            Effect::Survey { ticket, .. } => {
+                self.tree = self.trees.pop_front().unwrap_or(self.tree);
+                let survey = Survey {
+                    mark: self.mark(),
+                    files_changed: 1,
+                    beside_list: None,
+                    list: String::new(),
+                    principles: None,
+                    commits: 0,
+                    status: None,
+                    boxes: None,
+                    warnings: vec![],
+                };
+                Input::Surveyed(ticket, Box::new(survey))
+            }
+            Effect::StartAttempt(request) => {
+                let source = Source::Attempt(request.attempt);
+                let order = Order {
+                    tools: Tools::Usual,
+                    shape: Shape::Words,
+                    source,
+                    purpose: None,
+                    iteration: request.briefing.iteration.0,
+                    label: String::new(),
+                    prompt: prompt::compose(
+                        &state.settings,
+                        &request.briefing,
+                        &prompt::Found::default(),
+                    )
+                    .unwrap(),
+                    cap: request.cap,
+                    model: request.model,
+                };
+                self.attempt = Some(self.agent.start(order, Post::new(source, news.clone())));
+                return;
+            }
+            Effect::CutAttempt { why, grace, .. } => {
+                if let Some(attempt) = &self.attempt {
+                    attempt.cut(why, grace);
+                }
+                return;
+            }
+            Effect::InspectChanges { ticket } => Input::Inspected(ticket, Box::default()),
+            Effect::Finish => return,
+            other => panic!("this play has no part for {other:?}"),
+        };
+        news.try_send(answer).expect("there is room");
+    }
+
+    async fn leave(&mut self) {
+        self.attempt = None;
+    }
+}
+
+fn finishes(promise: bool) -> Vec<Step> {
+    let mut report = AttemptReport::bare(AttemptOutcome::Finished);
+    report.cost = Some(Usd::from_cents(10));
+    report.words.promise = promise;
+    vec![Step::After(Duration::from_secs(90)), Step::Exit(Box::new(report))]
+}
+
+fn fails(outcome: AttemptOutcome) -> Vec<Step> {
+    let mut report = AttemptReport::bare(outcome);
+    report.cost = Some(Usd::from_cents(1));
+    vec![Step::After(Duration::from_secs(5)), Step::Exit(Box::new(report))]
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings { goal: "do it".to_owned(), ..Settings::default() };
+    settings.limits.max_iterations = Some(10);
+    settings.verify.model = Judge::Off;
+    settings
+}
+
+fn machine(settings: Settings) -> Machine {
+    Machine::new(RunStarted {
+        settings,
+        agent: AgentFacts::default(),
+        project: "/project".to_owned(),
+        git_head: None,
+        containment: String::new(),
+        sandbox: String::new(),
+        hooks: std::collections::BTreeMap::new(),
+        seed: 1,
+    })
+}
+
+struct Stage {
+    disk: FakeDisk,
+    seen: Rc<RefCell<Vec<Record>>>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self { disk: FakeDisk::new(), seen: Rc::default() }
+    }
+
+    /// Builds a supervisor; the sender is the operator's.
+    fn supervisor(
+        &self,
+        settings: Settings,
+        play: Play,
+    ) -> (Supervisor<FakeFile, Play>, mpsc::Sender<Control>) {
+        let writer = Writer::new(self.disk.open(), RunId("r".to_owned())).expect("a journal");
+        let clock = Clock::starting_at("2026-11-15T22:00:00Z".parse().expect("a date"));
+        let seen = Rc::clone(&self.seen);
+        let watcher =
+            Box::new(move |records: &[Record]| seen.borrow_mut().extend_from_slice(records));
+        Supervisor::new(machine(settings), writer, clock, play, watcher)
+    }
+
+    async fn run(&self, settings: Settings, play: Play) -> Ending {
+        let (supervisor, _operator) = self.supervisor(settings, play);
+        supervisor.run(Input::Start).await
+    }
+
+    fn events(&self) -> Vec<&'static str> {
+        self.seen.borrow().iter().map(|record| record.event.name()).collect()
+    }
+
+    /// What is really in the journal.
+    fn recorded(&self) -> Vec<Record> {
+        let file = self.disk.crash(self.disk.volatile()).open();
+        let (journal, _) =
+            journal::resume(file, &RunId("r".to_owned())).expect("a journal that can be read");
+        journal.records
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_waits_works_and_completes_in_virtual_time() {
+    let stage = Stage::new();
+    let until = Some("2026-11-16T03:00:00Z".parse().expect("a date"));
+    let (play, log) = Play::new(
+        vec![
+            finishes(false),
+            fails(AttemptOutcome::UsageLimited { until }),
+            fails(AttemptOutcome::Overloaded),
+            finishes(true),
+        ],
+        &["one", "two"],
+    );
+    let began = Instant::now();
+    let ending = stage.run(settings(), play).await;
+    assert_eq!(ending.outcome.name(), "completed");
+    assert_eq!(log.orders().len(), 4);
+    let hours = began.elapsed().as_secs() / 3600;
+    assert_eq!(hours, 5, "the limit was waited for, and no longer");
+    assert_eq!(stage.recorded(), *stage.seen.borrow(), "what was shown is what was recorded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_spends_begins_before_its_event_is_on_disk() {
+    let stage = Stage::new();
+    let (mut play, _) = Play::new(vec![finishes(false), finishes(true)], &["one", "two"]);
+    let disk = stage.disk.clone();
+    play.at_effect = Box::new(move |effect| {
+        if effect.needs_durable_past() {
+            assert_eq!(disk.volatile(), 0, "{effect:?} began before its past was safe");
+        }
+    });
+    assert_eq!(stage.run(settings(), play).await.outcome.name(), "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_iteration_syncs_twice() {
+    let stage = Stage::new();
+    let mut settings = settings();
+    settings.limits.max_iterations = Some(20);
+    settings.progress.threshold = 0;
+    let (play, _) = Play::new(vec![finishes(false); 20], &[]);
+    let disk = stage.disk.clone();
+    let before = disk.calls(Operation::Sync);
+    stage.run(settings, play).await;
+    let syncs = disk.calls(Operation::Sync) - before;
+    assert!(syncs <= 2 * 20 + 2, "{syncs} syncs for 20 iterations");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_fails_before_an_attempt_keeps_the_agent_from_starting() {
+    for (operation, fault) in [
+        (Operation::Append, Fault::NoSpace),
+        (Operation::Append, Fault::Io),
+        (Operation::Append, Fault::Short(20)),
+        (Operation::Sync, Fault::Io),
+    ] {
+        for nth in 1..=2 {
+            let stage = Stage::new();
+            let (play, log) = Play::new(vec![finishes(true)], &["one"]);
+            let (supervisor, _operator) = stage.supervisor(settings(), play);
+            stage.disk.fail(operation, nth, fault);
+            let started_with = nth == 2 && operation == Operation::Sync;
+            let ending = supervisor.run(Input::Start).await;
+            if started_with {
+                // The second sync is that of the end of the iteration.
+                assert_eq!(ending.outcome.name(), "journal_failed");
+                continue;
+            }
+            assert!(
+                log.orders().is_empty(),
+                "{operation:?} {fault:?} {nth}: the agent was started"
+            );
+            let Outcome::JournalFailed { why } = &ending.outcome else {
+                panic!("{operation:?} {fault:?} {nth}: ended as {}", ending.outcome.name())
+            };
+            assert!(why.contains("journal.jsonl"), "{why}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 2, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    let last = stage.recorded().pop().expect("events");
+    let Event::RunFinished { outcome: Outcome::JournalFailed { why }, .. } = last.event else {
+        panic!("the last event is {}", last.event.name())
+    };
+    assert!(why.contains("space"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
+    let stage = Stage::new();
+    let ready = Step::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+    let script = vec![Step::After(Duration::from_secs(1)), ready, Step::IgnoreTerm, Step::Hang];
+    let (play, log) = Play::new(vec![script], &[]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 3, Fault::Io);
+    let began = Instant::now();
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    assert_eq!(log.orders().len(), 1);
+    assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_from_before() {
+    let stage = Stage::new();
+    let mut settings = settings();
+    // It fires in the grace of an attempt whose first word can't be recorded.
+    settings.deadlines.start = Duration::from_secs(3);
+    let ready = Step::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+    let script = vec![Step::After(Duration::from_secs(1)), ready, Step::IgnoreTerm, Step::Hang];
+    let (play, _) = Play::new(vec![script], &[]);
+    let (supervisor, _operator) = stage.supervisor(settings, play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    let recorded = stage.recorded();
+    let outcomes: Vec<_> = recorded
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes, ["interrupted"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the_same() {
+    for (operation, fault) in [(Operation::Append, Fault::Io), (Operation::Sync, Fault::Io)] {
+        let stage = Stage::new();
+        let (play, _) = Play::new(vec![vec![Step::Hang]], &[]);
+        let (supervisor, _operator) = stage.supervisor(settings(), play);
+        // The first two are the start and the attempt; only the start needs no sync.
+        let nth = if operation == Operation::Append { 3 } else { 2 };
+        stage.disk.fail(operation, nth, fault);
+        let run = tokio::time::timeout(Duration::from_hours(1), supervisor.run(Input::Start));
+        let ending = run.await.expect("a run whose agent hangs ends");
+        assert_eq!(ending.outcome.name(), "journal_failed", "{operation:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.outcome.name(), "journal_failed");
+    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let recorded = stage.recorded();
+    let names: Vec<_> = recorded.iter().map(|record| record.event.name()).collect();
+    assert!(names.ends_with(&["attempt_finished", "iteration_finished", "run_finished"]));
+    assert_eq!(recorded, *stage.seen.borrow(), "what was shown is what was recorded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_only_the_ending_can_be_recorded_its_totals_remember_what_was_spent() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let (supervisor, _operator) = stage.supervisor(settings(), play);
+    stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
+    stage.disk.fail(Operation::Append, 4, Fault::NoSpace);
+    let ending = supervisor.run(Input::Start).await;
+    assert_eq!(ending.unrecorded, None, "the ending is on disk");
+    let recorded = stage.recorded();
+    assert!(!recorded.iter().any(|record| record.event.name() == "attempt_finished"));
+    assert_eq!(Machine::resume(&recorded).state().totals.cost, Usd::from_cents(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_now_ends_an_attempt_that_will_not_leave() {
+    let stage = Stage::new();
+    let (play, _) = Play::new(vec![vec![Step::IgnoreTerm, Step::Hang]], &[]);
+    let (supervisor, operator) = stage.supervisor(settings(), play);
+    let run = supervisor.run(Input::Start);
+    let stop = async {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        let when = Instant::now();
+        let stop = Control::Stop { when: StopWhen::Now, by: Origin::Operator };
+        operator.send(stop).await.expect("somebody listens");
+        when
+    };
+    let (ending, asked) = tokio::join!(run, stop);
+    assert_eq!(ending.outcome.name(), "interrupted");
+    assert!(asked.elapsed() <= Duration::from_secs(12), "{:?}", asked.elapsed());
+    assert_eq!(stage.events().last(), Some(&"run_finished"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_goes_on() {
+    let stage = Stage::new();
+    let (play, log) = Play::new(vec![finishes(false), finishes(true)], &["one", "two"]);
+    let (supervisor, operator) = stage.supervisor(settings(), play);
+    let orders = log.clone();
+    let steer = async {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        operator.send(Control::Pause).await.expect("somebody listens");
+        tokio::time::sleep(Duration::from_hours(9)).await;
+        assert_eq!(orders.orders().len(), 1, "nothing new was started");
+        operator.send(Control::Resume).await.expect("somebody listens");
+    };
+    let (ending, ()) = tokio::join!(supervisor.run(Input::Start), steer);
+    assert_eq!(ending.outcome.name(), "completed");
+    assert_eq!(log.orders().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_says_nothing_is_given_up_and_tried_again() {
+    let stage = Stage::new();
+    let (play, log) = Play::new(vec![vec![Step::Hang], finishes(true)], &["one"]);
+    let ending = stage.run(settings(), play).await;
+    assert_eq!(ending.outcome.name(), "completed");
+    assert_eq!(log.orders().len(), 2);
+    assert!(stage.events().contains(&"attempt_cut"));
+}

@@ -1,0 +1,116 @@
+//! Whoever is told of a run, and does not answer, changes nothing about it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use nightwright::config::{Layer, Origin, Resolved};
+use nightwright::notify::{Address, Complain, Notifier};
+use nightwright::publish::Followed;
+use nightwright::supervisor::Notes;
+use nightwright_core::redact::Secrets;
+use nightwright_core::view;
+
+use super::*;
+use crate::notify::server::{Answer, Sent, Server, nobody};
+
+/// What came of a run in virtual time.
+struct Told {
+    /// What was recorded, but for the warnings.
+    records: Vec<Record>,
+    /// What was warned of, in the journal or after the end.
+    complaints: BTreeSet<String>,
+    /// How long its loop took, by the clock on the wall.
+    took: Duration,
+}
+
+/// A run in virtual time with these addresses.
+async fn run(addresses: &[String]) -> Told {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let notes: Arc<OnceLock<Notes>> = Arc::default();
+    let heard = Arc::clone(&notes);
+    let complain: Complain = Arc::new(move |text| heard.wait().warn(text));
+    let followed =
+        Followed { journal: path.clone(), output: folder.path().join("output"), after: 0 };
+    let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
+    let wake = notifier.as_ref().map(Notifier::waker);
+    let until = Some("2026-11-16T03:00:00Z".parse().expect("a date"));
+    let scripts = vec![
+        finishes(false),
+        fails(AttemptOutcome::UsageLimited { until }),
+        fails(AttemptOutcome::Overloaded),
+        finishes(true),
+    ];
+    let (play, _) = Play::new(scripts, &["one", "two"]);
+    let writer = journal::create(&path, RunId("r".to_owned())).unwrap();
+    let clock = Clock::starting_at("2026-11-15T22:00:00Z".parse().expect("a date"));
+    let watcher = Box::new(move |_: &[Record]| {
+        if let Some(wake) = &wake {
+            wake();
+        }
+    });
+    let (supervisor, _operator) =
+        Supervisor::new(machine(settings()), writer, clock, play, watcher);
+    notes.get_or_init(|| supervisor.notes());
+    // The other clock stands still while somebody holds up the loop.
+    let begun = std::time::Instant::now();
+    let ending = supervisor.run(Input::Start).await;
+    let took = begun.elapsed();
+    let ending = view::Ending { outcome: ending.outcome, note: ending.note };
+    let late = notifier.map(|notifier| notifier.close(ending).wait()).unwrap_or_default();
+    let mut complaints: BTreeSet<_> = late.into_iter().collect();
+    let mut records = journal::read(&path).unwrap().records;
+    records.retain(|record| match &record.event {
+        Event::Warning { text } => {
+            assert!(complaints.insert(text.clone()), "said twice: {text}");
+            false
+        }
+        _ => true,
+    });
+    Told { records, complaints, took }
+}
+
+fn of(urls: &[String]) -> Vec<Address> {
+    let path = Path::new("config.toml");
+    let tables: Vec<_> = urls.iter().map(|url| format!("[[notify]]\nurl = '{url}'\n")).collect();
+    let layer = Layer::parse(Origin::User(path.to_owned()), path, &tables.concat()).unwrap();
+    Address::all(&Resolved::new([layer]), |_| None).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_takes_the_same_time_whoever_is_dead() {
+    let alone = run(&[]).await;
+    assert_eq!(alone.complaints.len(), 0);
+    assert_eq!(alone.records.last().map(|record| record.event.name()), Some("run_finished"));
+    let answers = [
+        Answer::Never,
+        Answer::Drip,
+        Answer::With(500, "", ""),
+        Answer::With(429, "retry-after: 3600\r\n", ""),
+        Answer::Elsewhere("https://example.org/".to_owned()),
+    ];
+    let servers = answers.map(|answer| Server::start(vec![answer]));
+    let mut urls: Vec<_> = servers.iter().map(|server| server.url("/x")).collect();
+    urls.push(nobody());
+    let told = run(&urls).await;
+    assert_eq!(told.records, alone.records, "the very same events at the very same times");
+    assert_eq!(told.complaints.len(), urls.len(), "one warning for each: {:?}", told.complaints);
+    assert!(servers.iter().all(|server| !server.seen().is_empty()), "they were asked");
+    // Whoever waited for one that never answers would wait for ten seconds.
+    assert!(told.took < Duration::from_secs(8), "{:?}", told.took);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_takes_the_same_time_when_everything_arrives() {
+    let server = Server::kind();
+    let alone = run(&[]).await;
+    let told = run(&[server.url("/x")]).await;
+    assert_eq!((told.records, told.complaints.len()), (alone.records, 0));
+    let kind = |sent: &Sent| sent.json()["notice"]["kind"].as_str().unwrap().to_owned();
+    let mut kinds: Vec<_> = server.seen().iter().map(kind).collect();
+    // A run in virtual time is over before much of it is told, and then its end goes first.
+    kinds.sort();
+    assert_eq!(kinds, ["completion", "execution_start", "limit_wait", "setup_complete"]);
+}

@@ -1,0 +1,244 @@
+//! Tasks on disk, and the commands for their life.
+
+mod archive;
+pub(crate) mod disk;
+mod in_use;
+mod links;
+mod screens;
+mod state;
+mod templates;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nightwright::journal::{self, RunDir, run_dir};
+use nightwright_core::event::{Event, Record, samples};
+use nightwright_core::outcome::Outcome;
+use nightwright_core::units::RunId;
+
+use super::harness::Hermit;
+
+const INSTRUCTIONS: &str = ".nightwright/tasks/a/INSTRUCTIONS.md";
+
+/// A project with a task `a` in it that has instructions.
+fn with_task() -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    hermit.file(INSTRUCTIONS, "Move every handler.\n");
+    hermit
+}
+
+/// Everything in a folder: rights and content of files, rights of folders, targets of links.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut all = BTreeMap::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let content = if metadata.is_symlink() {
+            fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()
+        } else if metadata.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let name = path.strip_prefix(folder).unwrap().to_owned();
+        all.insert(name, (metadata.permissions().mode(), content));
+    }
+    all
+}
+
+/// Where the state of the project is.
+fn home(hermit: &Hermit) -> PathBuf {
+    run_dir::project_folder(&hermit.path("state"), &hermit.project()).unwrap()
+}
+
+/// A run of a task with so many iterations, as its journal would have it.
+fn recorded(hermit: &Hermit, task: &str, iterations: usize, outcome: Option<Outcome>) -> RunDir {
+    let run = RunDir::create(&home(hermit), at("07:00")).unwrap();
+    write_journal(&run, task, iterations, outcome);
+    run
+}
+
+/// A time of the day on which everything happens.
+fn at(time: &str) -> Timestamp {
+    format!("2026-11-16T{time}:00Z").parse().unwrap()
+}
+
+fn write_journal(run: &RunDir, task: &str, iterations: usize, outcome: Option<Outcome>) {
+    write_journal_of("claude", at("07:00"), run, task, iterations, outcome);
+}
+
+/// The journal of a run with this agent that began then; every event takes a minute.
+fn write_journal_of(
+    agent: &str,
+    began: Timestamp,
+    run: &RunDir,
+    task: &str,
+    iterations: usize,
+    outcome: Option<Outcome>,
+) {
+    let mut started = None;
+    let mut finished = None;
+    for event in samples() {
+        match event {
+            Event::RunStarted(run) => started = Some(run),
+            Event::IterationFinished(iteration) => finished = Some(iteration),
+            _ => {}
+        }
+    }
+    let mut started = started.unwrap();
+    started.settings.task = Some(task.to_owned());
+    agent.clone_into(&mut started.agent.name);
+    let mut events = vec![Event::RunStarted(started)];
+    events.extend((0..iterations).map(|_| Event::IterationFinished(finished.clone().unwrap())));
+    events.extend(outcome.map(|outcome| {
+        let totals = nightwright_core::event::Totals::default();
+        Event::RunFinished { outcome, note: None, totals }
+    }));
+    let records: Vec<_> = events
+        .into_iter()
+        .zip(0..)
+        .map(|(event, minutes)| Record {
+            at: began + Duration::from_mins(minutes),
+            active: Duration::from_mins(minutes),
+            event,
+        })
+        .collect();
+    // A run that was resumed has a longer journal.
+    match fs::remove_file(run.journal()) {
+        Ok(()) | Err(_) => {}
+    }
+    let mut writer = journal::create(&run.journal(), run.id().clone()).unwrap();
+    writer.append(&records).unwrap();
+    writer.sync().unwrap();
+    writer.close().unwrap();
+}
+
+/// A screen without what differs from one machine and moment to the next.
+fn steady(hermit: &Hermit, runs: &[&RunId], text: &str) -> String {
+    let folder = hermit.project().parent().unwrap().canonicalize().unwrap();
+    let state = home(hermit).file_name().unwrap().to_str().unwrap().to_owned();
+    let mut text = text.replace(folder.to_str().unwrap(), "[hermit]").replace(&state, "[project]");
+    for run in runs {
+        text = text.replace(&run.0, "[run]");
+    }
+    text
+}
+
+#[test]
+fn a_wrong_name_is_a_clear_error_in_every_command() {
+    let hermit = Hermit::new();
+    let long = "x".repeat(65);
+    for name in ["", "a/b", "../x", "-x", "ä b", "a.b", "/etc", long.as_str()] {
+        for command in ["new", "show", "reset", "archive", "delete"] {
+            hermit
+                .run(&[command, "--", name])
+                .exits(2)
+                .says(&["error: no task can be called", "a-z"]);
+        }
+        // Without the dashes a name like an option is one, and no panic.
+        hermit.run(&["new", name]).exits(2).says(&["error: "]);
+    }
+    assert!(!hermit.project().join(".nightwright").exists(), "nothing was made");
+}
+
+#[test]
+fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
+    let hermit = Hermit::new();
+    let did = hermit.run(&["new", "migrate-api"]).exits(0);
+    insta::assert_snapshot!(did.out, @r"
+    made the task `migrate-api` in `.nightwright/tasks/migrate-api`
+
+    Next: say what is to be done, then run it
+      nightwright setup migrate-api     writes the instructions together with the agent
+      ... or write `.nightwright/tasks/migrate-api/INSTRUCTIONS.md` yourself
+      nightwright run migrate-api
+    ");
+    let folder = hermit.project().join(".nightwright/tasks/migrate-api");
+    let names: Vec<_> = tree(&folder).into_keys().collect();
+    assert_eq!(names, [Path::new(""), Path::new(".state.json")]);
+    let entries = fs::read_dir(hermit.project().join(".nightwright/tasks")).unwrap().count();
+    assert_eq!(entries, 1, "nothing is left beside it");
+
+    hermit.run(&["new", "other", "--mode", "iterative"]).exits(0);
+    let settings =
+        fs::read_to_string(hermit.project().join(".nightwright/tasks/other/task.toml")).unwrap();
+    insta::assert_snapshot!(settings, @r#"
+    # What differs for this task from the project's configuration. Every key of
+    # `.nightwright/config.toml` can stand here and wins over it.
+
+    # How an iteration works and what says that the work is complete.
+    mode = "iterative"
+    "#);
+}
+
+#[test]
+fn a_task_that_exists_is_not_overwritten() {
+    let hermit = with_task();
+    let before = tree(&hermit.project());
+    hermit.run(&["new", "a", "--mode", "loop"]).exits(2).says(&["error: Task already exists: a"]);
+    assert_eq!(tree(&hermit.project()), before);
+    // Not even one that is empty.
+    fs::create_dir(hermit.project().join(".nightwright/tasks/b")).unwrap();
+    hermit.run(&["new", "b"]).exits(2).says(&["error: Task already exists: b"]);
+}
+
+#[test]
+fn an_unknown_mode_is_refused_with_the_nearest_and_all_modes_there_are() {
+    let hermit = Hermit::new();
+    fs::create_dir_all(hermit.project().join(".nightwright/modes/ours")).unwrap();
+    hermit.run(&["new", "a", "--mode", "biuld"]).exits(2).says(&[
+        "error: unknown mode `biuld`",
+        "hint: did you mean `build`? the modes are: ",
+        "loop, iterative, plan",
+        "ours",
+    ]);
+    hermit.run(&["new", "a", "--mode", "iterativ"]).exits(2).says(&[
+        "hint: did you mean `iterative`? the modes are: loop, iterative, plan, build, prompt, ours",
+    ]);
+    assert!(!hermit.project().join(".nightwright/tasks").exists());
+    hermit.run(&["new", "a", "--mode", "ours"]).exits(0);
+}
+
+#[test]
+fn a_task_that_is_not_there_is_an_error_that_names_those_that_are() {
+    let hermit = with_task();
+    hermit.run(&["new", "migrate-api"]).exits(0);
+    for command in ["show", "reset", "archive", "delete"] {
+        hermit.run(&[command, "migrate-ap"]).exits(2).says(&[
+            "error: Task not found: migrate-ap\n",
+            "hint: did you mean `migrate-api`? the tasks are: a, migrate-api",
+        ]);
+    }
+    let empty = Hermit::new();
+    empty.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright new a"]);
+}
+
+#[test]
+fn a_project_folder_may_be_called_anything() {
+    let hermit = Hermit::new();
+    let project = hermit.project().join("my prÖject\u{1f600} 'x'");
+    fs::create_dir(&project).unwrap();
+    let path = project.to_str().unwrap();
+    hermit.run(&["new", "a", "-C", path]).exits(0);
+    fs::write(project.join(INSTRUCTIONS), "do it").unwrap();
+    let before = tree(&project.join(".nightwright/tasks"));
+    hermit.run(&["show", "a", "-C", path]).exits(0);
+    hermit.run(&["list", "-C", path]).exits(0);
+    hermit.run(&["template", "save", "a", "t", "-C", path]).exits(0);
+    hermit.run(&["archive", "a", "-C", path]).exits(0);
+    hermit.run(&["restore", "a", "-C", path]).exits(0);
+    assert_eq!(tree(&project.join(".nightwright/tasks")), before);
+    hermit.run(&["delete", "a", "--force", "-C", path]).exits(0);
+    hermit.run(&["template", "use", "t", "b", "-C", path]).exits(0);
+    assert_eq!(
+        fs::read_to_string(project.join(".nightwright/tasks/b/INSTRUCTIONS.md")).unwrap(),
+        "do it"
+    );
+}

@@ -1,0 +1,181 @@
+//! What `list` and `show` say.
+
+use std::fs;
+
+use jiff::Timestamp;
+use nightwright::journal::{Lock, Owner};
+use nightwright_core::outcome::{Outcome, Proof};
+use serde_json::Value;
+
+use super::super::harness::finish;
+use super::{Hermit, recorded, steady, with_task};
+
+#[test]
+fn a_list_of_tasks_shows_how_each_stands() {
+    let hermit = Hermit::new();
+    hermit.run(&["list"]).exits(0).says(&["there are no tasks", "nightwright new NAME"]);
+    assert_eq!(hermit.run(&["list", "--json"]).exits(0).out, "[]\n");
+
+    hermit.run(&["new", "docs"]).exits(0);
+    hermit.run(&["new", "migrate-api", "--mode", "loop"]).exits(0);
+    hermit.run(&["new", "stuck", "--mode", "iterative"]).exits(0);
+    hermit.run(&["new", "torn"]).exits(0);
+    hermit.run(&["new", "unfinished"]).exits(0);
+    hermit.file(".nightwright/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
+    fs::create_dir(hermit.project().join(".nightwright/tasks/no name")).unwrap();
+    recorded(&hermit, "migrate-api", 12, Some(Outcome::Completed { proof: Proof::Verified }));
+    let needs = "a password\u{1b}[31m for the\nstaging database".to_owned();
+    recorded(&hermit, "stuck", 2, Some(Outcome::Blocked { needs }));
+    hermit.file(".nightwright/tasks/docs/TODO.md", "- [x] one\n- [ ] two\n- [ ] three\n");
+    let unfinished = recorded(&hermit, "unfinished", 1, None);
+    let did = hermit.run(&["list"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[unfinished.id()], &did.out), @r"
+    NAME         MODE       STATE        ITERATIONS  PROGRESS  COST   LAST RUN
+    docs         loop       new          0           1/3       -
+    migrate-api  loop       completed    12          35/60     $0.00  2026-11-16T07:13:00Z Task completed successfully after 12 iterations
+    no name      -          broken       0           -         -      no task can be called `no name`: ` ` can't be part of a name
+    stuck        iterative  blocked      2           35/60     $0.00  2026-11-16T07:03:00Z Blocked: a password for the staging database
+    torn         -          broken       0           -         -      `.nightwright/tasks/torn/task.toml`, line 2: unclosed array, expected `]`
+    unfinished   loop       interrupted  1           35/60     $0.00  2026-11-16T07:01:00Z [run]
+    ");
+    let rows: Vec<Value> =
+        serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["new", "completed", "broken", "blocked", "broken", "interrupted"]);
+    assert_eq!(rows[0]["progress"], serde_json::json!({ "completed": 1, "total": 3 }));
+    assert_eq!(rows[1]["progress"], serde_json::json!({ "completed": 35, "total": 60 }));
+}
+
+#[test]
+fn the_mode_is_the_one_that_a_run_would_have() {
+    let hermit = with_task();
+    let mode = |hermit: &Hermit| -> Value {
+        let all: Value =
+            serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+        all[0]["mode"].clone()
+    };
+    assert_eq!(mode(&hermit), "loop");
+    hermit.file(".nightwright/config.toml", "mode = \"iterative\"\n");
+    assert_eq!(mode(&hermit), "iterative");
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("mode          iterative\n"), "{}", did.out);
+    // A configuration that can't be read costs no more than this.
+    hermit.file(".nightwright/config.toml", "mode = [\n");
+    assert_eq!(mode(&hermit), Value::Null);
+    let did = hermit.run(&["list"]).exits(0);
+    assert!(did.out.contains("a     -     ready"), "{}", did.out);
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("state         ready\n"), "{}", did.out);
+    hermit.file(".nightwright/tasks/a/task.toml", "mode = \"plan\"\n");
+    assert_eq!(mode(&hermit), "plan");
+}
+
+#[test]
+fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
+    let hermit = with_task();
+    let list = |text: &str| {
+        hermit.file(".nightwright/tasks/a/TODO.md", text);
+        let out = hermit.run(&["show", "a"]).exits(0).out;
+        out.lines().find(|line| line.starts_with("list ")).map(str::to_owned)
+    };
+    let text = "- [x] one\n- [ ] two\u{1b}[31m\n- [ ] three\n";
+    let line = list(text).unwrap();
+    assert!(line.starts_with("list          1 of 3 boxes ticked; next: two"), "{line:?}");
+    assert!(!line.contains('\u{1b}'), "{line:?}");
+    assert_eq!(list("- [x] one\n").unwrap(), "list          1 of 1 box ticked");
+    assert_eq!(list("only words\n"), None);
+}
+
+#[test]
+fn a_secret_in_the_list_is_masked_before_it_is_cut() {
+    const SECRET: &str = "hunter2-of-the-environment";
+    let hermit = with_task();
+    // The second ends behind what is shown.
+    for before in ["use ".to_owned(), "x".repeat(90)] {
+        hermit.file(".nightwright/tasks/a/TODO.md", &format!("- [ ] {before}{SECRET} here\n"));
+        for words in [&["show", "a"][..], &["show", "a", "--json"]] {
+            let mut command = hermit.command(words);
+            let shown = finish(command.env("DB_PASSWORD", SECRET).spawn().unwrap()).exits(0).out;
+            assert!(shown.contains(&format!("{before}****")), "{shown}");
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_new_task_is_shown_with_what_it_lacks() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    let did = hermit.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[], &did.out), @r"
+    task          a
+    state         new
+    mode          loop
+    iterations    0 (setup 0, execution 0)
+    folder        [hermit]/project/.nightwright/tasks/a
+    instructions  none yet
+
+    next: `nightwright setup a` writes the instructions together with the agent; or write `.nightwright/tasks/a/INSTRUCTIONS.md` yourself
+    ");
+    hermit.file(super::INSTRUCTIONS, " \n");
+    let did = hermit.run(&["show", "a"]).exits(0);
+    assert!(did.out.contains("state         new"), "empty instructions are none: {}", did.out);
+}
+
+#[test]
+fn a_task_that_ran_is_shown_with_its_last_run() {
+    let hermit = with_task();
+    hermit.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
+    let run = recorded(&hermit, "a", 3, Some(Outcome::MaxIterations { limit: 3 }));
+    let did = hermit.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&hermit, &[run.id()], &did.out), @r"
+    task          a
+    state         limit
+    mode          loop
+    iterations    3 (setup 0, execution 3)
+    folder        [hermit]/project/.nightwright/tasks/a
+    files         INSTRUCTIONS.md (20 bytes)
+                  TODO.md (10 bytes)
+    list          0 of 1 box ticked; next: one
+    last run      [run]: Reached maximum iterations (3)
+                  3 iterations, $0.00, began 2026-11-16T07:00:00Z, ended 2026-11-16T07:04:00Z
+    run folder    [hermit]/state/[project]/runs/[run]
+
+    next: `nightwright resume [run] --max-iterations 6` goes on with more room
+    ");
+}
+
+#[test]
+fn the_last_line_says_what_to_do_next() {
+    let hermit = with_task();
+    let next = |hermit: &Hermit| {
+        let out = hermit.run(&["show", "a"]).exits(0).out;
+        out.lines().last().unwrap().to_owned()
+    };
+    let mut lines = vec![next(&hermit)];
+    let live = recorded(&hermit, "a", 1, None);
+    let owner = Owner::current(live.id().clone(), Timestamp::now());
+    let lock = Lock::take(&live.lock(), &owner).unwrap();
+    lines.push(next(&hermit));
+    drop(lock);
+    lines.push(steady(&hermit, &[live.id()], &next(&hermit)));
+    for outcome in [
+        Outcome::Completed { proof: Proof::Verified },
+        Outcome::Blocked { needs: "a password".to_owned() },
+        Outcome::Stopped,
+        Outcome::Failed { why: "no such library".to_owned() },
+    ] {
+        let hermit = with_task();
+        let run = recorded(&hermit, "a", 1, Some(outcome));
+        lines.push(steady(&hermit, &[run.id()], &next(&hermit)));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    next: `nightwright validate a` lets the agent judge the instructions, `nightwright run a` begins
+    next: `nightwright tell a "..."` says something to the agent, `nightwright stop a` stops after this iteration
+    next: `nightwright resume [run]` goes on with it if its process is gone
+    next: look at the work, and commit it if it is not; `nightwright archive a` puts the task away
+    next: give it what it needs, then `nightwright resume [run] --again` (Blocked: a password)
+    next: `nightwright resume [run] --again` goes on where it stopped
+    next: clear what made it fail, then `nightwright resume [run] --again`
+    "#);
+}

@@ -1,0 +1,167 @@
+//! A real terminal: what is typed into it, and how it is left.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::harness::{Hermit, grow_impatient};
+use super::stage::NIGHTWRIGHT;
+
+/// Nothing takes so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whoever presses a key twice is not kept waiting: an agent that will not leave has five seconds
+/// from the first time on, which the second one cuts short.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// A terminal of its own, gone when it is dropped.
+pub(crate) struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs a line in a shell in the project of a hermit.
+    pub(crate) fn run(hermit: &Hermit, line: &str) -> Self {
+        let socket = hermit.path("tmux").display().to_string();
+        let setup = format!(
+            "export NIGHTWRIGHT_STATE_DIR={} TMPDIR={} HOME={}; cd {}; {line}; echo \"exit=$?\"; \
+             stty -a; sleep 60",
+            hermit.path("state").display(),
+            hermit.path("tmp").display(),
+            hermit.path("home").display(),
+            hermit.project().display(),
+        );
+        let terminal = Self { socket };
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "60", &setup]);
+        terminal
+    }
+
+    pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
+        let output =
+            Command::new("tmux").args(["-S", &self.socket]).args(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Types these keys, by tmux's names for them.
+    pub(crate) fn types(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-S", "-"])
+    }
+
+    /// Waits until the screen shows this.
+    #[track_caller]
+    pub(crate) fn shows(&self, text: &str) -> String {
+        self.waits(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is like this.
+    #[track_caller]
+    pub(crate) fn shows_when(&self, wanted: impl Fn(&str) -> bool) -> String {
+        self.waits("such thing", wanted)
+    }
+
+    #[track_caller]
+    fn waits(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if wanted(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no `{what}` on the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A terminal that echoes and gives whole lines is one that can be used.
+pub(crate) fn assert_sane(screen: &str) {
+    let words: Vec<_> = screen.split_whitespace().map(|word| word.trim_end_matches(';')).collect();
+    for setting in ["icanon", "echo", "isig", "opost"] {
+        assert!(words.contains(&setting), "{setting} is off:\n{screen}");
+    }
+}
+
+/// Presses a key as often, and gives how long it took from the last time on.
+fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
+    let hermit = Hermit::new();
+    let script = hermit.script(script);
+    let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
+    let terminal = Terminal::run(&hermit, &line);
+    hermit.wait_for("agent_ready");
+    terminal.shows("Running iteration 1...");
+    terminal.shows("Ctrl-C stop now");
+    for _ in 1..presses {
+        terminal.types(&[key]);
+        hermit.wait_for("stop_requested");
+        grow_impatient();
+    }
+    let insisted = Instant::now();
+    terminal.types(&[key]);
+    let screen = terminal.shows("exit=130");
+    let took = insisted.elapsed();
+    assert!(screen.contains("Interrupted"), "{screen}");
+    for panel in ["Ctrl-C stop now", "stop after this iteration", "░", "█"] {
+        assert!(!screen.contains(panel), "the panel is left behind:\n{screen}");
+    }
+    assert_sane(&terminal.shows("opost"));
+    took
+}
+
+#[test]
+fn ctrl_c_once_leaves_a_sane_terminal_and_exits_130() {
+    interrupted("C-c", 1, "[[attempt]]\nending = { hang = true }\n");
+}
+
+#[test]
+fn ctrl_backslash_does_the_same() {
+    interrupted("C-\\", 1, "[[attempt]]\nending = { hang = true }\n");
+}
+
+#[test]
+fn ctrl_c_twice_does_not_wait_for_an_agent_that_will_not_leave() {
+    let took = interrupted("C-c", 2, "[[attempt]]\nending = { hang = true, ignore_term = true }\n");
+    assert!(took < AT_ONCE, "it took {took:?} from the second time on");
+}
+
+#[test]
+fn signals_that_would_end_us_leave_a_sane_terminal_without_a_panel() {
+    let signals = [
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::XCPU,
+        Signal::XFSZ,
+    ];
+    std::thread::scope(|scope| {
+        for signal in signals {
+            scope.spawn(move || {
+                let hermit = Hermit::new();
+                let script = hermit.script("[[attempt]]\nending = { hang = true }\n");
+                let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal {script}");
+                let terminal = Terminal::run(&hermit, &line);
+                terminal.shows("s stop after this iteration");
+                let status = hermit.run(&["status", "--json"]).exits(0).out;
+                let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+                let pid = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+                kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+                let screen = terminal.shows("exit=130");
+                assert!(screen.contains("Interrupted"), "{signal:?}: {screen}");
+                assert!(!screen.contains("s stop after"), "{signal:?}: {screen}");
+                assert_sane(&terminal.shows("opost"));
+            });
+        }
+    });
+}

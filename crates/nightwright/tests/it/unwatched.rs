@@ -1,0 +1,196 @@
+//! Runs that nobody looks at: closed pipes, terminals that nobody reads, agents that talk faster
+//! than anybody can. The run goes its way, and everything is kept.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nightwright_core::event::Event;
+
+use super::agent_program::program;
+use super::fake_agent::Scene;
+use super::harness::ending;
+use super::pty::Pty;
+
+/// What a run takes at most that has nobody to wait for.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A few words, and the end.
+const FEW: &str = "init; says hello; tool; tool_done; result done";
+
+/// Fifty thousand messages as fast as they can be printed.
+const MANY: &str = r#"init
+yes '{"type":"assistant","message":{"id":"msg_1","model":"m","content":[{"type":"text","text":"one of very many messages"}],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}},"parent_tool_use_id":null}' | head -n 50000 | pour
+result done"#;
+
+/// A line of ten million bytes.
+const LONG: &str = r#"init
+{
+    printf '{"type":"assistant","message":{"id":"msg_1","model":"m","content":[{"type":"text","text":"'
+    head -c 10000000 /dev/zero | tr '\0' x
+    printf '"}],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}},"parent_tool_use_id":null}\n'
+} | pour
+result done"#;
+
+/// Waits for the end of a run, which has to come.
+#[track_caller]
+fn wait(mut child: Child) -> Option<i32> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("not done after {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// One iteration ends the same, whoever looks.
+#[track_caller]
+fn usual_end(scene: &Scene, code: Option<i32>) {
+    assert_eq!((code, ending(&scene.hermit.journal())), (Some(0), "max_iterations"));
+    scene.all_is_kept("001-1");
+}
+
+#[test]
+fn a_closed_output_ends_the_display_and_not_the_run() {
+    for level in ["json", "progress", "verbose"] {
+        let scene = Scene::new(FEW);
+        let mut child = scene.start(&["-m", "1", "--output", level]);
+        drop((child.stdout.take(), child.stderr.take()));
+        usual_end(&scene, wait(child));
+    }
+}
+
+#[test]
+fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
+    for level in ["progress", "verbose"] {
+        let scene = Scene::new(MANY);
+        let pty = Pty::new(24, 80);
+        let mut command = scene.command(&["-m", "1", "--output", level]);
+        command.env("TERM", "xterm-256color").stdout(Stdio::null()).stderr(pty.end());
+        let child = command.spawn().unwrap();
+        drop(command);
+        usual_end(&scene, wait(child));
+        let text = String::from_utf8_lossy(&pty.unread()).into_owned();
+        // Words may fill it before there is a panel.
+        assert!(level == "verbose" || text.contains('░'), "no panel was drawn");
+        // Whoever looks at it later finds it as it was: none of its modes was ever touched.
+        for modes in ["\u{1b}[?", "\u{1b}[=", "\u{1b}[>", "\u{1b}[4", "\u{1b}c", "\u{1b}("] {
+            assert!(!text.contains(modes), "{modes:?} was written");
+        }
+    }
+}
+
+/// A run with all words on a terminal that nobody reads, to its end.
+#[track_caller]
+fn unread(scene: &Scene, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
+    let pty = Pty::new(24, 80);
+    let mut command = scene.command(&["-m", most, "--output", "verbose", "--trust"]);
+    command.env("TERM", "xterm-256color").env("NIGHTWRIGHT_KEEP_AWAKE", "true");
+    let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
+    drop(command);
+    meanwhile(&pty);
+    wait(child)
+}
+
+#[test]
+fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
+    let talks = MANY.replace("result done", "until_told refused; result done");
+    let scene = Scene::new(&talks);
+    let (full, refused) = (scene.agent.file("full"), scene.agent.file("refused"));
+    let refuses = format!(
+        "#!/bin/sh\nPATH=/usr/bin:/bin\nuntil [ -e {} ]; do sleep 0.02; done\n\
+         echo 'Access denied' >&2\n: > {}\nexit 1\n",
+        full.display(),
+        refused.display()
+    );
+    program(&scene.hermit, "systemd-inhibit", &refuses);
+    let code = unread(&scene, "2", |pty| {
+        pty.is_filled();
+        scene.agent.tell("full");
+    });
+    assert_eq!((code, ending(&scene.hermit.journal())), (Some(0), "max_iterations"));
+    assert!(refused.exists(), "nobody was refused anything");
+}
+
+#[test]
+fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() {
+    let scene = Scene::new(MANY);
+    let seen = scene.agent.file("seen");
+    fs::create_dir_all(scene.hermit.project().join(".nightwright/hooks")).unwrap();
+    // Longer than it goes unnoticed, and a failure after that: both are worth a word.
+    let hook = scene.hermit.project().join(".nightwright/hooks/finished");
+    let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", seen.display());
+    fs::write(&hook, text).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    usual_end(&scene, unread(&scene, "1", Pty::is_filled));
+    assert!(seen.exists(), "the hook was not waited for");
+}
+
+#[test]
+fn events_that_nobody_reads_take_no_word_from_standard_error() {
+    let scene = Scene::new(MANY);
+    fs::create_dir_all(scene.hermit.project().join(".nightwright/hooks")).unwrap();
+    let hook = scene.hermit.project().join(".nightwright/hooks/finished");
+    fs::write(&hook, "#!/bin/sh\nexit 3\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = ["-m", "1", "--output", "json", "--include-messages", "--trust"];
+    let mut child = scene.start(&arguments);
+    let (unread, mut words) = (child.stdout.take(), child.stderr.take().unwrap());
+    usual_end(&scene, wait(child));
+    drop(unread);
+    let mut said = String::new();
+    words.read_to_string(&mut said).unwrap();
+    assert!(said.contains("warning: the hook `finished` failed: exited with 3"), "{said}");
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
+    let scene = Scene::new(MANY);
+    let mut child = scene.start(&["-m", "1", "--output", "verbose"]);
+    let unread = (child.stdout.take(), child.stderr.take());
+    usual_end(&scene, wait(child));
+    drop(unread);
+}
+
+#[test]
+fn what_does_not_fit_on_the_disk_is_no_secret() {
+    let scene = Scene::new("init; until_told go; result done");
+    let mut command = scene.command(&["-m", "1", "--output", "json"]);
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let mut child = command.spawn().unwrap();
+    scene.hermit.wait_for("warning");
+    scene.agent.tell("go");
+    drop(child.stderr.take());
+    usual_end(&scene, wait(child));
+    let journal = scene.hermit.journal();
+    let warnings: Vec<_> = journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::Warning { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("what happens is no longer printed: No space left"), "{warning}");
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_kept_and_shown_as_far_as_it_makes_sense() {
+    let scene = Scene::new(LONG);
+    let pty = Pty::new(24, 80);
+    let mut command = scene.command(&["-m", "1", "--output", "verbose"]);
+    let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();
+    drop(command);
+    let watched = pty.watch(24, 80);
+    usual_end(&scene, wait(child));
+    let all = watched.all();
+    let after = all.iter().filter(|line| line.starts_with("iteration 1: ")).count();
+    assert_eq!(after, 1, "what came after it is not among the last {} lines", all.len());
+}

@@ -1,0 +1,177 @@
+//! `nightwright validate` with the rehearsal agent and with a program of the user's.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::harness::Hermit;
+
+const REPORT: &str = ".nightwright/tasks/t/reports/validation-report.md";
+
+fn with_task() -> Hermit {
+    let hermit = Hermit::new();
+    hermit.task("t");
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "# Goal\nAll tests pass.\n");
+    hermit
+}
+
+/// Validates with a script of the rehearsal agent.
+fn rehearse(hermit: &Hermit, script: &str, code: i32) -> super::harness::Did {
+    let script = hermit.script(script);
+    hermit.run(&["validate", "t", "--dry-run", "--rehearsal", &script]).exits(code)
+}
+
+#[test]
+fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
+    let hermit = with_task();
+    hermit.file(".nightwright/tasks/t/TODO.md", "- [ ] the first test\n");
+    let did = hermit.run(&["validate", "t", "--dry-run"]).exits(0);
+    insta::assert_snapshot!(did.out, @r"
+    required
+      pass  The goal is stated as an outcome
+      pass  Finished is checkable by somebody who was not there
+      pass  How to verify is said, with commands
+      pass  What belongs to the work, and what does not, is said
+      pass  The work is in small parts, in an order
+      pass  No question is left open and no person is needed
+      pass  What must not be touched is said
+    recommended
+      pass  Files and places are named
+      pass  There is an example of the expected result
+      pass  What to do when stuck is said
+
+    pass: 7 of 7 required criteria are met, 3 of 3 recommended ones
+    ");
+    did.says(&["Next: `nightwright run t`", "cost $0.01", REPORT]);
+    assert!(hermit.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
+    let asked = hermit.asked();
+    assert_eq!(asked.len(), 1);
+    let prompt = asked[0]["prompt"].as_str().unwrap();
+    assert!(prompt.contains("All tests pass.") && prompt.contains("the first test"), "{prompt}");
+    assert!(asked[0]["system"].as_str().unwrap().contains("You judge instructions"));
+    let arguments = asked[0]["arguments"].as_array().unwrap();
+    assert!(arguments.contains(&json!("--json-schema")), "{arguments:?}");
+    assert!(hermit.runs().is_empty());
+}
+
+#[test]
+fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not() {
+    let hermit = with_task();
+    let did = rehearse(&hermit, "[[validate]]\nfail = [\"examples\"]\nreason = \"none\"\n", 0);
+    assert!(did.out.contains("  miss  There is an example of the expected result\n        none\n"));
+    let script = "[[validate]]\nfail = [\"scope\"]\nreason = \"no \\u001b[31mline\"\n";
+    let did = rehearse(&hermit, script, 1);
+    assert!(did.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", did.out);
+    assert!(!did.out.contains('\u{1b}'), "{:?}", did.out);
+    did.says(&["Next: `nightwright edit t`"]);
+    assert!(hermit.read(REPORT).contains("**fail**"), "{}", hermit.read(REPORT));
+}
+
+#[test]
+fn json_has_every_criterion_and_the_cost() {
+    let hermit = with_task();
+    let script =
+        hermit.script("[[validate]]\ncost = 0.5\nfail = [\"steps\"]\nreason = \"one lump\"\n");
+    let did =
+        hermit.run(&["validate", "t", "--json", "--dry-run", "--rehearsal", &script]).exits(1);
+    let value: Value = serde_json::from_str(&did.out).unwrap();
+    assert_eq!((&value["passes"], &value["task"]), (&json!(false), &json!("t")));
+    assert_eq!((&value["cost_usd"], &value["cost_estimated"]), (&json!(0.5), &json!(false)));
+    assert_eq!(value["report"], REPORT);
+    let criteria = value["criteria"].as_array().unwrap();
+    assert_eq!(criteria.len(), 10);
+    let steps = criteria.iter().find(|one| one["id"] == "steps").unwrap();
+    assert_eq!((&steps["verdict"], &steps["reason"]), (&json!("fail"), &json!("one lump")));
+}
+
+#[test]
+fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
+    let hermit = with_task();
+    let unreadable = "[[validate]]\nending = { result = \"They are fine.\" }\n";
+    rehearse(&hermit, &format!("{unreadable}[[validate]]\nfail = []\n"), 0).says(&["cost $0.02"]);
+    let asked = hermit.asked();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1]["prompt"].as_str().unwrap().contains("could not be read"));
+    fs::remove_file(hermit.project().join(REPORT)).unwrap();
+
+    let did = rehearse(&hermit, unreadable, 1)
+        .says(&["answered twice, and neither answer was a judgement; cost $0.02"]);
+    let raw = did.err.rsplit('`').nth(1).unwrap();
+    assert!(fs::read_to_string(raw).unwrap().contains("They are fine."), "{raw}");
+    assert_eq!(hermit.read(REPORT), "");
+}
+
+#[test]
+fn nobody_waits_for_a_limit() {
+    let hermit = with_task();
+    rehearse(&hermit, "[[validate]]\nending = { limit = \"2h\" }\n", 1).says(&[
+        "usage limit is reached, until 20",
+        " UTC",
+        "try again then",
+    ]);
+    rehearse(&hermit, "[[validate]]\nending = { auth = \"no such key\" }\n", 1)
+        .says(&["login refused: ", "log in"]);
+    rehearse(&hermit, "[[validate]]\nending = { crash = 7 }\n", 1).says(&["exited with 7"]);
+}
+
+#[test]
+fn any_program_can_judge_in_plain_text() {
+    let hermit = with_task();
+    let answer = nightwright_core::validation::answer(&["outcome".to_owned()], "an activity");
+    hermit.file(
+        "judge.sh",
+        &format!("cat >asked\ncat <<'X'\nHere it is:\n{answer}\nThat is all.\nX\n"),
+    );
+    let did = hermit.run(&["validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
+    assert!(did.out.contains("  FAIL  The goal is stated as an outcome\n        an activity"));
+    let asked = hermit.read("asked");
+    assert!(asked.contains("You judge instructions") && asked.contains("All tests pass."));
+}
+
+#[test]
+fn the_program_of_the_configuration_judges_unless_another_one_is_named() {
+    let hermit = with_task();
+    let answer = nightwright_core::validation::answer(&[], "");
+    for name in ["one.sh", "other.sh"] {
+        let text = format!("cat >/dev/null\necho {name} >>asked\ncat <<'X'\n{answer}\nX\n");
+        hermit.file(name, &text);
+    }
+    let folder = hermit.path("home/.config/nightwright");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "[agent]\ncommand = \"sh one.sh\"\n").unwrap();
+    hermit.run(&["validate", "t"]).exits(0);
+    assert_eq!(hermit.read("asked"), "one.sh\n");
+    hermit.run(&["validate", "t", "--agent-command", "sh other.sh"]).exits(0);
+    assert_eq!(hermit.read("asked"), "one.sh\nother.sh\n");
+    hermit.run(&["validate", "t", "--dry-run"]).exits(0);
+    assert_eq!(hermit.read("asked"), "one.sh\nother.sh\n");
+}
+
+#[test]
+fn a_report_is_never_written_outside_the_project() {
+    let hermit = with_task();
+    let elsewhere = hermit.path("home");
+    symlink(&elsewhere, hermit.project().join(".nightwright/tasks/t/reports")).unwrap();
+    hermit.run(&["validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+    assert_eq!(hermit.asked().len(), 0);
+}
+
+#[test]
+fn without_instructions_there_is_nothing_to_judge() {
+    let hermit = Hermit::new();
+    hermit.task("t");
+    let words = ["Instructions not found. Run setup first: nightwright setup t"];
+    hermit.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
+    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "  \n");
+    hermit.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
+    hermit.run(&["validate", "x", "--dry-run"]).exits(2).says(&["Task not found: x"]);
+}
+
+#[test]
+fn a_script_that_fails_what_is_no_criterion_is_refused() {
+    let hermit = with_task();
+    rehearse(&hermit, "[[validate]]\nfail = [\"beauty\"]\n", 2)
+        .says(&["`beauty` is no criterion; there are outcome, checkable"]);
+}

@@ -1,0 +1,348 @@
+//! `nightwright verify`, and what a run keeps of its checks.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use nightwright_core::event::{Event, GateResult};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::harness::{Did, Hermit, ending, finish};
+
+const REPORT: &str = ".nightwright/tasks/a/verification-report.md";
+
+/// A project with a task `a`, and this configuration.
+fn with_task(configuration: &str) -> Hermit {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "a"]).exits(0);
+    hermit
+        .file(".nightwright/tasks/a/INSTRUCTIONS.md", "Write a greeting.\n")
+        .file(".nightwright/config.toml", configuration);
+    hermit
+}
+
+/// No model is asked.
+fn without_model() -> Hermit {
+    with_task("verify.model = \"off\"\n")
+}
+
+fn rehearse(hermit: &Hermit, script: &str, arguments: &[&str]) -> Did {
+    let script = hermit.script(script);
+    let mut all = vec!["verify", "a", "--dry-run", "--rehearsal", &script];
+    all.extend(arguments);
+    hermit.run(&all)
+}
+
+fn object(did: &Did) -> Value {
+    serde_json::from_str(&did.out).unwrap_or_else(|error| panic!("{error}: {}", did.out))
+}
+
+fn report(hermit: &Hermit) -> String {
+    fs::read_to_string(hermit.project().join(REPORT)).unwrap()
+}
+
+fn only_run(hermit: &Hermit) -> PathBuf {
+    let runs = hermit.runs();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs[0].clone()
+}
+
+#[test]
+fn commands_alone_verify_a_task_and_no_agent_is_needed_for_it() {
+    let hermit = without_model();
+    let did = hermit.run(&["verify", "a", "--verify", "echo fine"]).exits(0);
+    assert!(did.out.starts_with("`a` is verified: the checks passed\n"), "{}", did.out);
+    assert!(did.out.contains("`echo fine` passed"), "{}", did.out);
+    assert!(did.out.contains(REPORT), "{}", did.out);
+    assert!(did.err.contains("verifying a"), "{}", did.err);
+    assert!(!did.err.contains("claimed") && !did.err.contains("teration"), "{}", did.err);
+    let report = report(&hermit);
+    assert!(report.starts_with("# a: verified\n"), "{report}");
+    let run = only_run(&hermit);
+    let id = run.file_name().unwrap().to_str().unwrap();
+    for words in
+        ["- `echo fine` passed", "      fine", id, "No model was asked", "It cost nothing."]
+    {
+        assert!(report.contains(words), "`{words}` is not in:\n{report}");
+    }
+    assert_eq!(ending(&hermit.journal()), "completed");
+}
+
+#[test]
+fn a_check_that_fails_is_shown_reported_and_kept_whole() {
+    let hermit = without_model();
+    let check = "echo first; seq 3000; echo the greeting is missing; exit 3";
+    let did = hermit.run(&["verify", "a", "--verify", check]).exits(6);
+    assert!(did.out.contains("`a` is not complete"), "{}", did.out);
+    assert!(did.out.contains("    the greeting is missing"), "{}", did.out);
+    assert!(did.out.contains("failed with exit code 3"), "{}", did.out);
+    assert!(report(&hermit).starts_with("# a: not complete\n"));
+    let run = only_run(&hermit);
+    for name in ["000-1.log", "000-1-again.log"] {
+        let log = run.join("checks").join(name);
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(text.starts_with("first\n1\n2\n") && text.ends_with("is missing\n"), "{name}");
+        assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let log = hermit.journal().into_iter().find_map(|record| match record.event {
+        Event::ChecksFinished { results, .. } => results[0].log.clone(),
+        _ => None,
+    });
+    assert_eq!(log.as_deref(), Some("checks/000-1-again.log"));
+}
+
+#[test]
+fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
+    let hermit = without_model();
+    let check = "echo first; yes | head -c 9000000; echo last";
+    hermit.run(&["verify", "a", "--verify", check]).exits(0);
+    let text = fs::read_to_string(only_run(&hermit).join("checks/000-1.log")).unwrap();
+    assert!(text.len() < 5 << 20, "{}", text.len());
+    assert!(text.starts_with("first\n") && text.ends_with("last\n"));
+    assert!(text.contains(" bytes left out ...]"));
+}
+
+#[test]
+fn a_log_that_cant_be_kept_is_left_out_and_the_check_counts() {
+    let hermit = without_model();
+    // The folder of the logs is in the way before the check begins; a file can't be a folder.
+    let first =
+        "d=$(dirname \"$(dirname \"$TMPDIR\")\"); rm -rf \"$d/checks\"; echo x > \"$d/checks\"";
+    hermit.run(&["verify", "a", "--verify", first, "--verify", "echo fine"]).exits(0);
+    let logs: Vec<_> = hermit
+        .journal()
+        .into_iter()
+        .find_map(|record| match record.event {
+            Event::ChecksFinished { results, .. } => Some(results),
+            _ => None,
+        })
+        .unwrap()
+        .into_iter()
+        .map(|result| (result.verdict.is_pass(), result.log))
+        .collect();
+    assert_eq!(logs[1], (true, None));
+}
+
+#[test]
+fn a_model_decides_and_says_what_is_missing() {
+    let hermit = with_task("");
+    let yes = "[[verify]]\nverdict = \"yes\"\nreason = \"the greeting is there\"\n";
+    let did = rehearse(&hermit, yes, &["--json"]).exits(0);
+    let said = object(&did);
+    assert_eq!((&said["verdict"], &said["task"]), (&json!("pass"), &json!("a")));
+    assert_eq!(said["reason"], "the greeting is there");
+    assert_eq!((&said["cost_usd"], &said["report"]), (&json!(0.01), &json!(null)));
+    assert_eq!(said["rehearsal"], true);
+    assert!(!hermit.project().join(REPORT).exists(), "a rehearsal says nothing about the task");
+
+    let no =
+        "[[verify]]\nverdict = \"no\"\nreason = \"half of it\"\nmissing = [\"the farewell\"]\n";
+    let did = rehearse(&hermit, no, &["--json"]).exits(6);
+    let said = object(&did);
+    assert_eq!((&said["verdict"], &said["reason"]), (&json!("fail"), &json!("half of it")));
+    assert_eq!(said["missing"], json!(["the farewell"]));
+    let did = rehearse(&hermit, yes, &[]).exits(0);
+    assert!(did.out.starts_with("`a` would be verified: "), "{}", did.out);
+    let did = rehearse(&hermit, no, &[]).exits(6);
+    assert!(did.out.starts_with("`a` would not be complete: half of it\n"), "{}", did.out);
+    assert!(did.out.contains("  missing: the farewell\n"), "{}", did.out);
+    assert!(did.out.contains("cost $0.01 (verify $0.01 in 1 call)"), "{}", did.out);
+}
+
+#[test]
+fn no_verdict_is_neither_yes_nor_no() {
+    let hermit = with_task("");
+    let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Well, VERDICT: yes or so.\"\n";
+    let said = object(&rehearse(&hermit, script, &["--json"]).exits(6));
+    assert_eq!(said["verdict"], "inconclusive");
+    assert_eq!(hermit.asked().len(), 2, "it is asked once more, and no further");
+}
+
+#[test]
+fn how_closely_it_looks_decides_about_tools_model_and_turns() {
+    let hermit = with_task("");
+    let script = "[[verify]]\nverdict = \"yes\"\n";
+    rehearse(&hermit, script, &["--depth", "quick"]).exits(0);
+    rehearse(&hermit, script, &["--depth", "deep"]).exits(0);
+    let asked = hermit.asked();
+    let words = |index: usize| {
+        let words = asked[index]["arguments"].as_array().unwrap().iter();
+        words.map(|word| word.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let value = |index: usize, name: &str| {
+        let words = words(index);
+        let at = words.iter().position(|word| word == name)?;
+        words.get(at + 1).cloned()
+    };
+    let deep = (0..2).find(|index| value(*index, "--tools").as_deref() != Some("")).unwrap();
+    let quick = 1 - deep;
+    assert_eq!(value(quick, "--max-turns").as_deref(), Some("3"));
+    assert!(value(quick, "--system-prompt").unwrap().contains("no tools"));
+    assert!(asked[quick]["prompt"].as_str().unwrap().contains("without any tools"));
+    assert_eq!(value(deep, "--tools").as_deref(), Some("Read,Grep,Glob"));
+    assert_eq!((value(deep, "--max-turns"), value(deep, "--system-prompt")), (None, None));
+    assert!(asked[deep]["prompt"].as_str().unwrap().contains("tools that only read"));
+    for index in [quick, deep] {
+        assert_eq!(value(index, "--model").as_deref(), Some("haiku"));
+        assert!(value(index, "--json-schema").unwrap().contains("\"missing\""));
+        assert!(asked[index]["prompt"].as_str().unwrap().contains("Write a greeting."));
+    }
+}
+
+#[test]
+fn where_nothing_can_verify_it_says_what_to_set() {
+    let hermit = without_model();
+    hermit.run(&["verify", "a"]).exits(2).says(&["nothing to verify with", "`verify.commands`"]);
+    assert!(hermit.runs().is_empty());
+    hermit.run(&["verify", "b"]).exits(2).says(&["Task not found: b"]);
+}
+
+#[test]
+fn what_cant_be_paid_is_not_asked_again() {
+    let hermit = with_task("");
+    let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Hard to say.\"\n";
+    let said = object(&rehearse(&hermit, script, &["--json", "--max-cost", "0.01"]).exits(3));
+    assert_eq!(said["verdict"], "not_affordable");
+    assert_eq!(hermit.asked().len(), 1);
+}
+
+#[test]
+fn judging_leaves_the_task_and_its_last_run_as_they_are() {
+    let hermit = without_model();
+    let agent = hermit.path("bin/agent");
+    fs::write(
+        &agent,
+        "#!/bin/sh\ncat > /dev/null; date > made; echo '<promise>COMPLETE</promise>'\n",
+    )
+    .unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    hermit.run(&["run", "a", "-m", "2", "--agent-command", "agent", "--verify", "true"]).exits(0);
+    let run = only_run(&hermit);
+    let id = run.file_name().unwrap().to_str().unwrap().to_owned();
+    let status = "{\"complete\": true, \"summary\": \"done\"}";
+    hermit.file(".nightwright/tasks/a/.status.json", status);
+    let before = hermit.run(&["show", "a", "--json"]).exits(0).out;
+
+    hermit.run(&["verify", "a", "--verify", "false"]).exits(6);
+    let kept =
+        fs::read_to_string(hermit.project().join(".nightwright/tasks/a/.status.json")).unwrap();
+    assert_eq!(kept, status);
+    assert_eq!(hermit.run(&["show", "a", "--json"]).exits(0).out, before);
+    assert_eq!(serde_json::from_str::<Value>(&before).unwrap()["last_run"]["id"], id.as_str());
+    for which in [&[][..], &["a"]] {
+        let mut resume = vec!["resume"];
+        resume.extend(which);
+        let did = hermit.run(&resume);
+        assert!(did.err.contains(&id), "{}", did.err);
+    }
+    let judged = hermit.runs().into_iter().find(|folder| *folder != run).unwrap();
+    let judged = judged.file_name().unwrap().to_str().unwrap();
+    hermit
+        .run(&["resume", judged, "--again"])
+        .exits(2)
+        .says(&["only judged `a`", "nightwright verify a"]);
+}
+
+#[test]
+fn a_task_that_is_worked_on_is_not_judged_meanwhile() {
+    let hermit = with_task("");
+    let script = hermit.script("[[attempt]]\nending = { hang = true }\n");
+    let run = hermit.start(&["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script]);
+    hermit.wait_for("attempt_started");
+    hermit.run(&["verify", "a", "--dry-run"]).exits(1).says(&["in use by run"]);
+    hermit.run(&["stop", "--now"]).exits(0);
+    finish(run).exits(130);
+}
+
+#[test]
+fn judging_can_be_interrupted() {
+    let hermit = with_task("");
+    let script = hermit.script("[[verify]]\nending = { hang = true }\n");
+    let child =
+        hermit.start(&["verify", "a", "--json", "--dry-run", "--rehearsal", script.as_str()]);
+    hermit.wait_for("call_started");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let did = finish(child).exits(130);
+    assert_eq!(object(&did)["verdict"], "interrupted");
+}
+
+#[test]
+fn what_comes_to_no_answer_leaves_the_last_report_as_it_is() {
+    let hermit = without_model();
+    hermit.file(REPORT, "# a: verified\n\nas it was\n");
+    let child = hermit.start(&["verify", "a", "--json", "--verify", "sleep 100"]);
+    hermit.wait_for("checks_started");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let said = object(&finish(child).exits(130));
+    assert_eq!((&said["verdict"], &said["report"]), (&json!("interrupted"), &json!(null)));
+    assert_eq!(said["rehearsal"], false);
+    assert_eq!(report(&hermit), "# a: verified\n\nas it was\n");
+
+    // No verdict either: the agent can't be started.
+    hermit.file(".nightwright/config.toml", "agent.command = \"no-such-program\"\n");
+    let did = hermit.run(&["verify", "a", "--trust", "--verify", "true"]);
+    assert_ne!(did.code, Some(0), "{}", did.err);
+    assert_eq!(report(&hermit), "# a: verified\n\nas it was\n");
+}
+
+#[test]
+fn hostile_words_are_no_markup_in_the_report() {
+    let hermit = with_task("agent.command = \"judge\"\n");
+    let judge = hermit.path("bin/judge");
+    let words =
+        "VERDICT: no - ![x](https://example.com/x.png) <b>[all](javascript:x)</b> *is* done";
+    fs::write(&judge, format!("#!/bin/sh\ncat > /dev/null; echo '{words}'\n")).unwrap();
+    fs::set_permissions(&judge, fs::Permissions::from_mode(0o755)).unwrap();
+    let check = "true '![x](https://example.com/y.png)'";
+    hermit.run(&["verify", "a", "--trust", "--verify", check]).exits(6);
+    let report = report(&hermit);
+    let reason =
+        r"`![x](https://example.com/x.png)` &lt;b\>\[all\](javascript:x)&lt;/b\> \*is\* done";
+    assert!(report.contains(reason), "{report}");
+    assert!(report.contains(&format!("- `{check}` passed")), "{report}");
+}
+
+#[test]
+fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
+    let hermit = with_task("verify.commands = [\"test -f real\"]\nverify.model = \"off\"\n");
+    let script = hermit.script(
+        "[[attempt]]\n\
+         steps = [{ write = \".nightwright/config.toml\", text = \"verify.commands = ['true']\\n\" }]\n\
+         ending = { result = \"<promise>COMPLETE</promise>\" }\n",
+    );
+    let run = ["run", "a", "-m", "1", "--trust", "--no-delay", "--dry-run", "--rehearsal", &script];
+    hermit.run(&run).exits(0);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "max_iterations");
+    let rejected = journal.iter().any(|record| match &record.event {
+        Event::GateFinished { result: GateResult::Rejected { why, .. } } => {
+            why.contains("test -f real")
+        }
+        _ => false,
+    });
+    assert!(rejected, "the check of the start was run");
+}
+
+#[test]
+fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
+    let hermit = with_task("");
+    let claims = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
+                  ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    let script = hermit.script(claims);
+    let run = |more: &[&str]| {
+        let mut all = vec!["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script];
+        all.extend(more);
+        hermit.run(&all).exits(0)
+    };
+    run(&["--verify", "test -f a"]).says(&[
+        "verified by `test -f a` and a model's verdict",
+        "cost $0.02 (work $0.01 in 1 attempt, verify $0.01 in 1 call)",
+    ]);
+    hermit.file(".nightwright/config.toml", "verify.model = \"off\"\n");
+    run(&[]).says(&[
+        "Task completed successfully after 1 iteration, not verified",
+        "not verified: there was nothing to verify with",
+        "cost $0.01 (work $0.01 in 1 attempt)",
+    ]);
+}
