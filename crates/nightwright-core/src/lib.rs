@@ -26,6 +26,7 @@ pub mod machine;
 pub mod mode;
 pub mod notice;
 pub mod outcome;
+pub mod permissions;
 pub mod policy;
 pub mod principles;
 pub mod prompt;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
-use crate::agent::dialect::Permissions;
 pub use crate::hook::Hooks;
 use crate::mode;
+use crate::permissions::Permissions;
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 

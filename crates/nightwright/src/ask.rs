@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Permissions, Tools};
+use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use nightwright_core::agent::message::{AgentMessage, Part, ResultFacts, Said};
 use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::display::one_line;
 use nightwright_core::effect::{Grace, Shape};
 use nightwright_core::input::Input;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
@@ -237,7 +238,7 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
                 cap: order.cap,
                 system_prompt: only.as_deref(),
                 system_prompt_file: system.as_deref(),
-                permissions: Permissions::AskNothing,
+                permissions: Permissions::None,
                 tools,
                 setting_sources: &sources,
                 json_schema: schema.as_deref(),

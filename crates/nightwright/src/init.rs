@@ -100,7 +100,7 @@ impl Look {
             lint: taken.lint.or(found.lint),
         };
         setup.choices.commands = ask::commands(person, offered)?;
-        setup.choices.permissions = ask::permissions(person, &setup.choices.commands)?;
+        setup.choices.permissions = ask::permissions(person)?;
         Ok(setup)
     }
 }

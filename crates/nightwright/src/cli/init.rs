@@ -57,7 +57,7 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
         by_default(look)
     } else if !terminal::is_there() {
         say(
-            "There is no terminal to ask on: what was found is taken, and the permissions `edits`.",
+            "There is no terminal to ask on: what was found is taken, and the permissions `usual`.",
         );
         by_default(look)
     } else {

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
 use nightwright_core::outcome::Strictness;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
@@ -169,7 +171,7 @@ struct AgentOptions {
 
     /// Use another agent: any program that reads the prompt on standard input and answers in plain
     /// text; split into words as a shell would
-    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permission_mode", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
+    #[arg(long, value_name = "CMD", value_parser = values::text, conflicts_with_all = ["dry_run", "model", "max_turns", "allowed_tools", "disallowed_tools", "permissions", "dangerously_skip_permissions", "arguments"], hide_short_help = true)]
     agent_command: Option<String>,
 
     /// The model to ask for [default: the agent's own choice]
@@ -180,19 +182,20 @@ struct AgentOptions {
     #[arg(long, value_name = "N", value_parser = values::at_least_one, allow_negative_numbers = true, hide_short_help = true)]
     max_turns: Option<u32>,
 
-    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`; may be given several
-    /// times. Changing files is allowed in any case
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    /// A tool the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what
+    /// `--permissions usual` or `edits` allows; may be given several times
+    #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     allowed_tools: Vec<String>,
 
     /// A tool the agent may not use at all; may be given several times
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 
-    /// What the agent may do without asking: ask-nothing, edits, listed or skip
-    /// [default: edits]
-    #[arg(long, value_name = "WHAT", value_parser = ["ask-nothing", "edits", "listed", "skip"], conflicts_with = "dangerously_skip_permissions", hide_short_help = true)]
-    permission_mode: Option<String>,
+    /// What the agent may do without asking: `usual` (edit files and run this project's usual
+    /// commands), `edits` (edit files only), `bypass` (everything) or `none` (the agent's own
+    /// settings decide) [default: usual]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(Permissions::VALUES), conflicts_with = "dangerously_skip_permissions")]
+    permissions: Option<String>,
 
     /// A file whose text is added to the agent's system prompt
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -203,7 +206,7 @@ struct AgentOptions {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     principles_file: Option<PathBuf>,
 
-    /// Let the agent do everything without asking
+    /// Let the agent do everything without asking (the same as `--permissions bypass`)
     #[arg(long, hide_short_help = true)]
     dangerously_skip_permissions: bool,
 
@@ -380,9 +383,9 @@ impl Options {
         flags.give("agent.args", list(&agent.arguments));
         flags.give("agent.allowed_tools", list(&agent.allowed_tools));
         flags.give("agent.disallowed_tools", list(&agent.disallowed_tools));
-        flags.give("agent.permissions", agent.permission_mode.clone());
+        flags.give("agent.permissions", agent.permissions.clone());
         if agent.dangerously_skip_permissions {
-            flags.set_by_flag("--dangerously-skip-permissions", "agent.permissions", "skip");
+            flags.set_by_flag("--dangerously-skip-permissions", "agent.permissions", "bypass");
         }
         flags.give("agent.max_turns", agent.max_turns);
         flags.give("model.name", agent.model.clone());

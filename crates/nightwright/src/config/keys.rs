@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use nightwright_core::notice::Kind as Notice;
+use nightwright_core::permissions::Permissions;
 
 use super::amounts::LEAST_RUN;
 use super::kind::{Items, Kind, LONGEST};
@@ -194,10 +195,10 @@ pub static KEYS: &[Key] = &[
         "Variables that are set for the agent program; their values are not recorded.").gated(),
     key("agent.pass_env", Kind::List(Items::Names), "[]", "NIGHTWRIGHT_AGENT_PASS_ENV",
         "Variables of our environment that the agent program gets beside the usual ones; `*` = all.").gated(),
-    key("agent.permissions", Kind::Choice(&["ask-nothing", "edits", "listed", "skip"]), "edits", "NIGHTWRIGHT_AGENT_PERMISSIONS",
-        "What the agent may do without asking: what it allows by itself, changes to files, the tools listed, or everything.").flag("--permission-mode").gated(),
+    key("agent.permissions", Kind::Choice(Permissions::VALUES), "usual", "NIGHTWRIGHT_AGENT_PERMISSIONS",
+        "What the agent may do without asking. `usual`: edit files and run what this type of project usually needs; `edits` (or `acceptEdits`): edit files; `bypass` (or `bypassPermissions`): everything; `none`: the agent's own settings decide.").flag("--permissions").gated(),
     key("agent.allowed_tools", Kind::List(Items::Tools), "[]", "NIGHTWRIGHT_AGENT_ALLOWED_TOOLS",
-        "Tools the agent may use without asking, such as `Bash(cargo test:*)`.").flag("--allowed-tools").gated(),
+        "Tools the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what `usual` or `edits` allows.").flag("--allowed-tools").gated(),
     key("agent.disallowed_tools", Kind::List(Items::Tools), "[]", "NIGHTWRIGHT_AGENT_DISALLOWED_TOOLS",
         "Tools the agent may not use at all.").flag("--disallowed-tools").gated(),
     key("agent.settings", Kind::List(Items::Words(&["user", "project", "local"])), "[\"user\"]", "NIGHTWRIGHT_AGENT_SETTINGS",

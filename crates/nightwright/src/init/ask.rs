@@ -1,10 +1,9 @@
 //! The questions of `init`, to somebody who answers line by line.
 
-use nightwright_core::agent::dialect::Permissions;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
 use super::import::Import;
-use super::text::{allowed_tools, permission_name};
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,38 +76,35 @@ fn command(
 }
 
 /// Asks what the agent may do.
-pub fn permissions(person: &mut dyn Person, commands: &Commands) -> Result<Permissions, Gone> {
-    let tools = allowed_tools(commands);
-    let tools = if tools.is_empty() { "no command".to_owned() } else { tools.join(", ") };
-    person.tell(&format!(
-        "\nWhat may the agent do without asking? Nobody will be there to be asked.\n  \
-         edits        change files, and run: {tools}\n  \
-         listed       only run: {tools}\n  \
-         ask-nothing  only what it allows by itself\n  \
-         skip         everything, without any check"
-    ));
+pub fn permissions(person: &mut dyn Person) -> Result<Permissions, Gone> {
+    person.tell(LEVELS);
     loop {
-        let answer = person.ask("  permissions [edits]: ")?;
-        let answer = answer.trim().to_lowercase();
-        let all =
-            [Permissions::Edits, Permissions::Listed, Permissions::AskNothing, Permissions::Skip];
-        let chosen = all.into_iter().find(|one| permission_name(*one) == answer);
-        match chosen {
-            None if answer.is_empty() => return Ok(Permissions::Edits),
-            None => person.tell("Please answer edits, listed, ask-nothing or skip."),
-            Some(Permissions::Skip) => {
-                person.tell(SKIP_WARNING);
-                return Ok(Permissions::Skip);
+        let answer = person.ask("  permissions [1]: ")?;
+        match answer.trim().to_lowercase().as_str() {
+            "" | "1" | "usual" => return Ok(Permissions::Usual),
+            "2" | "edits" | "edits only" | "acceptedits" => return Ok(Permissions::Edits),
+            "3" | "everything" | "bypass" | "bypasspermissions" => {
+                person.tell(BYPASS_WARNING);
+                return Ok(Permissions::Bypass);
             }
-            Some(chosen) => return Ok(chosen),
+            _ => person.tell("Please answer 1, 2 or 3."),
         }
     }
 }
 
-/// What `skip` means, plainly.
-pub const SKIP_WARNING: &str = "warning: with `skip` the agent can run any command on this machine, \
-                                delete any file of yours and send anything anywhere; use it only \
-                                in a container or a machine of its own";
+/// The levels in plain words. The first is recommended.
+const LEVELS: &str = "
+What may the agent do? Nobody is there to answer it, so everything else is denied.
+  1  usual       edit files; run this project's test, build, lint, format and package-manager
+                 commands; git status, diff, log, add, commit and switch; scripts of the project;
+                 read-only shell tools (recommended)
+  2  edits only  edit files
+  3  everything  run any command, read and change any file, use the network";
+
+/// What `bypass` means.
+pub const BYPASS_WARNING: &str = "warning: the agent can run any command on this machine, delete \
+                                  any of your files and send anything anywhere; use this only in \
+                                  a container or a virtual machine";
 
 #[cfg(test)]
 mod tests;

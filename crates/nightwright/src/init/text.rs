@@ -4,7 +4,7 @@
 //! In the configuration a line that begins with `# ` is for people, and one that begins with `#`
 //! and a key shows a default: the file is valid as it is, and with every such line in force.
 
-use nightwright_core::agent::dialect::Permissions;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
 use super::import::Taken;
@@ -43,7 +43,7 @@ pub fn config_text(choices: &Choices) -> String {
         line("commands", gate, "[\"make test\"]"),
         VERIFY_MORE.to_owned(),
         AGENT.to_owned(),
-        format!("permissions = {}\n", quoted(permission_name(*permissions))),
+        format!("permissions = {}\n", quoted(permissions.name())),
         format!("allowed_tools = {tools}\n"),
         AGENT_MORE.to_owned(),
         line("max_turns", turns, "50"),
@@ -55,16 +55,6 @@ pub fn config_text(choices: &Choices) -> String {
         REST.to_owned(),
     ]
     .concat()
-}
-
-/// How a permission is written.
-pub fn permission_name(permissions: Permissions) -> &'static str {
-    match permissions {
-        Permissions::AskNothing => "ask-nothing",
-        Permissions::Edits => "edits",
-        Permissions::Listed => "listed",
-        Permissions::Skip => "skip",
-    }
 }
 
 /// What the agent has to be allowed so that it can run these commands.
@@ -265,8 +255,8 @@ const VERIFY_MORE: &str = "\
 const AGENT: &str = "
 # What the agent may do without asking: nobody is there to be asked.
 [agent]
-# edits: change files, and the tools listed; listed: only those; ask-nothing: what the agent
-# allows by itself; skip: everything.
+# usual: edit files and run what this type of project usually needs; edits: edit files;
+# bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.
 ";
 
 const AGENT_MORE: &str = "\

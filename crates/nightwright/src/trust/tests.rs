@@ -28,7 +28,7 @@ fn only_what_names_commands_needs_an_approval() {
     let project = project(
         "delay = 3\nlimits.max_cost = 5\nverify.commands = [\"make test\"]\n\
          agent.command = \"x\"\nagent.args = [\"-y\"]\nagent.env = { A = \"1\" }\n\
-         agent.pass_env = [\"*\"]\nagent.permissions = \"skip\"\n\
+         agent.pass_env = [\"*\"]\nagent.permissions = \"bypass\"\n\
          agent.allowed_tools = [\"Bash\"]\nagent.disallowed_tools = []\n\
          agent.settings = [\"project\"]\n",
     );

@@ -65,7 +65,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     let hermit = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
     let did = hermit.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
-        "There is no terminal to ask on: what was found is taken, and the permissions `edits`.",
+        "There is no terminal to ask on: what was found is taken, and the permissions `usual`.",
         "Writing it there approves it",
         "nightwright run -p",
         "nightwright new NAME",
@@ -88,7 +88,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     [verify]
     commands = ["cargo test"]
     [agent]
-    permissions = "edits"
+    permissions = "usual"
     allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
     "#);
     assert_snapshot!(text(&hermit, ".nightwright/.gitignore"), @r"
@@ -117,7 +117,7 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
     [verify]
     commands = ["pnpm test"]
     [agent]
-    permissions = "edits"
+    permissions = "usual"
     allowed_tools = ["Bash(pnpm test:*)", "Bash(pnpm run lint:*)"]
     "#);
 }
@@ -129,7 +129,7 @@ fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
     assert!(!did.err.contains("no terminal"), "{}", did.err);
     assert_snapshot!(set(&hermit), @r#"
     [agent]
-    permissions = "edits"
+    permissions = "usual"
     allowed_tools = []
     "#);
 }
@@ -385,7 +385,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     [verify]
     commands = ["cargo test"]
     [agent]
-    permissions = "edits"
+    permissions = "usual"
     allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
     [limits]
     max_iterations = 25
@@ -444,11 +444,11 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
             ("test  [cargo test]", "make check"),
             ("build [cargo build]", "-"),
             ("lint  [cargo clippy --all-targets]", ""),
-            ("permissions [edits]", "skip"),
+            ("permissions [1]", "3"),
         ],
     );
     let screen = terminal.shows("exit=0");
-    assert!(screen.contains("warning: with `skip`"), "{screen}");
+    assert!(screen.contains("warning: the agent can run any command"), "{screen}");
     assert_snapshot!(set(&hermit), @r#"
     [commands]
     test = "make check"
@@ -456,7 +456,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     [verify]
     commands = ["make check"]
     [agent]
-    permissions = "skip"
+    permissions = "bypass"
     allowed_tools = ["Bash(make check:*)", "Bash(cargo clippy:*)"]
     "#);
     assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use spaces.");
@@ -482,8 +482,8 @@ fn with_yes_nothing_is_asked_on_a_terminal() {
     let hermit = with(&[("Cargo.toml", "")]);
     let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init --yes"));
     let screen = terminal.shows("exit=0");
-    assert!(!screen.contains("permissions [edits]"), "{screen}");
-    assert!(text(&hermit, CONFIG).contains("permissions = \"edits\""));
+    assert!(!screen.contains("permissions [1]"), "{screen}");
+    assert!(text(&hermit, CONFIG).contains("permissions = \"usual\""));
 }
 
 #[test]

@@ -75,8 +75,9 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::agent::dialect::{Dialect, InputShape, Permissions};
+    use crate::agent::dialect::{Dialect, InputShape};
     use crate::agent::outcome::{CutReason, Deadline};
+    use crate::permissions::Permissions;
     use crate::settings::Respond;
     use crate::units::Tokens;
 
@@ -156,7 +157,7 @@ mod tests {
         let ask = Ask {
             model: Some("opus"),
             cap: Some(Usd::from_cents(5)),
-            permissions: Permissions::Skip,
+            permissions: Permissions::Bypass,
             input: InputShape::Messages,
             extra: &extra,
             ..Ask::default()

@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::decode::Lines;
 use super::deltas::Streamed;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
+use crate::permissions::Permissions;
 use crate::prompt::AnswerForm;
 use crate::settings::Respond;
 use crate::units::{Tokens, Usd};
@@ -81,21 +80,6 @@ pub struct Ask<'a> {
     pub input: InputShape,
     /// The user's own arguments, after all of ours.
     pub extra: &'a [String],
-}
-
-/// What the agent may do without asking: there is nobody to ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Permissions {
-    /// What the program allows by itself.
-    AskNothing,
-    /// Changes to files, and the tools listed.
-    #[default]
-    Edits,
-    /// The tools listed.
-    Listed,
-    /// Everything.
-    Skip,
 }
 
 /// What the agent may use at all.

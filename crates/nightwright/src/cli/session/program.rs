@@ -9,10 +9,11 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Permissions, Tools};
+use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use nightwright_core::agent::verdict;
 use nightwright_core::effect::Shape;
 use nightwright_core::event::{AgentFacts, Purpose};
+use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Settings;
 
 pub(in crate::cli) use self::claude::find_claude;
@@ -223,7 +224,7 @@ pub(in crate::cli) fn fits(pattern: &str, name: &str) -> bool {
 /// circles with but its own answer, and the words that explain tools are left out: what is asked is
 /// all in the question.
 fn question(order: &Order) -> Ask<'static> {
-    let ask = Ask { permissions: Permissions::AskNothing, tools: order.tools, ..Ask::default() };
+    let ask = Ask { permissions: Permissions::None, tools: order.tools, ..Ask::default() };
     match order.tools {
         Tools::None => Ask { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask },
         Tools::ReadOnly | Tools::Usual => ask,

@@ -52,19 +52,28 @@ fn what_an_arrow_key_leaves_behind_is_no_command() {
 }
 
 #[test]
-fn permissions_are_chosen_by_name_and_skip_comes_with_a_warning() {
+fn permissions_are_chosen_by_number_or_name_and_everything_comes_with_a_warning() {
     let choose = |answers: &[&'static str]| {
         let mut person = Prepared::new(answers);
-        let chosen = permissions(&mut person, &cargo());
+        let chosen = permissions(&mut person);
         (chosen, person.told)
     };
-    assert_eq!(choose(&[""]).0, Ok(Permissions::Edits));
-    assert_eq!(choose(&["LISTED"]).0, Ok(Permissions::Listed));
-    assert_eq!(choose(&["all", "ask-nothing"]).0, Ok(Permissions::AskNothing));
-    let (chosen, told) = choose(&["skip"]);
-    assert_eq!(chosen, Ok(Permissions::Skip));
-    assert!(told.contains("warning: with `skip` the agent can run any command"), "{told}");
-    assert!(!choose(&["edits"]).1.contains("warning:"));
+    for (answer, level) in [
+        ("", Permissions::Usual),
+        ("1", Permissions::Usual),
+        ("USUAL", Permissions::Usual),
+        ("2", Permissions::Edits),
+        ("edits only", Permissions::Edits),
+        ("acceptEdits", Permissions::Edits),
+        ("3", Permissions::Bypass),
+        ("bypassPermissions", Permissions::Bypass),
+    ] {
+        let (chosen, told) = choose(&["what?", answer]);
+        assert_eq!(chosen, Ok(level), "{answer}");
+        assert!(told.contains("Please answer 1, 2 or 3."), "{told}");
+        let warned = told.contains("warning: the agent can run any command");
+        assert_eq!(warned, level == Permissions::Bypass, "{told}");
+    }
     assert_eq!(choose(&["what?"]).0, Err(Gone::EndOfInput));
 }
 

@@ -113,6 +113,6 @@ fn from_toml(import: &mut Import, table: &toml::Table, path: &str) {
 }
 
 fn no_skip() -> String {
-    "that fresher skipped all permissions is not taken over: choose `skip` yourself if you want it"
+    "that fresher skipped all permissions is not taken over: choose `bypass` yourself if you want it"
         .to_owned()
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::agent::dialect::{Ask, InputShape, Permissions, Tools};
+use crate::agent::dialect::{Ask, InputShape, Tools};
+use crate::permissions::Permissions;
 
 /// Set whatever the user's environment says: waiting and retrying have one owner, us, and a
 /// command in the background would hold the process for minutes after its result.
@@ -43,13 +44,12 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     let mut arguments = Arguments(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
     match ask.permissions {
-        Permissions::AskNothing => {}
-        Permissions::Edits => {
+        Permissions::None => {}
+        Permissions::Edits | Permissions::Usual => {
             arguments.several("--allowedTools", ask.allowed_tools);
             arguments.with("--permission-mode", Some("acceptEdits"));
         }
-        Permissions::Listed => arguments.several("--allowedTools", ask.allowed_tools),
-        Permissions::Skip => arguments.option("--dangerously-skip-permissions"),
+        Permissions::Bypass => arguments.option("--dangerously-skip-permissions"),
     }
     arguments.several("--disallowedTools", ask.disallowed_tools);
     // The user's own servers for further tools come with their own tools, which would be there
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_stream_is_asked_for_always() {
-        let ask = Ask { permissions: Permissions::AskNothing, ..Ask::default() };
+        let ask = Ask { permissions: Permissions::None, ..Ask::default() };
         assert_eq!(
             words(&ask),
             "--print --output-format stream-json --verbose --include-partial-messages \
@@ -197,7 +197,7 @@ mod tests {
         let ask = Ask {
             model: Some("haiku"),
             max_turns: Some(3),
-            permissions: Permissions::AskNothing,
+            permissions: Permissions::None,
             tools: Tools::None,
             system_prompt: Some("You judge."),
             json_schema: Some("{}"),
@@ -226,13 +226,11 @@ mod tests {
                 .map(str::to_owned)
                 .unwrap()
         };
-        assert_eq!(flags(Permissions::AskNothing), "--print");
-        assert_eq!(
-            flags(Permissions::Edits),
-            "--print --allowedTools Bash --permission-mode acceptEdits"
-        );
-        assert_eq!(flags(Permissions::Listed), "--print --allowedTools Bash");
-        assert_eq!(flags(Permissions::Skip), "--print --dangerously-skip-permissions");
+        assert_eq!(flags(Permissions::None), "--print");
+        for level in [Permissions::Edits, Permissions::Usual] {
+            assert_eq!(flags(level), "--print --allowedTools Bash --permission-mode acceptEdits");
+        }
+        assert_eq!(flags(Permissions::Bypass), "--print --dangerously-skip-permissions");
     }
 
     #[test]

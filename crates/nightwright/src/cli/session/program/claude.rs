@@ -3,9 +3,10 @@
 use std::env;
 use std::ffi::OsString;
 
-use nightwright_core::agent::dialect::{Permissions, claude};
+use nightwright_core::agent::dialect::claude;
 use nightwright_core::agent::version::{Standing, Version};
 use nightwright_core::event::AgentFacts;
+use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Settings;
 
 use crate::agent::program::cache::Cache;
@@ -47,10 +48,10 @@ pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: Level) {
         return;
     }
     match settings.agent.permissions {
-        Permissions::Edits if level.speaks() => {
+        Permissions::Edits | Permissions::Usual if level.speaks() => {
             say("The agent may change files; other tools only as given with --allowed-tools.");
         }
-        Permissions::Edits | Permissions::AskNothing | Permissions::Listed | Permissions::Skip => {}
+        Permissions::Edits | Permissions::Usual | Permissions::None | Permissions::Bypass => {}
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn may_do_everything(settings: &Settings) -> bool {
     let own = |argument: &String| {
         argument == "--dangerously-skip-permissions" || argument.ends_with("bypassPermissions")
     };
-    settings.agent.permissions == Permissions::Skip || settings.agent.arguments.iter().any(own)
+    settings.agent.permissions == Permissions::Bypass || settings.agent.arguments.iter().any(own)
 }
 
 /// The agent program refuses to do everything as root, unless it is told that it is in a sandbox.
