@@ -31,6 +31,7 @@ use crate::clock::{Clock, Motion};
 use crate::error::Failure;
 use crate::process::Containment;
 use crate::signals::Signals;
+use crate::temp::TempFolder;
 
 /// How long the program may stay after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(15);
@@ -55,8 +56,10 @@ pub struct Respondent {
     pub secrets: Secrets,
     /// Where it works.
     pub project: PathBuf,
-    /// Where its prompt, its raw output and its temporary files go.
+    /// Where its prompt and its raw output go.
     pub folder: PathBuf,
+    /// Where its temporary files go.
+    pub temp: TempFolder,
 }
 
 impl fmt::Debug for Respondent {
@@ -252,6 +255,7 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
         environment: respondent.environment.clone(),
         project: respondent.project.clone(),
         folder: respondent.folder.clone(),
+        temp: respondent.temp.clone(),
         containment: Containment::choose(None),
         run: RunId(question.label.to_owned()),
         task: None,

@@ -6,17 +6,24 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::input::{CheckResult, CheckVerdict};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{Rerun, Verify};
 use nightwright_core::units::whole_millis;
 
+use crate::agent::environment;
 use crate::files;
 use crate::process::{Containment, Ended, Finished, Log, Stop, run_and_log, shell};
+use crate::temp::TempFolder;
 
 /// How much of a check's output goes into the journal and the next prompt.
 const KEPT: usize = 4 << 10;
+
+/// The name of the folder for temporary files of a check.
+const ROOM: &str = "check";
 
 /// The folder of the logs in the folder of the run.
 const LOGS: &str = "checks";
@@ -34,6 +41,8 @@ pub struct Checks {
     pub containment: Containment,
     /// The folder of the run, where all that they print is kept.
     pub folder: PathBuf,
+    /// Where their temporary files go: each check starts with an empty folder.
+    pub temp: TempFolder,
     /// What is masked in what they print.
     pub secrets: Secrets,
     /// The iteration whose claim they check.
@@ -78,11 +87,22 @@ impl Checks {
         let file = self.folder.join(&place);
         // A log that can't be kept is missed by nobody as much as the check would be.
         let mut log = open(&file).ok().map(Log::new);
-        let environment = self.environment.clone();
-        let launch = shell(command, environment, &self.project, &self.containment);
-        let Finished { ended, output, duration } =
-            run_and_log(&launch, self.verify.timeout, KEPT, stop, (log.as_mut(), &self.secrets))
-                .await;
+        let Finished { ended, output, duration } = match self.temp.room(ROOM) {
+            Ok(room) => {
+                let mut environment = self.environment.clone();
+                environment::set_temp(&mut environment, Dialect::Command, &room);
+                let launch = shell(command, environment, &self.project, &self.containment);
+                let heard = (log.as_mut(), &self.secrets);
+                run_and_log(&launch, self.verify.timeout, KEPT, stop, heard).await
+            }
+            Err(error) => {
+                let path = self.temp.path().display();
+                let why = format!("cannot create a temporary folder in `{path}`: {error}");
+                let ended = Ended::NotStarted { why };
+                Finished { ended, output: String::new(), duration: Duration::ZERO }
+            }
+        };
+        self.temp.clear(ROOM);
         let closed = log.map(Log::close);
         if let Some(Err(_)) = &closed {
             // Half a log would be taken for a whole one; there may be none to remove.

@@ -35,6 +35,7 @@ use crate::principles;
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
 use crate::task;
+use crate::temp::TempFolder;
 use crate::workspace::{self, Baseline};
 use looker::Looker;
 
@@ -52,6 +53,7 @@ pub struct Hands {
     agent: Box<dyn Agent>,
     project: PathBuf,
     folder: RunDir,
+    temp: TempFolder,
     environment: Vec<(OsString, OsString)>,
     containment: Containment,
     secrets: Secrets,
@@ -80,6 +82,7 @@ impl Hands {
         agent: Box<dyn Agent>,
         project: &Path,
         folder: RunDir,
+        temp: TempFolder,
         environment: Vec<(OsString, OsString)>,
         containment: Containment,
         settings: &Settings,
@@ -89,6 +92,7 @@ impl Hands {
             agent,
             project: project.to_owned(),
             folder,
+            temp,
             environment,
             containment,
             secrets: Secrets::default(),
@@ -333,6 +337,7 @@ impl Hands {
             environment: self.environment_of_checks(state),
             containment: self.containment.clone(),
             folder: self.folder.path().to_owned(),
+            temp: self.temp.clone(),
             secrets: self.secrets.clone(),
             iteration: state.current().map_or(0, |current| current.iteration.0),
         };
@@ -364,7 +369,7 @@ impl Hands {
             task: state.settings.task.as_deref(),
             iteration: state.current().map_or(0, |current| current.iteration.0),
         };
-        environment::add_for_check(&mut all, place, self.folder.path());
+        environment::add_for_check(&mut all, place);
         all
     }
 

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::display::one_line;
 use nightwright_core::event::Record;
 use nightwright_core::hook::Hook;
@@ -28,11 +29,15 @@ use rustix::io::Errno;
 pub use self::kept::LOG;
 pub use self::pinned::{Chosen, Pinned, choose, pin, recall};
 use self::told::{Follower, Told};
+use crate::agent::environment;
 use crate::journal::RunDir;
 use crate::process::{Containment, Ended, Exit, Launch, Leashed, MARK};
+use crate::temp::TempFolder;
 
 /// How much of what a hook prints is kept, from its end.
 const KEPT: usize = 64 << 10;
+/// The name of the folder for temporary files of hooks.
+const ROOM: &str = "hook";
 /// So many of its last lines are shown when it fails.
 const LAST_LINES: usize = 3;
 /// So much of them.
@@ -44,6 +49,8 @@ pub struct Setup {
     pub project: PathBuf,
     /// The folder of the run.
     pub folder: RunDir,
+    /// Where their temporary files go.
+    pub temp: TempFolder,
     /// What agent and checks have in their environment, too.
     pub environment: Vec<(OsString, OsString)>,
     /// What keeps their processes.
@@ -115,6 +122,8 @@ impl Hooks {
             () = leave => None,
         };
         let Some((ended, output)) = done else {
+            // It may still use its temporary files.
+            self.setup.temp.keep();
             leashed.let_go();
             self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
             return Ok(());
@@ -158,10 +167,16 @@ impl Hooks {
                 hook.name()
             ));
         }
+        let room = self.setup.temp.shared_room(ROOM).map_err(|error| {
+            let path = self.setup.temp.path().display();
+            format!("cannot create a temporary folder in `{path}`: {error}")
+        })?;
+        let mut environment = self.environment(hook, &told);
+        environment::set_temp(&mut environment, Dialect::Command, &room);
         let launch = Launch {
             program: ready.path,
             arguments: Vec::new(),
-            environment: self.environment(hook, &told),
+            environment,
             directory: self.setup.project.clone(),
             containment: self.setup.containment.clone(),
         };

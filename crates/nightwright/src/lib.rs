@@ -34,5 +34,6 @@ pub mod status_watch;
 pub mod stop_file;
 pub mod supervisor;
 pub mod task;
+pub mod temp;
 pub mod trust;
 pub mod workspace;

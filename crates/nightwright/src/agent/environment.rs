@@ -2,7 +2,7 @@
 //! it which attempt it is.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::units::RunId;
@@ -12,12 +12,6 @@ use super::{Order, Source};
 use crate::chance;
 use crate::hex::hex;
 use crate::process::MARK;
-
-/// Where a program puts its temporary files, inside the folder of the run. Each has its own, so
-/// that it can be removed when the program is gone.
-pub(super) fn temp_folder(run: &Path, label: &str) -> PathBuf {
-    run.join("tmp").join(label)
-}
 
 /// The variables of `ours` that are passed on, and those that we set. The same for agents, checks
 /// and hooks. `also` is the user's wish for more.
@@ -62,16 +56,18 @@ pub(super) fn add(
     if let Some(turn) = turn {
         set(all, "NIGHTWRIGHT_TURN", turn.to_string());
     }
-    let temp = temp_folder(&setup.folder, &order.label);
-    for name in setup.dialect.temp_variables() {
-        set(all, name, &temp);
+}
+
+/// Sets the folder for temporary files.
+pub fn set_temp(all: &mut Vec<(OsString, OsString)>, dialect: Dialect, folder: &Path) {
+    for name in dialect.temp_variables() {
+        set(all, name, folder);
     }
 }
 
 /// Adds what a check has of its own.
-pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: Whereabouts<'_>, folder: &Path) {
+pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: Whereabouts<'_>) {
     place.add(all, "check");
-    set(all, "TMPDIR", temp_folder(folder, "check"));
 }
 
 /// Where in which run a program is started.

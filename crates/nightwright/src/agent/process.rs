@@ -36,6 +36,7 @@ use tokio::task::AbortHandle;
 use super::cut::Cutter;
 use super::{Agent, Attempt, Order, Post, Source};
 use crate::process::Containment;
+use crate::temp::TempFolder;
 
 /// Messages that wait to be written. The machine sends one for each turn at most; when so many
 /// wait, nobody reads them, and one more would not be read either.
@@ -63,8 +64,10 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     /// Where it works.
     pub project: PathBuf,
-    /// The folder of the run: `output/`, `prompts/` and `tmp/` in it are ours to fill.
+    /// The folder of the run: `output/` and `prompts/` in it are ours to fill.
     pub folder: PathBuf,
+    /// Where its temporary files go.
+    pub temp: TempFolder,
     /// What keeps its processes.
     pub containment: Containment,
     /// The name of the run.

@@ -29,7 +29,7 @@ use nightwright_core::settings::{Judge, Scope, Settings};
 use nightwright_core::view::{self, RunView};
 
 use self::hooks::Impatience;
-pub(super) use self::place::{Place, home};
+pub(super) use self::place::{Place, home, temp_folder};
 pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude, fits};
 use self::shows::Shows;
 use self::voice::Voice;
@@ -256,6 +256,7 @@ impl Session {
             Box::new(ProcessAgent::new(setup)),
             &self.project,
             place.folder.clone(),
+            place.temp.clone(),
             environment,
             containment,
             &self.settings,
@@ -489,6 +490,7 @@ impl Session {
             environment,
             project: self.project.clone(),
             folder: place.folder.path().to_owned(),
+            temp: place.temp.clone(),
             containment,
             run: place.folder.id().clone(),
             task: self.settings.task.clone(),

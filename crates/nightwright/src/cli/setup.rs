@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use self::outcome::Files;
 use super::session::{self, block_on, catch_signals, interrupted};
 use super::{say, told, values, which};
+use crate::agent::environment;
 use crate::agent::program::Freshness;
 use crate::chance;
 use crate::error::Failure;
@@ -28,6 +29,7 @@ use crate::process::Left;
 use crate::process::terminal::{self, Talk, Talked};
 use crate::secrets;
 use crate::task::{self, InUse, Runs, State, Task};
+use crate::temp::TempFolder;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
@@ -97,11 +99,12 @@ impl Conversation {
                 () = signals.next() => return Ok(interrupted()),
             };
             let folder = private_folder()?;
+            let temp = session::temp_folder(Some(self.task.project()))?;
             let arguments = self.arguments(folder.path())?;
             let talk = Talk {
                 program: found.path,
                 arguments,
-                environment: with_temp(environment, folder.path())?,
+                environment: with_temp(environment, &temp)?,
                 directory: self.task.project().to_owned(),
                 mark: mark(),
             };
@@ -199,19 +202,15 @@ fn private_folder() -> Result<TempDir, Failure> {
     made.map_err(|error| Failure::trouble(format!("can't make a folder for it: {error}")))
 }
 
-/// The program's temporary files go where nobody else looks, and are gone with the folder.
 fn with_temp(
     mut environment: Vec<(OsString, OsString)>,
-    folder: &Path,
+    temp: &TempFolder,
 ) -> Result<Vec<(OsString, OsString)>, Failure> {
-    let temp = folder.join("tmp");
-    fs::create_dir(&temp).map_err(|error| {
-        Failure::trouble(format!("can't make the folder `{}`: {error}", temp.display()))
+    let room = temp.room("talk").map_err(|error| {
+        let path = temp.path().display();
+        Failure::trouble(format!("cannot create a temporary folder in `{path}`: {error}"))
     })?;
-    for name in Dialect::Claude.temp_variables() {
-        environment.retain(|(there, _)| there != name);
-        environment.push((name.into(), temp.clone().into()));
-    }
+    environment::set_temp(&mut environment, Dialect::Claude, &room);
     Ok(environment)
 }
 

@@ -80,7 +80,10 @@ pub fn environment_page() -> String {
         let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
     }
     for name in Dialect::Claude.temp_variables() {
-        let _ = writeln!(text, "| `{name}` | A folder of its own for temporary files. |");
+        let _ = writeln!(
+            text,
+            "| `{name}` | An empty folder for temporary files, removed when the program or the run ends. |"
+        );
     }
     for (name, value) in Dialect::Claude.environment_sets() {
         let _ = writeln!(text, "| `{name}` | `{value}`, for `claude`. |");

@@ -132,7 +132,7 @@ fn end(run: &RunDir) -> Option<State> {
 
 /// What is heavy of a run: folders that are emptied, and files.
 fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let folders = vec![run.output(), run.prompts(), run.checks(), run.path().join("tmp")];
+    let folders = vec![run.output(), run.prompts(), run.checks()];
     let mut files = run.logs();
     files.extend(Some(run.path().join(crate::hooks::LOG)).filter(|log| log.exists()));
     (folders, files)

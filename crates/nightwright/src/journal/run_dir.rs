@@ -1,10 +1,11 @@
 //! Where the state of projects and runs is.
 //!
 //! ```text
+//! STATE/temp/                          the temporary folders in use, see `temp.rs`
 //! STATE/PROJECT-xxxxxxxx/              the folder's name and a hash of its whole path
 //!   project.lock  task-NAME.lock
 //!   runs/20261115-233412-7f3a/         start in UTC and four random digits
-//!     journal.jsonl  lock  tree.lock  iterate-*.log  prompts/  output/  checks/  tmp/
+//!     journal.jsonl  lock  tree.lock  iterate-*.log  prompts/  output/  checks/
 //! ```
 //!
 //! None of it is in the project: an agent that cleans, resets or deletes the project can't take

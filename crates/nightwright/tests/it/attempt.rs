@@ -297,7 +297,6 @@ async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
         ("NIGHTWRIGHT_RUN_ID", "run-7"),
         ("NIGHTWRIGHT_TASK", "tidy"),
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
-        ("TMPDIR", stage.run_folder().join("tmp/004-1").to_str().unwrap()),
     ] {
         assert_eq!(value(name).as_deref(), Some(wanted), "{name}");
     }
@@ -305,7 +304,9 @@ async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
     for name in ["SECRET_OF_OURS", "CLAUDECODE", "CARGO_BIN_NAME", "NIGHTWRIGHT_CALL"] {
         assert_eq!(value(name), None, "{name}");
     }
-    assert!(stage.run_folder().join("tmp").is_dir());
+    let temp = value("TMPDIR").unwrap();
+    assert!(temp.ends_with("/4"), "{temp}");
+    assert_eq!(value("CLAUDE_CODE_TMPDIR").as_deref(), Some(temp.as_str()));
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ mod steering;
 mod summaries;
 mod supervisor;
 mod tasks;
+mod temp;
 mod terminal;
 mod trust;
 mod unwatched;

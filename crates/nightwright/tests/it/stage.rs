@@ -11,6 +11,7 @@ use nightwright::agent::process::{ArgumentsFor, ProcessAgent, Setup};
 use nightwright::agent::{Agent, Attempt, Order, Post, Source};
 use nightwright::process::Containment;
 use nightwright::rehearsal;
+use nightwright::temp::{Place, TempFolder};
 use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::agent::verdict;
@@ -88,6 +89,12 @@ impl Stage {
         ProcessAgent::new(Setup { arguments: always(arguments), ..self.setup(program) })
     }
 
+    /// A folder for temporary files, in this one.
+    pub(crate) fn temp(&self) -> TempFolder {
+        let place = Place { folder: self.folder.path().to_owned(), instead: None };
+        TempFolder::create(&self.folder.path().join("state"), &[place]).unwrap()
+    }
+
     pub(crate) fn setup(&self, program: &str) -> Setup {
         let start = Instant::now();
         let script = self.folder.path().join("script.toml");
@@ -109,6 +116,7 @@ impl Stage {
             environment: inherited(Dialect::Claude, environment, also),
             project: self.project(),
             folder: self.run_folder(),
+            temp: self.temp(),
             containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
             run: RunId("run-7".to_owned()),
             task: Some("tidy".to_owned()),

@@ -15,6 +15,8 @@ const PASSED_ON: &[&str] = &[
     "TERM",
     "COLORTERM",
     "XDG_*",
+    // Programs that are only asked for their version have no folder of their own.
+    "TMPDIR",
     // The network.
     "SSH_AUTH_SOCK",
     "*_PROXY",

@@ -23,9 +23,10 @@ use super::listen::{Keeping, Listener, Pipes};
 use super::raw::Raw;
 use super::{Clock, Message, Setup, Show, Told};
 use crate::agent::cut::Cut;
-use crate::agent::{Order, Post, environment};
+use crate::agent::{Order, Post, Source, environment};
 use crate::files;
 use crate::process::{Child, Launch, Left, Stdin, spawn};
+use crate::temp::TempFolder;
 
 /// How long is waited before a program that could not be started is tried again.
 const BUSY: [Duration; 4] = [
@@ -48,7 +49,7 @@ pub(super) struct Job {
     system_file: Option<PathBuf>,
     raw_file: PathBuf,
     told: Told,
-    folder: PathBuf,
+    temp: TempFolder,
     dialect: Dialect,
     input: InputShape,
     completion: nightwright_core::settings::Completion,
@@ -74,7 +75,7 @@ impl Job {
             system_file,
             raw_file: setup.folder.join(format!("output/{}.ndjson", order.label)),
             told,
-            folder: setup.folder.clone(),
+            temp: setup.temp.clone(),
             dialect: setup.dialect,
             input: if order.purpose.is_none() { setup.input } else { InputShape::Prompt },
             completion: setup.completion.clone(),
@@ -94,7 +95,7 @@ pub(super) async fn run(
     messages: mpsc::Receiver<Message>,
 ) {
     let told = job.told.clone();
-    let temp = environment::temp_folder(&job.folder, &job.order.label);
+    let (temp, room) = (job.temp.clone(), room(job.order.source));
     let report = match begin_unless_cut(&job, cuts.clone()).await {
         Ok(child) => attempt(job, child, &post, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
@@ -109,7 +110,7 @@ pub(super) async fn run(
     }
     post.send(AgentNews::Exited(Box::new(report))).await;
     // It can be large, and nobody waits for it.
-    tokio::task::spawn_blocking(move || remove(&temp));
+    tokio::task::spawn_blocking(move || temp.clear(&room));
 }
 
 /// Starts the program. Who is cut meanwhile has a moment to get there, for what has begun can be
@@ -149,11 +150,15 @@ async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
         let written = write_private(path, &job.order.prompt.system);
         written.map_err(|e| not_started(format!("can't write `{}`: {e}", path.display())))?;
     }
-    let temp = environment::temp_folder(&job.folder, &job.order.label);
-    make_folder(&temp).map_err(|e| not_started(format!("can't make `{}`: {e}", temp.display())))?;
+    let room = job.temp.room(&room(job.order.source)).map_err(|error| {
+        let path = job.temp.path().display();
+        not_started(format!("cannot create a temporary folder in `{path}`: {error}"))
+    })?;
+    let mut launch = job.launch.clone();
+    environment::set_temp(&mut launch.environment, job.dialect, &room);
     let mut waits = BUSY.iter();
     loop {
-        let error = match spawn(&job.launch).await {
+        let error = match spawn(&launch).await {
             Ok(child) => return Ok(child),
             Err(error) => error,
         };
@@ -323,15 +328,11 @@ async fn end(child: &Child, cut: Cut, cuts: &mut watch::Receiver<Option<Cut>>) {
     }
 }
 
-/// Removes what the agent left in its folder for temporary files: a night has hundreds of
-/// attempts, and whoever could use it is gone.
-fn remove(folder: &Path) {
-    // What is mounted inside it is not ours to remove.
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    if !points.any(|point| Path::new(point).starts_with(folder)) {
-        // What can't be removed does no harm but for the space it takes.
-        let _ = fs::remove_dir_all(folder);
+/// The name of its folder for temporary files.
+fn room(source: Source) -> String {
+    match source {
+        Source::Attempt(id) => id.to_string(),
+        Source::Call(id) => format!("c{id}"),
     }
 }
 

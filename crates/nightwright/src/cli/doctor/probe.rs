@@ -14,6 +14,7 @@ use nightwright_core::units::Usd;
 use super::finding::Finding;
 use crate::agent::program::Found;
 use crate::ask::{Question, Respondent, System, ask};
+use crate::cli::session;
 use crate::error::Failure;
 use crate::secrets;
 use crate::signals::Signals;
@@ -50,6 +51,7 @@ pub(super) async fn probe(
         environment,
         project,
         folder: folder.path().to_owned(),
+        temp: session::temp_folder(None)?,
     };
     let Some(answer) = ask(&respondent, &QUESTION, signals).await else {
         return Ok(None);

@@ -10,6 +10,7 @@ use nightwright_core::units::RunId;
 use crate::error::Failure;
 use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
 use crate::process::{self, tree_lock};
+use crate::temp::{self, TempFolder};
 
 /// How long the guards of an earlier run may take to end what is below them.
 const GUARDS: Duration = Duration::from_secs(10);
@@ -22,6 +23,8 @@ pub(in crate::cli) struct Place {
     pub(super) home: PathBuf,
     /// How many processes that an earlier run had left were ended.
     pub(super) swept: usize,
+    /// Where the programs of the run put their temporary files.
+    pub(super) temp: TempFolder,
     owner: Owner,
     /// One run at a time works in a project.
     _project: Lock,
@@ -46,13 +49,22 @@ impl Place {
             Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
         let swept = clear(home, &folder)?;
-        Ok(Self { folder, home: home.to_owned(), owner, swept, _project: lock, run })
+        let temp = temp_folder(Some(project))?;
+        Ok(Self { folder, home: home.to_owned(), owner, swept, temp, _project: lock, run })
     }
 
     /// Lets others know where the run can be spoken to.
     pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
         self.run.describe(&Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
+}
+
+/// Creates a folder for temporary files, and removes those that crashed processes left.
+pub(in crate::cli) fn temp_folder(project: Option<&Path>) -> Result<TempFolder, Failure> {
+    let state = state_root()?;
+    temp::sweep(&state);
+    let places = temp::places(env::var_os("TMPDIR"), project);
+    Ok(TempFolder::create(&state, &places)?)
 }
 
 /// Makes the folder of a new run.
@@ -94,8 +106,12 @@ fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
 
 /// The folder for the state of a project.
 pub(in crate::cli) fn home(project: &Path) -> Result<PathBuf, Failure> {
-    let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
-    run_dir::project_folder(&root, project).map_err(|error| Failure::because(&error))
+    run_dir::project_folder(&state_root()?, project).map_err(|error| Failure::because(&error))
+}
+
+/// The state folder.
+fn state_root() -> Result<PathBuf, Failure> {
+    run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))
 }
 
 fn held(project: &Path, error: LockError) -> Failure {

@@ -20,6 +20,7 @@ use crate::cli::setup::Subject;
 use crate::error::Failure;
 use crate::rehearsal;
 use crate::signals::Signals;
+use crate::temp::TempFolder;
 
 /// What one answer may cost.
 const CAP: Usd = Usd::from_cents(100);
@@ -88,12 +89,13 @@ impl Asking<'_> {
             () = signals.next() => return Ok(None),
         };
         let folder = self.folder()?;
+        let temp = session::temp_folder(Some(self.task.project()))?;
         let schema = validation::schema();
         let mut prompt = self.question.clone();
         let mut cost = Cost::default();
         let mut turn = 1;
         loop {
-            let respondent = self.respondent(&agent.path, settings, turn, folder.path());
+            let respondent = self.respondent(&agent.path, settings, turn, (folder.path(), &temp));
             let question = Question {
                 label: &format!("validate-{turn}"),
                 prompt: &prompt,
@@ -142,7 +144,7 @@ impl Asking<'_> {
         program: &str,
         settings: &Settings,
         turn: u32,
-        folder: &Path,
+        (folder, temp): (&Path, &TempFolder),
     ) -> Respondent {
         Respondent {
             program: PathBuf::from(program),
@@ -152,6 +154,7 @@ impl Asking<'_> {
             secrets: self.task.secrets.clone(),
             project: self.task.project().to_owned(),
             folder: folder.to_owned(),
+            temp: temp.clone(),
         }
     }
 

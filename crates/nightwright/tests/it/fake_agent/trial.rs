@@ -50,6 +50,7 @@ impl Trial {
         let script = agent.script(words);
         let (usual, time) = (stage.setup("/bin/sh"), clock.clone());
         let (containment, environment) = (usual.containment.clone(), usual.environment.clone());
+        let temp = usual.temp.clone();
         let program = ProcessAgent::new(Setup {
             arguments: Box::new(move |_, _| vec!["-c".into(), script.clone().into()]),
             input: Dialect::Claude.input(settings.extras.watchdog),
@@ -62,6 +63,7 @@ impl Trial {
             Box::new(program),
             &stage.project(),
             run.clone(),
+            temp,
             environment,
             containment,
             &settings,
