@@ -43,6 +43,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nightwright_core::display::display_safe;
 
@@ -129,10 +130,12 @@ enum Command {
     Doctor(doctor::Options),
     /// Show what a recorded stream of the agent says, and what a run would make of it
     Inspect(inspect::Options),
-    /// Print what a shell needs to complete command lines of nightwright
+    /// Print a completion script for your shell
     Completions(completions::Options),
-    /// Print the manual page of a command, or write those of all into a folder
+    /// Show the manual page of a command, or write all pages to a folder
     Man(man::Options),
+    /// Print the help of a command
+    Help(help::Options),
     /// Print the version
     Version,
     /// Print a generated reference page
@@ -149,7 +152,11 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(REHEARSE) => return rehearsal::main(&arguments[2..]),
         Some(_) | None => {}
     }
-    let read = command().try_get_matches_from(project_last(arguments));
+    if let Some(done) = completions::requested(&arguments) {
+        return done;
+    }
+    let arguments = project_last(arguments);
+    let read = command().try_get_matches_from(&arguments);
     let done = match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.command {
             Command::Init(options) => init::init(&options),
@@ -187,10 +194,11 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Inspect(options) => inspect::inspect(&options),
             Command::Completions(options) => completions::completions(&options),
             Command::Man(options) => man::man(&options),
+            Command::Help(options) => help::help(&options),
             Command::Version => version(),
             Command::Reference(options) => reference::reference(&options),
         },
-        Err(error) => told(&error),
+        Err(error) => told(&error, &arguments),
     };
     done.unwrap_or_else(|failure| {
         say(&failure.to_string());
@@ -199,7 +207,15 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// What clap has to say: help and version are data that were asked for, the rest is for people.
-fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
+fn told(error: &clap::Error, arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let mut root = command();
+        root.build();
+        let words = arguments.iter().skip(1).map_while(|word| word.to_str());
+        let words: Vec<_> = words.map(str::to_owned).collect();
+        // The first word that is no command is an error there, too.
+        man::find(&root, &words)?;
+    }
     let said = error.print().and_then(|()| io::stdout().flush());
     if !error.use_stderr() {
         written(said)?;

@@ -9,7 +9,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("", &[
         ("nightwright demo", "a whole run in ten seconds, no account needed"),
         ("nightwright init", "set this project up"),
-        ("nightwright run -p \"make the tests pass\" -m 10", "work on a goal"),
+        ("nightwright run \"make the tests pass\"", "work on a goal"),
         ("nightwright new migrate-api && nightwright setup migrate-api && nightwright run migrate-api", "work on a task"),
     ]),
     ("init", &[
@@ -36,7 +36,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("run", &[
         ("nightwright run migrate-api", "work on a task until it is done and verified"),
-        ("nightwright run -p \"make the tests pass\" -m 10", "work on a goal, at most ten iterations"),
+        ("nightwright run \"make the tests pass\" -m 10", "work on a goal, at most ten iterations"),
         ("nightwright run migrate-api --max-cost 5 --max-duration 8h", "overnight, for at most five dollars"),
         ("nightwright run -p \"fix the lint\" -m 3 --verify \"make lint\"", "done when this command passes"),
     ]),
@@ -224,9 +224,13 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright completions fish > ~/.config/fish/completions/nightwright.fish", "for fish"),
     ]),
     ("man", &[
-        ("nightwright man | man -l -", "read the main page"),
-        ("nightwright man config set | man -l -", "read that of a command"),
-        ("nightwright man --dir ~/.local/share/man/man1", "put all pages where `man` finds them"),
+        ("nightwright man run", "open the page of a command in `man`"),
+        ("nightwright man config set > config-set.1", "write a page as roff"),
+        ("nightwright man --dir ~/.local/share/man/man1", "install all pages where `man` finds them"),
+    ]),
+    ("help", &[
+        ("nightwright help", "list all commands"),
+        ("nightwright help config set", "the same as `nightwright config set --help`"),
     ]),
     ("version", &[
         ("nightwright version", "the version of this program"),

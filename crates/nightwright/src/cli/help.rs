@@ -1,11 +1,34 @@
-//! What `-h` and `--help` say beside the options: the commands by what they are for, and examples.
+//! `nightwright help`, and what `-h` and `--help` print besides the options: the commands in groups,
+//! and examples.
 
 use std::fmt::Write as _;
+use std::process::ExitCode;
 
-use clap::Command;
 use clap::builder::StyledStr;
+use clap::{Args, Command};
 
 use super::examples::{EXAMPLES, Example};
+use super::man;
+use crate::error::Failure;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct Options {
+    /// The command, such as `run` or `config set` [default: nightwright itself]
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Prints what `nightwright COMMAND --help` prints.
+pub(super) fn help(options: &Options) -> Result<ExitCode, Failure> {
+    let mut root = super::command();
+    root.build();
+    man::find(&root, &options.command)?;
+    let line = ["nightwright"].into_iter().chain(options.command.iter().map(String::as_str));
+    match super::command().try_get_matches_from(line.chain(["--help"])) {
+        Err(help) => super::told(&help, &[]),
+        Ok(_) => Ok(ExitCode::SUCCESS),
+    }
+}
 
 /// What a group of commands is for, and its commands.
 type Group = (&'static str, &'static [&'static str]);
@@ -18,7 +41,7 @@ const GROUPS: &[Group] = &[
     ("Looking", &["status", "log", "report", "inspect"]),
     ("Life of a task", &["reset", "archive", "restore", "delete", "template"]),
     ("Settings", &["config", "trust", "notify", "principles"]),
-    ("This program", &["completions", "man", "version"]),
+    ("This program", &["help", "completions", "man", "version"]),
 ];
 
 /// Gives every command its examples, and the whole its overview.

@@ -1,7 +1,8 @@
 //! `nightwright man`: the manual pages.
 
+use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,9 +10,12 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use super::session::block_on;
 use super::{command, print};
+use crate::agent::program::locate;
 use crate::error::Failure;
 use crate::nearest::nearest;
+use crate::process::terminal::{Talk, talk};
 
 /// How help begins its examples.
 const EXAMPLES: &str = "Examples:\n";
@@ -19,11 +23,11 @@ const EXAMPLES: &str = "Examples:\n";
 /// Which page, and where the pages go.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
-    /// Print the page of this command [default: the main page]
+    /// The command, such as `run` or `config set` [default: nightwright itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Vec<String>,
 
-    /// Write one page for each command into this folder
+    /// Write one page per command to this folder
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -33,12 +37,7 @@ pub(super) fn man(options: &Options) -> Result<ExitCode, Failure> {
     // Gives every command below its full name.
     root.build();
     match &options.dir {
-        None => {
-            let page = page(find(&root, &options.command)?).map_err(|error| {
-                Failure::trouble(format!("the manual page can't be made: {error}"))
-            })?;
-            print(String::from_utf8_lossy(&page).trim_end())?;
-        }
+        None => show(find(&root, &options.command)?)?,
         Some(folder) => {
             fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
             let count = write_all(&root, folder)?;
@@ -48,8 +47,43 @@ pub(super) fn man(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// On a terminal, opens the page in `man`, which uses `$MANPAGER` or `$PAGER`. Otherwise prints it as
+/// roff, for `man -l -` and for files.
+fn show(command: &Command) -> Result<(), Failure> {
+    let page = page(command)
+        .map_err(|error| Failure::trouble(format!("cannot render the manual page: {error}")))?;
+    if !io::stdout().is_terminal() {
+        return print(String::from_utf8_lossy(&page).trim_end());
+    }
+    if opens_in_man(command, &page)? {
+        return Ok(());
+    }
+    // Without `man` the help says the same, and can be read.
+    print(command.clone().render_long_help().ansi().to_string().trim_end())
+}
+
+/// Whether `man` showed the page.
+fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
+    let Ok(program) = locate("man", env::var_os("PATH").as_deref()) else { return Ok(false) };
+    let cannot = |error: io::Error| {
+        Failure::trouble(format!("cannot write the manual page to a temporary file: {error}"))
+    };
+    let folder = tempfile::tempdir().map_err(cannot)?;
+    let file = folder.path().join(format!("{}.1", full_name(command)));
+    fs::write(&file, page).map_err(cannot)?;
+    let reading = Talk {
+        program,
+        // A name with a slash in it is a file, for every `man`.
+        arguments: vec![file.into()],
+        environment: env::vars_os().collect(),
+        directory: folder.path().to_owned(),
+        mark: format!("man-{}", std::process::id()),
+    };
+    block_on(async { Ok(talk(&reading).await.is_ok_and(|done| done.exit.is_success())) })
+}
+
 /// The command that these words name.
-fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
+pub(super) fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
     let mut found = root;
     for word in words {
         let shown = found.get_subcommands().filter(|inner| !inner.is_hide_set());
@@ -65,10 +99,11 @@ fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command, Failure>
 
 fn unknown(within: &Command, word: &str, near: Option<&str>) -> Failure {
     let name = full_name(within).replace('-', " ");
+    let name = name.trim();
     let failure = Failure::usage(format!("`{name}` has no command `{word}`"));
     match near {
-        Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure.hint(format!("`{name} --help` names all of them")),
+        Some(near) => failure.hint(format!("did you mean `{name} {near}`?")),
+        None => failure.hint(format!("list the commands with `{name} --help`")),
     }
 }
 

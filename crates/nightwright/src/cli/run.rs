@@ -15,7 +15,7 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
-use self::goal::{goal, nothing_to_do, short_help};
+use self::goal::{Subject, goal, nothing_to_do, short_help};
 use super::approval::{Flags, Untrusted};
 use super::detach::{self, DetachOptions, Leaving};
 use super::session::{CommandLine, Program, Script, Session};
@@ -32,7 +32,7 @@ use crate::secrets;
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
-    /// The task to work on
+    /// The task to work on; text with a space in it is a goal, as with `-p`
     #[arg(value_name = "TASK", conflicts_with = "prompt")]
     task: Option<String>,
 
@@ -282,7 +282,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
     let (leaving, level) = Leaving::by(way_off, level);
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
     if options.output.level() != Some(Level::Quiet) {
-        for note in &notes {
+        for note in options.subject().note().iter().chain(&notes) {
             say(note);
         }
     }
@@ -323,7 +323,8 @@ impl Options {
             ))
             .hint(format!("use `nightwright run --mode {mode}`")));
         }
-        let goal = self.prompt.as_deref().map(goal).transpose()?;
+        let Subject { task, goal: given, .. } = self.subject();
+        let goal = given.map(goal).transpose()?;
         if self.says_nothing(command) {
             return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
@@ -336,7 +337,7 @@ impl Options {
         };
         Ok(Asked {
             project: project.to_owned(),
-            task: self.task.clone(),
+            task: task.map(str::to_owned),
             goal,
             mode: command.mode(),
             flags: self.flags(),
@@ -346,6 +347,10 @@ impl Options {
             principles: self.agent.principles_file.clone(),
             untrusted,
         })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::of(self.task.as_deref(), self.prompt.as_deref())
     }
 
     /// Whether neither a task nor a goal is given, and none goes without saying.

@@ -75,7 +75,7 @@ pub(super) struct Told {
 /// Puts together what a run is told.
 pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     let Asked { project, .. } = &asked;
-    let task = asked.task.as_deref().map(|name| Task::open(project, name)).transpose()?;
+    let task = asked.task.as_deref().map(|name| open_task(asked, name)).transpose()?;
     let layers = config::load(project, asked.task.as_deref(), |name| env::var_os(name))?;
     let mode = modes::load(project, &mode_name(asked, task.as_ref(), &layers))?;
     let mut all = vec![mode.defaults.clone()];
@@ -139,6 +139,21 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
         Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
     })?;
     Ok(Told { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
+}
+
+/// Opens the task of a run. A word that is no task never starts a run, so the hint says how to give a
+/// goal of one word.
+fn open_task(asked: &Asked, name: &str) -> Result<Task, Failure> {
+    let takes_goals = matches!(asked.purpose, Purpose::Run | Purpose::Look);
+    Task::open(&asked.project, name).map_err(|mut failure| {
+        let command = asked.mode.unwrap_or("run");
+        let goal = shell_words::quote(name);
+        let or = format!("; for a goal of one word: nightwright {command} -p {goal}");
+        if let Some(hint) = failure.hint.as_mut().filter(|_| takes_goals) {
+            hint.push_str(&or);
+        }
+        failure
+    })
 }
 
 /// What holds for a task outside of runs: which agent, which model, what it may know.

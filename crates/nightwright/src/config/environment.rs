@@ -51,6 +51,7 @@ pub static VARIABLES: &[Variable] = &[
     read("CLICOLOR_FORCE", "Colour even where there is no terminal, unless it is `0`."),
     read("TERM", "`dumb`, or nothing at all, means no colour and no panel."),
     read("LC_ALL", "With `LC_CTYPE` and `LANG`, the first that is set: whether symbols can be shown."),
+    read("NIGHTWRIGHT_COMPLETE", "Set by completion scripts: the shell that asks for completions."),
     read("TZ", "The time zone in which times are shown."),
     read("IS_SANDBOX", "`1` lets the agent program work as root without asking; it is yours to set."),
     read("HTTPS_PROXY", "The proxy for notifications, unless `ALL_PROXY` names another; otherwise `HTTP_PROXY`. `NO_PROXY` names hosts that are reached without one."),

@@ -150,6 +150,9 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     }
     page.line(&format!("Run {run}: {what} ({})", settings.mode));
     page.aside(&limits(&settings.limits));
+    if settings.limits.max_cost.is_none() {
+        page.aside("no cost limit; set one with --max-cost USD");
+    }
 }
 
 pub(super) fn limits(limits: &Limits) -> String {

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::harness::Hermit;
+use super::pty::Pty;
+use super::stage::NIGHTWRIGHT;
 
 #[test]
 fn without_a_command_the_commands_are_shown_by_what_they_are_for() {
@@ -42,37 +44,88 @@ fn version_is_what_the_option_says() {
     assert!(did.out.starts_with("nightwright "), "{}", did.out);
 }
 
-/// What bash offers for the last of these words.
-fn completed(script: &str, words: &[&str]) -> Vec<String> {
-    let last = words.len() - 1;
-    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
-    let ask = format!(
-        "{script}\nCOMP_WORDS=({}); COMP_CWORD={last}\n_nightwright nightwright \"${{COMP_WORDS[{last}]}}\" \
-         \"${{COMP_WORDS[{}]}}\"\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
-        quoted.join(" "),
-        last.saturating_sub(1),
-    );
-    let done = Command::new("bash").args(["--norc", "-c", &ask]).stdin(Stdio::null()).output();
-    let done = done.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+/// A project with a task, a mode of its own and a run, and the binary in `PATH`.
+fn project_to_complete() -> Hermit {
+    let hermit = Hermit::new();
+    std::os::unix::fs::symlink(NIGHTWRIGHT, hermit.path("bin").join("nightwright")).unwrap();
+    hermit.run(&["new", "migrate-api"]).exits(0);
+    hermit.run(&["new", "tidy-up"]).exits(0);
+    fs::create_dir_all(hermit.project().join(".nightwright/modes/careful")).unwrap();
+    hermit.rehearse("[[attempt]]\nsteps = [{ say = \"x\" }]\n", "1", &[]);
+    hermit
+}
+
+/// What a shell prints when it runs this text in the project.
+fn shell(hermit: &Hermit, program: &str, options: &[&str], text: &str) -> Vec<String> {
+    let mut command = Command::new(program);
+    command.env_clear().envs(hermit.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let done = command.args(options).args(["-c", text]).current_dir(hermit.project());
+    let done = done.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && said.is_empty(), "{program}: {said}");
     String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-#[test]
-fn bash_completes_commands_options_and_values() {
-    let script = Hermit::new().run(&["completions", "bash"]).exits(0).out;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("nightwright");
-    fs::write(&path, &script).unwrap();
-    let checked = Command::new("bash").arg("-n").arg(&path).status().unwrap();
-    assert!(checked.success());
+/// What bash offers for the last of these words.
+fn bash(hermit: &Hermit, script: &str, words: &[&str]) -> Vec<String> {
+    let last = words.len() - 1;
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+    let ask = format!(
+        "{script}\nCOMP_WORDS=({}); COMP_CWORD={last}; COMP_TYPE=9\n\
+         _clap_complete_nightwright nightwright \"${{COMP_WORDS[{last}]}}\" \
+         \"${{COMP_WORDS[{}]}}\" 2>/dev/null\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        quoted.join(" "),
+        last.saturating_sub(1),
+    );
+    shell(hermit, "bash", &["--norc"], &ask)
+}
 
-    assert_eq!(completed(&script, &["nightwright", "ru"]), ["run"]);
-    assert_eq!(completed(&script, &["nightwright", "run", "--max-c"]), ["--max-cost"]);
-    assert_eq!(completed(&script, &["nightwright", "run", "--output", "js"]), ["json"]);
-    assert_eq!(completed(&script, &["nightwright", "config", "exp"]), ["explain"]);
-    let hidden = completed(&script, &["nightwright", "refer"]);
+#[test]
+fn bash_completes_commands_options_and_what_exists_in_the_project() {
+    let hermit = project_to_complete();
+    let script = hermit.run(&["completions", "bash"]).exits(0).out;
+    let path = hermit.path("script");
+    fs::write(&path, &script).unwrap();
+    assert!(Command::new("bash").arg("-n").arg(&path).status().unwrap().success());
+
+    let offers = |words: &[&str]| bash(&hermit, &script, &[&["nightwright"], words].concat());
+    assert_eq!(offers(&["ru"]), ["run"]);
+    assert_eq!(offers(&["run", "--max-c"]), ["--max-cost"]);
+    assert_eq!(offers(&["run", "--output", "js"]), ["json"]);
+    assert_eq!(offers(&["config", "exp"]), ["explain"]);
+    assert_eq!(offers(&["run", "mig"]), ["migrate-api"]);
+    assert_eq!(offers(&["show", "t"]), ["tidy-up"]);
+    assert_eq!(offers(&["run", "--mode", "ca"]), ["careful"]);
+    assert_eq!(offers(&["new", "x", "--mode", "iter"]), ["iterative"]);
+    assert_eq!(offers(&["config", "explain", "limits.max_c"]), ["limits.max_cost"]);
+    assert_eq!(offers(&["help", "selft"]), ["selftest"]);
+    let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(offers(&["report", &id[..4]]), [id.as_str()]);
+    assert_eq!(offers(&["status", "mig"]), ["migrate-api"], "a run goes by its task, too");
+    let hidden = offers(&["refer"]);
     assert!(hidden.iter().all(String::is_empty), "what is hidden is offered: {hidden:?}");
+    let named = offers(&["new", "mig"]);
+    assert!(named.iter().all(String::is_empty), "a new task has a new name: {named:?}");
+}
+
+#[test]
+fn fish_and_zsh_complete_the_same_where_they_are_installed() {
+    let hermit = project_to_complete();
+    if is_there("fish") {
+        let script = hermit.run(&["completions", "fish"]).exits(0).out;
+        let ask = format!("{script}\ncomplete --do-complete 'nightwright run mig'");
+        assert_eq!(shell(&hermit, "fish", &["--no-config"], &ask), ["migrate-api"]);
+    }
+    if is_there("zsh") {
+        // Zsh completes only where somebody types: its function is called with its helper replaced.
+        let script = hermit.run(&["completions", "zsh"]).exits(0).out;
+        assert!(script.starts_with("#compdef nightwright\n"), "{script}");
+        let ask = format!(
+            "compdef() {{ }}\n_describe() {{ print -l -- ${{(P)3}} }}\n{script}\n\
+             words=(nightwright run mig); CURRENT=3\n_clap_dynamic_completer_nightwright"
+        );
+        assert_eq!(shell(&hermit, "zsh", &["-f"], &ask), ["migrate-api"]);
+    }
 }
 
 #[test]
@@ -80,11 +133,70 @@ fn every_shell_gets_its_script() {
     let hermit = Hermit::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let did = hermit.run(&["completions", shell]).exits(0);
-        assert!(did.out.contains("include-messages"), "{shell}:\n{}", did.out);
-        assert!(!did.out.contains("generated reference"), "{shell} offers what is hidden");
+        assert!(did.out.contains("NIGHTWRIGHT_COMPLETE"), "{shell}:\n{}", did.out);
+        assert!(!did.out.contains(NIGHTWRIGHT), "{shell}: the script outlives the build");
         assert_eq!(did.err, "");
     }
     hermit.run(&["completions", "tcsh"]).exits(2).says(&["tcsh", "bash", "zsh", "fish"]);
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let hermit = Hermit::new();
+    for (words, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "run"], &["run", "--help"]),
+        (&["help", "config", "set"], &["config", "set", "--help"]),
+    ] {
+        assert_eq!(hermit.run(words).exits(0).out, hermit.run(option).exits(0).out, "{words:?}");
+    }
+    hermit
+        .run(&["help", "rnu"])
+        .exits(2)
+        .says(&["has no command `rnu`", "did you mean `nightwright run`?"]);
+}
+
+#[test]
+fn a_misspelt_command_gets_a_suggestion() {
+    let hermit = Hermit::new();
+    for (word, meant) in [("rn", "run"), ("satus", "status"), ("resmue", "resume")] {
+        let did = hermit.run(&[word]).exits(2);
+        did.says(&[
+            &format!("error: `nightwright` has no command `{word}`\n"),
+            &format!("did you mean `nightwright {meant}`?"),
+        ]);
+    }
+    hermit
+        .run(&["config", "exlpain"])
+        .exits(2)
+        .says(&["did you mean `nightwright config explain`?"]);
+    hermit.run(&["frobnicate"]).exits(2).says(&["list the commands with `nightwright --help`"]);
+}
+
+#[test]
+fn on_a_terminal_a_manual_page_opens_in_man() {
+    let hermit = Hermit::new();
+    let man = hermit.path("bin").join("man");
+    let seen = hermit.path("seen");
+    fs::write(&man, format!("#!/bin/sh\ncat \"$1\" > '{}'\necho paged\n", seen.display())).unwrap();
+    fs::set_permissions(&man, fs::Permissions::from_mode(0o755)).unwrap();
+    let pty = Pty::new(24, 80);
+    let mut command = hermit.command(&["man", "run"]);
+    let mut child = command.stdout(pty.end()).stderr(pty.end()).spawn().unwrap();
+    drop(command);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(String::from_utf8_lossy(&pty.unread()).trim(), "paged");
+    let page = hermit.run(&["man", "run"]).exits(0).out;
+    assert_eq!(fs::read_to_string(&seen).unwrap().trim_end(), page.trim_end());
+
+    // Without `man`, the help can be read.
+    let pty = Pty::new(24, 80);
+    let mut command = hermit.command(&["man", "version"]);
+    command.env("PATH", hermit.path("home")).stdout(pty.end()).stderr(pty.end());
+    assert!(command.spawn().unwrap().wait().unwrap().success());
+    drop(command);
+    let shown = String::from_utf8_lossy(&pty.unread()).into_owned();
+    assert!(shown.contains("Usage:") && !shown.contains(".TH"), "{shown}");
 }
 
 /// Whether a program is there.
@@ -144,9 +256,12 @@ fn every_command_has_a_manual_page() {
 fn the_page_of_an_unknown_command_is_refused_with_the_nearest() {
     let hermit = Hermit::new();
     let did = hermit.run(&["man", "rnu"]).exits(2);
-    did.says(&["`nightwright` has no command `rnu`", "did you mean `run`?"]);
+    did.says(&["`nightwright` has no command `rnu`", "did you mean `nightwright run`?"]);
     let did = hermit.run(&["man", "config", "sett"]).exits(2);
-    did.says(&["`nightwright config` has no command `sett`", "did you mean `set`?"]);
+    did.says(&[
+        "`nightwright config` has no command `sett`",
+        "did you mean `nightwright config set`?",
+    ]);
     hermit.run(&["man", "reference"]).exits(2).says(&["no command `reference`", "--help"]);
     assert!(!hermit.path("project").join("run").exists());
 }

@@ -347,3 +347,55 @@ fn settings_of_the_task_and_flags_are_what_the_run_records() {
     assert_eq!(settings.notes_file.as_deref(), Some(".nightwright/tasks/port/NOTES.md"));
     assert_eq!(settings.goal, "Port the parser.\n");
 }
+
+#[test]
+fn text_with_a_space_is_a_goal_and_says_so() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "fix"]).exits(0);
+    let script = hermit.script("[[attempt]]\nsteps = [{ say = \"x\" }]\n");
+    let run = ["run", "fix the tests", "-m", "1", "--dry-run", "--rehearsal", &script];
+    let did = hermit.run(&run).exits(0);
+    did.says(&["Goal: \"fix the tests\"", "because it contains a space"]);
+    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    assert_eq!(
+        (started.settings.task.as_deref(), started.settings.goal.as_str()),
+        (None, "fix the tests")
+    );
+    assert_eq!(started.settings.mode, "prompt");
+
+    let quiet = hermit.run(&[&run[..], &["-q"]].concat()).exits(0);
+    assert!(!quiet.err.contains("because"), "{}", quiet.err);
+    hermit.run(&["prompt", "fix the tests"]).exits(0);
+    hermit.run(&["run", "fix the tests", "-p", "x", "--dry-run"]).exits(2);
+}
+
+#[test]
+fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "migrate-api"]).exits(0);
+    let did = hermit.run(&["run", "migrate-ap", "--dry-run"]).exits(2);
+    did.says(&[
+        "error: Task not found: migrate-ap\n",
+        "did you mean `migrate-api`?",
+        "nightwright run -p migrate-ap",
+    ]);
+    hermit
+        .run(&["build", "migrate-ap", "--dry-run"])
+        .exits(2)
+        .says(&["nightwright build -p migrate-ap"]);
+    assert!(hermit.runs().is_empty());
+    // Commands that take no goal say nothing of one.
+    let did = hermit.run(&["show", "migrate-ap"]).exits(2);
+    assert!(!did.err.contains("-p "), "{}", did.err);
+}
+
+#[test]
+fn a_run_without_a_cost_limit_says_so_in_its_first_lines() {
+    let hermit = Hermit::new();
+    let script = "[[attempt]]\nsteps = [{ say = \"x\" }]\n";
+    let did = hermit.rehearse(script, "1", &[]);
+    let first: Vec<_> = did.err.lines().take(6).collect();
+    assert!(first.iter().any(|line| line.contains("no cost limit")), "{}", did.err);
+    let did = hermit.rehearse(script, "1", &["--max-cost", "2"]);
+    assert!(!did.err.contains("no cost limit"), "{}", did.err);
+}

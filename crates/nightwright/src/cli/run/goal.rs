@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use nightwright_core::display::one_line;
+
 use super::Command;
 use crate::cli::told;
 use crate::error::Failure;
@@ -10,6 +12,37 @@ use crate::task;
 
 /// Agents take prompts of 10 MB; what we add to a goal has room beside it.
 const GOAL_MAX: u64 = 9_000_000;
+/// The most characters of a goal that its note shows.
+const NOTED: usize = 80;
+
+/// What a command line asks to work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Subject<'a> {
+    pub(super) task: Option<&'a str>,
+    pub(super) goal: Option<&'a str>,
+    /// Whether the goal was given where a task name usually stands.
+    unmarked: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// Text with a space in it can't be a task name, so it is a goal. A single word is always a task
+    /// name: a misspelt one must not start a run.
+    pub(super) fn of(positional: Option<&'a str>, prompt: Option<&'a str>) -> Self {
+        match positional.map(str::trim) {
+            Some(text) if text.contains(char::is_whitespace) => {
+                Self { task: None, goal: Some(text), unmarked: true }
+            }
+            task => Self { task, goal: prompt, unmarked: false },
+        }
+    }
+
+    /// Says that a goal was recognized without `-p`.
+    pub(super) fn note(self) -> Option<String> {
+        let goal = self.goal.filter(|_| self.unmarked)?;
+        let goal = one_line(goal, NOTED);
+        Some(format!("Goal: \"{goal}\" (a goal, not a task name, because it contains a space)"))
+    }
+}
 
 /// What `-h` says, for somebody who did not say what to do.
 pub(super) fn short_help(command: Command) -> String {
@@ -66,4 +99,26 @@ fn read_goal(input: impl Read) -> Result<String, Failure> {
         return Err(Failure::usage("there is nothing to do: standard input is empty"));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_with_a_space_is_a_goal_and_a_single_word_is_a_task_name() {
+        let of = |text| Subject::of(Some(text), None);
+        for goal in ["fix the tests", "fix\tit", "two\nlines", " make it pass "] {
+            let subject = of(goal);
+            assert_eq!((subject.task, subject.goal), (None, Some(goal.trim())));
+            assert!(subject.note().is_some_and(|note| note.contains("contains a space")));
+        }
+        for task in ["migrate-api", "fix", " fix "] {
+            let subject = of(task);
+            assert_eq!((subject.task, subject.goal), (Some(task.trim()), None));
+            assert_eq!(subject.note(), None);
+        }
+        let marked = Subject::of(None, Some("fix the tests"));
+        assert_eq!((marked.goal, marked.note()), (Some("fix the tests"), None));
+    }
 }
