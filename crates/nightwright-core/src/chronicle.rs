@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::event::{IterationKind, Movement, Totals};
 use crate::input::TaskProgress;
+use crate::outcome::Proof;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
@@ -46,6 +47,8 @@ pub struct Chronicle {
     pub verdict: Verdict,
     /// The name of the ending; `None` if it has none.
     pub ending: Option<&'static str>,
+    /// What a completion rests on; `None` if it is not completed.
+    pub proof: Option<Proof>,
     /// What it came to, in a sentence.
     pub sentence: String,
     /// What else there is to say about the ending.
@@ -100,9 +103,11 @@ pub struct Chronicle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Done, and something confirmed it.
+    /// Done, and checks confirmed it.
     Verified,
-    /// Said to be done, and nothing looked.
+    /// Done in the judgement of a model.
+    Judged,
+    /// Done by the agent's word alone.
     NotVerified,
     /// Over without being done.
     NotDone,
