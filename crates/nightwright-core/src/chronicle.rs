@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::event::{IterationKind, Movement, Totals};
 use crate::input::TaskProgress;
-use crate::outcome::Proof;
+use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
@@ -47,8 +47,6 @@ pub struct Chronicle {
     pub verdict: Verdict,
     /// The name of the ending; `None` if it has none.
     pub ending: Option<&'static str>,
-    /// What a completion rests on; `None` if it is not completed.
-    pub proof: Option<Proof>,
     /// What it came to, in a sentence.
     pub sentence: String,
     /// What else there is to say about the ending.
@@ -81,6 +79,8 @@ pub struct Chronicle {
     pub spans: Vec<Span>,
     /// How many more things took time, each in an iteration that had too many.
     pub more_spans: u32,
+    /// What the agent was not allowed to do, each once.
+    pub denied: Vec<Refused>,
     /// What only a person can give.
     pub blockers: Vec<String>,
     /// How many there were beyond those.
@@ -103,11 +103,9 @@ pub struct Chronicle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Done, and checks confirmed it.
+    /// Done, and something confirmed it.
     Verified,
-    /// Done in the judgement of a model.
-    Judged,
-    /// Done by the agent's word alone.
+    /// Said to be done, and nothing looked.
     NotVerified,
     /// Over without being done.
     NotDone,

@@ -202,12 +202,16 @@ pub enum Event {
         /// What we said.
         text: String,
     },
-    /// The agent was not allowed to use a tool.
+    /// The agent was not allowed to use a tool. Each command is told once a run.
     PermissionDenied {
         /// In this attempt.
         attempt: AttemptId,
         /// The tool.
         tool: String,
+        /// The command, file or address; of a line of several commands the one that was refused.
+        command: String,
+        /// The rule for `--allowed-tools` that allows it; `null` if no rule does.
+        rule: Option<String>,
     },
     /// Completion was claimed and has to be proved.
     GateStarted {

@@ -43,6 +43,9 @@ pub struct Definition {
     /// What the ending for lack of progress is called.
     #[serde(default = "stagnated")]
     pub ending: Stagnation,
+    /// Whether its prompt asks for commits: then the agent may commit at every level of permissions.
+    #[serde(default)]
+    pub commits: Commits,
     /// Whether the agent's word that it worked excuses an unchanged tree.
     #[serde(default = "no_excuse")]
     pub excuse: Excuse,
@@ -76,6 +79,17 @@ pub enum WorksOn {
     Task,
     /// A goal, or a task's instructions.
     Goal,
+}
+
+/// Whether a mode asks for commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Commits {
+    /// It does.
+    Yes,
+    /// It does not.
+    #[default]
+    No,
 }
 
 fn stagnated() -> Stagnation {

@@ -13,7 +13,7 @@ pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 pub use crate::hook::Hooks;
 use crate::mode;
-use crate::permissions::Permissions;
+use crate::permissions::{Permissions, Rules};
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
@@ -472,7 +472,9 @@ pub struct Agent {
     pub command: Option<String>,
     /// What it may do without asking.
     pub permissions: Permissions,
-    /// Tools it may use without asking.
+    /// The rules behind the levels of permissions, as they are when the run starts.
+    pub rules: Rules,
+    /// Tools it may use without asking, in addition to those of the level.
     pub allowed_tools: Vec<String>,
     /// Tools it may not use at all.
     pub disallowed_tools: Vec<String>,
@@ -493,6 +495,7 @@ impl Default for Agent {
         Self {
             command: None,
             permissions: Permissions::default(),
+            rules: Rules::default(),
             allowed_tools: Vec::new(),
             disallowed_tools: Vec::new(),
             sources: vec!["user".to_owned()],

@@ -22,6 +22,7 @@ use crate::event::{
 };
 use crate::input::{Changes, CheckResult, Finding, TaskProgress};
 use crate::outcome::Outcome;
+use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits, Scope};
 use crate::units::{AttemptId, Iteration, Usd};
 
@@ -74,6 +75,8 @@ pub struct RunView {
     pub stop: Option<StopWhen>,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
+    /// What the agent was not allowed to do.
+    pub denied: Vec<Refused>,
     /// What only a person can give, as reported so far.
     pub blockers: Vec<Blocker>,
     /// How many there were beyond those.
@@ -341,6 +344,11 @@ impl RunView {
             Event::StopCancelled => self.stop = None,
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
+            Event::PermissionDenied { tool, command, rule, .. } => self.denied.push(Refused {
+                tool: tool.clone(),
+                command: command.clone(),
+                rule: rule.clone(),
+            }),
             Event::HookFailed { .. } | Event::Warning { .. } => {
                 self.warnings = self.warnings.saturating_add(1);
             }
@@ -356,7 +364,6 @@ impl RunView {
             | Event::QuotaReported { .. }
             | Event::WatchdogNoticed { .. }
             | Event::NudgeSent { .. }
-            | Event::PermissionDenied { .. }
             | Event::CallStarted { .. }
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }

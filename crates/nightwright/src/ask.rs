@@ -334,7 +334,7 @@ async fn call(
             | AgentNews::Pulse(_)
             | AgentNews::TurnEnded { .. }
             | AgentNews::Noticed(_)
-            | AgentNews::Denied { .. }
+            | AgentNews::Denied(_)
             | AgentNews::Quota(_) => {}
         }
     }

@@ -18,7 +18,7 @@ use self::ask::{Gone, Person};
 use self::detect::{Detected, Found, detect};
 use self::import::{Import, Imports, imports};
 use self::place::{Existing, Placing};
-use self::text::{Choices, config_text, without_rule};
+use self::text::{Choices, config_text};
 use self::view::View;
 use crate::error::Failure;
 
@@ -139,12 +139,6 @@ impl Setup {
                 let (from, to) = (&copied.from, &copied.to);
                 notes.push(format!("`{from}` is left out: something else became `{to}`"));
             }
-        }
-        for command in without_rule(&self.choices.commands) {
-            notes.push(format!(
-                "no rule for the agent can be made of `{command}`: add what it may run to \
-                 `agent.allowed_tools`"
-            ));
         }
         placing.write(project)?;
         notes.extend(placing.notes);

@@ -23,6 +23,7 @@ pub mod logs;
 pub mod modes;
 mod nearest;
 pub mod notify;
+pub mod permissions;
 pub mod principles;
 pub mod process;
 pub mod publish;

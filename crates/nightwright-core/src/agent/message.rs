@@ -94,6 +94,8 @@ pub enum Said<'a> {
         tool: Cow<'a, str>,
         /// The call; empty where that was not said. Its result, an error, comes later.
         id: Cow<'a, str>,
+        /// The program's reason; empty where there is none.
+        why: Cow<'a, str>,
     },
     /// A message of the model began or ended, and this is what it used.
     Usage {
@@ -185,6 +187,17 @@ pub struct ErrorFacts {
     pub text: String,
 }
 
+/// A call of a tool that was not allowed, as the end of a turn tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeniedCall {
+    /// The id of the call.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The command, file or address.
+    pub input: String,
+}
+
 /// The end of a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultFacts {
@@ -218,8 +231,8 @@ pub struct ResultFacts {
     pub total_cost: Option<Usd>,
     /// Tokens of all turns so far, of all models, if they were said.
     pub total_tokens: Option<Tokens>,
-    /// Tools that were not allowed.
-    pub denied: Vec<String>,
+    /// Calls of tools that were not allowed.
+    pub denied: Vec<DeniedCall>,
     /// How many results there were before it, if that was said.
     pub index: Option<u32>,
     /// Fields that no version we know of has, the first of them.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::AttemptOutcome;
+use crate::permissions::denial::Denial;
 use crate::units::{Tokens, Usd, millis};
 
 /// News of a running attempt or call.
@@ -25,11 +26,8 @@ pub enum AgentNews {
     },
     /// The watchdog noticed something in the middle of a turn.
     Noticed(Notice),
-    /// A tool was not allowed.
-    Denied {
-        /// The tool's name.
-        tool: String,
-    },
+    /// A use of a tool was not allowed.
+    Denied(Denial),
     /// The provider refused the login; the program would go on asking for minutes.
     LoginRefused,
     /// How much of the account's quota is used.
@@ -170,9 +168,9 @@ pub struct AttemptReport {
     /// What its own words amount to.
     #[serde(default)]
     pub words: Words,
-    /// Tools that were not allowed.
+    /// Uses of tools that were not allowed.
     #[serde(default)]
-    pub denied: Vec<String>,
+    pub denied: Vec<Denial>,
     /// The answer, if this was a call.
     #[serde(default)]
     pub answer: Option<Answer>,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::dialect::{Dialect, Ending, Speech};
 use super::message::{
-    AgentMessage, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt,
+    AgentMessage, DeniedCall, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt,
 };
 use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
 use super::report::{
@@ -19,6 +19,7 @@ use super::report::{
 use super::verdict::verdict;
 use crate::event::Purpose;
 use crate::evidence::{self, blockers};
+use crate::permissions::denial::Denial;
 use crate::settings::Completion;
 use rhythm::Rhythm;
 use said::{LastWords, TEXT_MAX, end_of};
@@ -37,8 +38,11 @@ mod unknown;
 /// The most that is kept of an answer in words.
 const ANSWER_MAX: usize = 16 << 10;
 
-/// Further names of denied tools are left out: the first few say what has to be allowed.
-const DENIED_MAX: usize = 32;
+/// Further uses of tools that were denied are left out: the first few say what has to be allowed.
+const DENIED_MAX: usize = 64;
+
+/// What is kept of the reason for a denial.
+const REASON_MAX: usize = 8 << 10;
 
 /// The status of an answer to somebody who is not logged in.
 const UNAUTHORIZED: u16 = 401;
@@ -111,7 +115,9 @@ pub struct Transcript {
     error: Option<ErrorFacts>,
     rate_limit: Option<RateLimit>,
     quotas: Vec<QuotaNews>,
-    denied: Vec<String>,
+    denied: Vec<Denial>,
+    /// The calls that these are about.
+    denied_calls: Vec<String>,
     last_words: LastWords,
     /// The words of the last turn, if a message of ours was waiting when it ended.
     queued: Option<Queued>,
@@ -157,6 +163,7 @@ impl Transcript {
             rate_limit: None,
             quotas: Vec::new(),
             denied: Vec::new(),
+            denied_calls: Vec::new(),
             last_words: LastWords::default(),
             queued: None,
             before: None,
@@ -295,7 +302,8 @@ impl Transcript {
             }
             Said::ToolCall { id, name, input } => {
                 let is_main = owner.is_main();
-                let is_new = self.tools.begin(mono, &id, &name, CallOf::new(owner));
+                let subject = self.dialect.subject_of(input);
+                let is_new = self.tools.begin(mono, &id, (&name, subject), CallOf::new(owner));
                 if is_main && is_new {
                     self.watch(|rhythm| rhythm.call(&name, input), tell);
                 }
@@ -310,9 +318,11 @@ impl Transcript {
             Said::Heartbeat { id } => self.tools.beat(mono, &id),
             Said::ApiRetry { status, .. } => self.retry(status, tell),
             Said::RateLimit(limit) => self.limited(limit, tell),
-            Said::Denied { tool, id } => {
+            Said::Denied { tool, id, why } => {
                 self.rhythm.denied(&id);
-                self.deny(&tool, tell);
+                let input = self.tools.subject(&id).unwrap_or_default().to_owned();
+                let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
+                self.deny(&id, Denial { tool: tool.into_owned(), input, why }, tell);
             }
             Said::Usage { when, id, model, tokens } => {
                 if when == UsageAt::Start && owner == Owner::Main {
@@ -365,11 +375,17 @@ impl Transcript {
         self.rate_limit = Some(limit);
     }
 
-    fn deny(&mut self, tool: &str, tell: &mut impl FnMut(AgentNews)) {
-        let known = self.denied.iter().any(|known| known == tool);
-        if !known && self.denied.len() < DENIED_MAX {
-            self.denied.push(tool.to_owned());
-            tell(AgentNews::Denied { tool: tool.to_owned() });
+    /// A call is told of twice: when it is denied, and at the end of the turn. The first has the
+    /// reason.
+    fn deny(&mut self, call: &str, denial: Denial, tell: &mut impl FnMut(AgentNews)) {
+        let is_told = !call.is_empty() && self.denied_calls.iter().any(|told| told == call);
+        if is_told || self.denied_calls.len() >= DENIED_MAX {
+            return;
+        }
+        self.denied_calls.push(call.to_owned());
+        if !self.denied.contains(&denial) {
+            self.denied.push(denial.clone());
+            tell(AgentNews::Denied(denial));
         }
     }
 
@@ -377,8 +393,8 @@ impl Transcript {
         self.spend.result(self.dialect, &result);
         self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
         self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
-        for tool in std::mem::take(&mut result.denied) {
-            self.deny(&tool, tell);
+        for DeniedCall { id, tool, input } in std::mem::take(&mut result.denied) {
+            self.deny(&id, Denial { tool, input, why: String::new() }, tell);
         }
         self.error_of_result = self.error.take().filter(|_| result.is_error);
         if let Some(text) = &mut result.text {

@@ -16,6 +16,7 @@ use super::{
 use crate::event::{Event, Record, RunStarted, Totals};
 use crate::input::Mark;
 use crate::outcome::{Outcome, Proof};
+use crate::permissions::denial::Refused;
 use crate::settings::Scope;
 use crate::units::RunId;
 use crate::view::{Break, RunView};
@@ -192,7 +193,6 @@ impl Chronicler {
             is_rehearsal: view.is_rehearsal(),
             verdict: verdict(state, outcome, view.is_rehearsal()),
             ending: outcome.map(Outcome::name),
-            proof: outcome.and_then(Outcome::proof),
             sentence,
             note: summary.note.as_ref().filter(|_| outcome.is_some()).map(text),
             verification: verification.as_ref().map(text),
@@ -208,6 +208,15 @@ impl Chronicler {
             iterations: chapters,
             spans,
             more_spans,
+            denied: view
+                .denied
+                .iter()
+                .map(|Refused { tool, command, rule }| Refused {
+                    tool: text(tool),
+                    command: text(command),
+                    rule: rule.as_ref().map(text),
+                })
+                .collect(),
             blockers: view.blockers.iter().map(|blocker| text(&blocker.text)).collect(),
             more_blockers: view.more_blockers,
             warnings: self.warnings,
@@ -318,9 +327,8 @@ fn steps(view: &RunView, run: &RunId, state: State, unread: Option<Break>) -> Ve
 fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> Verdict {
     match (outcome, state) {
         (Some(_), _) if is_rehearsal => Verdict::Rehearsed,
-        (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => Verdict::Verified,
-        (Some(Outcome::Completed { proof: Proof::Model, .. }), _) => Verdict::Judged,
-        (Some(Outcome::Completed { proof: Proof::None, .. }), _) => Verdict::NotVerified,
+        (Some(Outcome::Completed { proof: Proof::Verified }), _) => Verdict::Verified,
+        (Some(Outcome::Completed { proof: Proof::NotVerified }), _) => Verdict::NotVerified,
         (Some(_), _) => Verdict::NotDone,
         (None, State::Running) => Verdict::GoingOn,
         (None, State::Gone | State::Ended) => Verdict::Gone,

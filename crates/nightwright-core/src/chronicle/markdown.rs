@@ -26,6 +26,7 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
     verdict(&mut out, chronicle);
     figures(&mut out, chronicle);
     claims(&mut out, chronicle);
+    bullets(&mut out, "Denied", &words::denied(chronicle), 0);
     bullets(&mut out, "Needed from a person", &chronicle.blockers, chronicle.more_blockers);
     warnings(&mut out, chronicle);
     commits(&mut out, chronicle);

@@ -96,11 +96,9 @@ pub struct Claim {
 pub enum Judgement {
     /// Nothing yet.
     Open,
-    /// Accepted, and checks confirmed it.
+    /// Believed, and something spoke for it.
     Verified,
-    /// Accepted by a model.
-    Judged,
-    /// Accepted by the agent's word alone.
+    /// Believed, with nothing to check it with.
     NotVerified,
     /// Not believed.
     Rejected,

@@ -7,6 +7,7 @@ use crate::agent::outcome::Death;
 use crate::event::{Figure, IterationKind, VerdictKind};
 use crate::input::CheckVerdict;
 use crate::outcome::count;
+use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{Usd, human};
 
@@ -26,8 +27,7 @@ pub(super) fn headline(chronicle: &Chronicle) -> &'static str {
     match (chronicle.verdict, chronicle.is_only_judgement()) {
         (Verdict::Verified, false) => "Done and verified",
         (Verdict::Verified, true) => "Verified",
-        (Verdict::Judged, _) => "Judged complete by a model",
-        (Verdict::NotVerified, _) => "Completed, not verified",
+        (Verdict::NotVerified, _) => "Said to be done, not verified",
         (Verdict::NotDone, false) => "Not done",
         (Verdict::NotDone, true) => "Not verified",
         (Verdict::GoingOn, _) => "Still running",
@@ -65,9 +65,8 @@ pub(super) fn fate(fate: Fate) -> &'static str {
 pub(super) fn judgement(judgement: Judgement) -> &'static str {
     match judgement {
         Judgement::Open => "not decided",
-        Judgement::Verified => "verified",
-        Judgement::Judged => "accepted by a model",
-        Judgement::NotVerified => "accepted, not verified",
+        Judgement::Verified => "believed",
+        Judgement::NotVerified => "believed, with nothing to check it with",
         Judgement::Rejected => "rejected",
         Judgement::Inconclusive => "undecided: nobody could tell",
         Judgement::Unaffordable => "undecided: too little was left to ask a model",
@@ -116,13 +115,19 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
         NoteKind::Warning => "warning",
         NoteKind::Feedback => "told",
         NoteKind::Watchdog => "watchdog",
-        NoteKind::Denied => "not allowed",
+        NoteKind::Denied => "denied",
         NoteKind::Council => "council",
         NoteKind::Status => "status",
         NoteKind::Steering => "steered",
         NoteKind::Wait => "waited",
         NoteKind::Checkpoint => "snapshot",
     }
+}
+
+/// What the agent was not allowed to do, with what would allow it.
+pub(super) fn denied(chronicle: &Chronicle) -> Vec<String> {
+    let line = |refused: &Refused| format!("{} ({})", refused.what(), refused.advice());
+    chronicle.denied.iter().map(line).collect()
 }
 
 /// `Iteration 3`; what has no number is the proof.

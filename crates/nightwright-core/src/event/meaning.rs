@@ -92,7 +92,9 @@ impl Event {
             Self::NudgeSent { .. } => {
                 "A further message was about to be sent into a running session."
             }
-            Self::PermissionDenied { .. } => "The agent was not allowed to use a tool.",
+            Self::PermissionDenied { .. } => {
+                "The agent was not allowed to use a tool; `rule` is what `--allowed-tools` takes to allow it."
+            }
             Self::GateStarted { .. } => "Completion was claimed and has to be proved.",
             Self::ChecksStarted { .. } => "The checks were about to be run.",
             Self::ChecksFinished { .. } => {

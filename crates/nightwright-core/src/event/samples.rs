@@ -19,6 +19,7 @@ use crate::input::{
     Boxes, ChangedFile, Changes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress,
 };
 use crate::outcome::{Outcome, Proof};
+use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
@@ -137,7 +138,12 @@ fn words() -> Vec<Event> {
             answers: Some(notice()),
             text: "Nobody is here to answer. Choose, note the choice, go on.".to_owned(),
         },
-        Event::PermissionDenied { attempt: AttemptId(7), tool: "WebFetch".to_owned() },
+        Event::PermissionDenied {
+            attempt: AttemptId(7),
+            tool: "Bash".to_owned(),
+            command: "docker compose up".to_owned(),
+            rule: Some("Bash(docker compose up:*)".to_owned()),
+        },
     ]
 }
 
@@ -267,7 +273,7 @@ fn ending() -> Vec<Event> {
         },
         Event::Warning { text: "`.status.json` is not valid JSON: it says nothing".to_owned() },
         Event::RunFinished {
-            outcome: Outcome::completed(Proof::Checks),
+            outcome: Outcome::Completed { proof: Proof::Verified },
             note: Some("a check was flaky".to_owned()),
             totals: Totals {
                 iterations: 6,
@@ -316,7 +322,11 @@ fn report() -> AttemptReport {
             summary: "Moved the invoice handlers.".to_owned(),
             ..Words::default()
         },
-        denied: vec!["WebFetch".to_owned()],
+        denied: vec![Denial {
+            tool: "Bash".to_owned(),
+            input: "docker compose up".to_owned(),
+            why: "This command requires approval".to_owned(),
+        }],
         answer: None,
         heard: None,
         stream: StreamFacts {

@@ -12,6 +12,7 @@ use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
 use crate::event::{Event, Figure, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
+use crate::permissions::denial::{Denial, Refused};
 use crate::policy::limits::{self, Room, Share};
 use crate::policy::retry;
 use crate::policy::waiting::{self, Plan};
@@ -20,6 +21,9 @@ use crate::units::{AttemptId, Usd};
 
 /// What an attempt without any figure is charged when nothing better is known.
 const UNKNOWN_COST: Usd = Usd::from_cents(1);
+
+/// So many refused commands are told in a run.
+const DENIED_MAX: usize = 200;
 
 /// The running attempt.
 #[derive(Clone, Debug)]
@@ -134,14 +138,20 @@ impl Machine {
             AgentNews::Pulse(pulse) => self.pulse(&pulse),
             AgentNews::TurnEnded { how, noticed } => self.turn_ended(id, how, noticed),
             AgentNews::Noticed(notice) => self.noticed(id, notice),
-            AgentNews::Denied { tool } => {
-                if !self.current().denied.contains(&tool) {
-                    self.record(Event::PermissionDenied { attempt: id, tool });
-                }
-            }
+            AgentNews::Denied(denial) => self.denied(id, &denial),
             AgentNews::LoginRefused => self.cut_attempt(CutReason::Auth, Grace::Usual),
             AgentNews::Quota(quota) => self.quota_reported(quota),
             AgentNews::Exited(report) => self.attempt_over(id, *report),
+        }
+    }
+
+    /// Something was refused. Each command is told once a run.
+    fn denied(&mut self, attempt: AttemptId, denial: &Denial) {
+        for refused in self.ledger.refused(denial) {
+            if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
+                let Refused { tool, command, rule } = refused;
+                self.record(Event::PermissionDenied { attempt, tool, command, rule });
+            }
         }
     }
 
@@ -277,6 +287,9 @@ impl Machine {
             Stage::Attempting { cap, .. } => cap,
             Stage::Begun | Stage::Attempted | Stage::Retrying { .. } => None,
         };
+        for denial in &report.denied {
+            self.denied(attempt, denial);
+        }
         let (cost, figure) = self.charge("work", cap, &report);
         let notices = report.words.noticed.clone();
         let report = Box::new(report);

@@ -48,21 +48,15 @@ impl Machine {
             return self.effect(Effect::InspectChanges { ticket });
         }
         if !self.wants_verdict(&gate) {
-            return self.decide(GateResult::Passed { proof: self.proof(Proof::None) });
+            let proof =
+                if verify.commands.is_empty() { Proof::NotVerified } else { Proof::Verified };
+            return self.decide(GateResult::Passed { proof });
         }
         match gate.verdict {
             Some(VerdictKind::Yes) => self.confirm(survey),
             // Decided where the verdict was given.
             Some(VerdictKind::No | VerdictKind::Inconclusive) => {}
             None => self.ask_for_verdict(&gate),
-        }
-    }
-
-    /// What an accepted claim rests on: passing checks, or else what is left.
-    fn proof(&self, otherwise: Proof) -> Proof {
-        match self.ledger.unchecked() {
-            None => Proof::Checks,
-            Some(_) => otherwise,
         }
     }
 
@@ -255,7 +249,7 @@ impl Machine {
 
     fn confirm(&mut self, survey: &Survey) {
         if self.live.judged.as_ref() == Some(&survey.mark.fingerprint) {
-            self.decide(GateResult::Passed { proof: self.proof(Proof::Model) });
+            self.decide(GateResult::Passed { proof: Proof::Verified });
         } else {
             let why = "the project changed while it was being judged".to_owned();
             self.decide(GateResult::Inconclusive { why });

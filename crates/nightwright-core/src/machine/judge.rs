@@ -1,22 +1,30 @@
 //! After the attempts: what was done, what was claimed, and who else is to be asked.
 
+use std::collections::BTreeSet;
+
 use super::between::MOST_BLOCKED;
 use super::ledger::{Answered, Current, Entry, distinct};
 use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
 use crate::agent::report::{Blocker, Words};
+use crate::display::one_line;
 use crate::effect::Effect;
 use crate::event::{
     Event, FeedbackSource, IterationKind, IterationResult, Movement, Purpose, StopWhen,
 };
 use crate::input::{Boxes, Survey};
 use crate::outcome::Outcome;
+use crate::permissions::denial::Refused;
 use crate::policy::escalation::{self, Response};
 use crate::policy::limits::{self, Room};
 use crate::policy::progress;
 use crate::prompt::{self, Reviewed};
 use crate::settings::{EvidenceKind, Respond, Scope};
 use crate::units::Ticket;
+
+/// So many refused commands are named as a blocker, and so much of each.
+const SHOWN_DENIALS: usize = 8;
+const SHOWN_COMMAND: usize = 120;
 
 impl Machine {
     /// Looks, asks whoever is to be asked, lets the gate decide about a claim, and writes the
@@ -221,19 +229,8 @@ impl Machine {
                 && self.response(notice) == Response::Blocker;
             ours.then(|| escalation::blocker(notice, self.round(notice)))
         });
-        let denied = (self.live.work != Some(true) && !current.denied.is_empty()).then(|| {
-            let tools: Vec<_> = current.denied.iter().map(String::as_str).collect();
-            let options: Vec<_> =
-                tools.iter().map(|tool| format!("--allowed-tools \"{tool}\"")).collect();
-            Blocker {
-                key: "permissions".to_owned(),
-                text: format!(
-                    "permission for {} (allow it: {})",
-                    tools.join(", "),
-                    options.join(" ")
-                ),
-            }
-        });
+        let denied = (self.live.work != Some(true) && !current.denied.is_empty())
+            .then(|| permission_blocker(&current.denied));
         distinct(current.blockers.iter().cloned().chain(status).chain(stuck).chain(denied))
     }
 
@@ -268,4 +265,16 @@ impl Machine {
         }
         asked
     }
+}
+
+/// What was refused, with what would allow it.
+fn permission_blocker(denied: &BTreeSet<Refused>) -> Blocker {
+    let name = |refused: &Refused| {
+        format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())
+    };
+    let mut named: Vec<_> = denied.iter().take(SHOWN_DENIALS).map(name).collect();
+    if denied.len() > SHOWN_DENIALS {
+        named.push(format!("{} more", denied.len() - SHOWN_DENIALS));
+    }
+    Blocker { key: "permissions".to_owned(), text: format!("permission for {}", named.join(", ")) }
 }

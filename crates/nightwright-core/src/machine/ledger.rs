@@ -21,6 +21,8 @@ use crate::event::{
     StatusFacts, StopWhen, WaitEnd, WaitKind,
 };
 use crate::input::{Boxes, Mark};
+use crate::permissions::denial::{self, Denial, Refused};
+use crate::permissions::granted;
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::prompt::Decision;
@@ -114,7 +116,10 @@ impl State {
             }
             Event::WatchdogNoticed { notice, .. } => self.watchdog_noticed(notice),
             Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
-            Event::PermissionDenied { tool, .. } => self.permission_denied(tool),
+            Event::PermissionDenied { tool, command, rule, .. } => {
+                let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
+                self.permission_denied(Refused { tool, command, rule });
+            }
             Event::GateStarted { claim, .. } => self.gate_started(claim),
             Event::ChecksFinished { results, fingerprint } => {
                 self.at_gate(|gate| gate.checks = Some((results.clone(), fingerprint.clone())));
@@ -193,10 +198,17 @@ impl State {
         }
     }
 
-    fn permission_denied(&mut self, tool: &str) {
+    /// What exactly was refused, by the rules that the agent has.
+    pub(super) fn refused(&self, denial: &Denial) -> Vec<Refused> {
+        let granted = granted(&self.settings.agent);
+        denial::refused(denial, &granted, &self.settings.surroundings.project_root)
+    }
+
+    fn permission_denied(&mut self, refused: Refused) {
         if let Some(current) = self.current_mut() {
-            current.denied.insert(tool.to_owned());
+            current.denied.insert(refused.clone());
         }
+        self.denied.insert(refused);
     }
 
     fn run_started(&mut self, started: &RunStarted) {
@@ -286,9 +298,10 @@ impl State {
             | Consequence::FailIteration { .. }
             | Consequence::EndRun { .. } => {}
         }
+        let denied: Vec<_> = report.denied.iter().flat_map(|denial| self.refused(denial)).collect();
         if let Some(current) = self.current_mut() {
             current.stage = Stage::Attempted;
-            current.denied.extend(report.denied.iter().cloned());
+            current.denied.extend(denied);
             let told = std::mem::take(&mut current.blockers);
             current.blockers = distinct(told.into_iter().chain(report.words.blockers.clone()));
             match report.outcome.consequence() {

@@ -13,7 +13,8 @@ use crate::event::{
     Totals, VerdictKind, WaitKind,
 };
 use crate::input::{Boxes, CheckResult, Finding, Mark};
-use crate::outcome::{Outcome, Unchecked};
+use crate::outcome::Outcome;
+use crate::permissions::denial::Refused;
 use crate::policy::limits::Used;
 use crate::policy::progress::Seen;
 use crate::policy::ticks::Ticks;
@@ -65,6 +66,8 @@ pub struct State {
     pub missing_verifiers: u32,
     /// What was told of the status file last, or what it said before the run.
     pub status: Option<StatusFacts>,
+    /// What was refused and told already.
+    pub denied: BTreeSet<Refused>,
     /// Blockers told already.
     pub told: BTreeSet<String>,
     /// In how many iterations each problem was noticed since the last progress.
@@ -124,8 +127,8 @@ pub struct Current {
     pub suspects: u32,
     /// What the last attempt left.
     pub report: Option<AttemptReport>,
-    /// Tools denied in any of its attempts.
-    pub denied: BTreeSet<String>,
+    /// What was refused in any of its attempts.
+    pub denied: BTreeSet<Refused>,
     /// What any of its attempts said it can't go on without, each once.
     pub blockers: Vec<Blocker>,
     /// What the watchdog noticed, and whether it was answered in the session.
@@ -324,11 +327,6 @@ impl State {
             tokens: self.totals.tokens.counted(),
             active: self.active,
         }
-    }
-
-    /// Why passing checks can't show that the work is done; `None` if they can.
-    pub fn unchecked(&self) -> Option<Unchecked> {
-        self.settings.verify.commands.is_empty().then_some(Unchecked::NoChecks)
     }
 
     /// Whether messages can follow the prompt of an attempt.

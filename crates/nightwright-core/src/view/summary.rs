@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{GateView, RunView, WORK};
 use crate::event::{GateResult, Spend, VerdictKind};
-use crate::outcome::{Outcome, Proof, Tone, Unchecked};
+use crate::outcome::{Outcome, Proof, Tone};
+use crate::permissions::denial::Refused;
 use crate::units::{Iteration, RunId, Tokens, Usd, human};
 
 /// What a run came to.
@@ -42,6 +43,8 @@ pub struct Summary {
     pub purposes: Vec<PurposeSpend>,
     /// What was verified.
     pub verification: Verification,
+    /// What the agent was not allowed to do.
+    pub denied: Vec<Refused>,
     /// Warnings on the way.
     pub warnings: u32,
     /// What to do next, one plain sentence each.
@@ -64,23 +67,15 @@ pub struct PurposeSpend {
 pub enum Verification {
     /// There was none, or its gate came to no end.
     NoClaim,
-    /// Checks confirmed it.
+    /// It was believed, for these reasons.
     Verified {
-        /// The checks that passed.
+        /// Checks that were passed.
         commands: Vec<String>,
         /// Whether a model said so, too.
         verdict: Option<VerdictKind>,
     },
-    /// A model accepted it, and passing checks could not show anything.
-    Judged {
-        /// Checks that passed before the run as well, or whose result then is unknown.
-        commands: Vec<String>,
-    },
-    /// It was accepted, and nothing spoke for it.
-    NotVerified {
-        /// Checks that passed before the run as well, or whose result then is unknown.
-        commands: Vec<String>,
-    },
+    /// It was believed, and nothing spoke for it.
+    NotVerified,
     /// It was not believed.
     NotBelieved {
         /// In which iteration.
@@ -96,26 +91,14 @@ impl Verification {
         match self {
             Self::NoClaim => None,
             Self::Verified { commands, verdict } => {
-                let mut by = quoted(commands);
+                let mut by: Vec<_> =
+                    commands.iter().map(|command| format!("`{command}`")).collect();
                 if *verdict == Some(VerdictKind::Yes) {
                     by.push("a model's verdict".to_owned());
                 }
                 Some(format!("verified by {}", and(&by)))
             }
-            Self::Judged { commands } if commands.is_empty() => {
-                Some("a model judged it complete; no checks are configured".to_owned())
-            }
-            Self::Judged { commands } => Some(format!(
-                "a model judged it complete; passing {} proves nothing new",
-                and(&quoted(commands))
-            )),
-            Self::NotVerified { commands } if commands.is_empty() => {
-                Some("not verified: no checks are configured and no model was asked".to_owned())
-            }
-            Self::NotVerified { commands } => Some(format!(
-                "not verified: passing {} proves nothing new, and no model was asked",
-                and(&quoted(commands))
-            )),
+            Self::NotVerified => Some("not verified: there was nothing to verify with".to_owned()),
             Self::NotBelieved { iteration: Iteration(0), why } => {
                 Some(format!("not believed: {}", why.trim_end_matches('.')))
             }
@@ -152,6 +135,7 @@ impl RunView {
             tokens: totals.tokens,
             purposes: self.purposes(),
             verification: self.verification(),
+            denied: self.denied.clone(),
             warnings: self.warnings,
             next: self.next_steps(run),
         }
@@ -170,14 +154,11 @@ impl RunView {
             GateResult::Passed { .. } if !matches!(outcome, Some(Outcome::Completed { .. })) => {
                 Verification::NoClaim
             }
-            GateResult::Passed { proof } => {
-                let commands = checks.iter().map(|check| check.command.clone()).collect();
-                match proof {
-                    Proof::Checks => Verification::Verified { commands, verdict: *verdict },
-                    Proof::Model => Verification::Judged { commands },
-                    Proof::None => Verification::NotVerified { commands },
-                }
-            }
+            GateResult::Passed { proof: Proof::NotVerified } => Verification::NotVerified,
+            GateResult::Passed { proof: Proof::Verified } => Verification::Verified {
+                commands: checks.iter().map(|check| check.command.clone()).collect(),
+                verdict: *verdict,
+            },
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => {
                 not_believed(why)
             }
@@ -212,16 +193,12 @@ impl RunView {
         let again = format!("`nightwright resume {run} --again`");
         let then = |first: &str| format!("{first}, then {again}");
         match &ending.outcome {
-            Outcome::Completed { proof: Proof::Checks, .. } => {
-                vec!["review the changes".to_owned()]
+            Outcome::Completed { proof: Proof::Verified } => {
+                vec!["look at the work, and commit it if it is not".to_owned()]
             }
-            Outcome::Completed { proof: Proof::Model, unchecked } => vec![
-                "review the changes: no check has verified them".to_owned(),
-                next_check(*unchecked),
-            ],
-            Outcome::Completed { proof: Proof::None, unchecked } => vec![
-                "review the changes: nothing has verified them".to_owned(),
-                next_check(*unchecked),
+            Outcome::Completed { proof: Proof::NotVerified } => vec![
+                "look at the work yourself: nothing has checked it".to_owned(),
+                "give the next run something to verify with: `--verify COMMAND`".to_owned(),
             ],
             Outcome::MaxIterations { limit } => {
                 more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
@@ -277,7 +254,9 @@ impl RunView {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("NAME");
         let again = format!("`nightwright verify {task}`");
         match self.ending.as_ref().map(|ending| &ending.outcome) {
-            Some(Outcome::Completed { .. }) => vec!["review the changes".to_owned()],
+            Some(Outcome::Completed { .. }) => {
+                vec!["look at the work, and commit it if it is not".to_owned()]
+            }
             Some(Outcome::Unverified { .. }) => {
                 vec![format!("mend what keeps it from passing, then {again}")]
             }
@@ -323,23 +302,6 @@ impl RunView {
             Some(_) | None => "claude",
         }
     }
-}
-
-/// How the next run can be verified.
-fn next_check(unchecked: Option<Unchecked>) -> String {
-    match unchecked {
-        Some(Unchecked::NoChecks) | None => {
-            "give the next run a check: `nightwright init`, or `--verify COMMAND`".to_owned()
-        }
-        Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
-            "give the next run a check that fails until the work is done: `--verify COMMAND`"
-                .to_owned()
-        }
-    }
-}
-
-fn quoted(commands: &[String]) -> Vec<String> {
-    commands.iter().map(|command| format!("`{command}`")).collect()
 }
 
 /// The three ways on from a limit: resume, raise, look.

@@ -25,6 +25,7 @@ use nightwright_core::agent::report::{AttemptReport, Words};
 use nightwright_core::agent::transcript::{Closing, Heard, Reading, Transcript};
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::outcome::count;
+use nightwright_core::permissions::denial::{self, Denial};
 use nightwright_core::redact::{Masking, Secrets};
 use nightwright_core::settings::Completion;
 use nightwright_core::units::{AttemptId, Tokens, Usd};
@@ -432,7 +433,9 @@ fn summary(report: &AttemptReport) -> String {
         lines.push(format!("  its last words say: {}", carried.join(", ")));
     }
     if !report.denied.is_empty() {
-        lines.push(format!("  tools it was not allowed to use: {}", names(&report.denied)));
+        let what = |denial: &Denial| denial::what(&denial.tool, &denial.input);
+        let denied: Vec<_> = report.denied.iter().map(what).collect();
+        lines.push(format!("  denied: {}", names(&denied)));
     }
     if stream.bad_lines > 0 {
         lines.push(format!("  lines that are no messages: {}", stream.bad_lines));

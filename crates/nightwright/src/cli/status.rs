@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nightwright_core::chronicle::Unread;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
-use nightwright_core::outcome::Proof;
+use nightwright_core::permissions::denial::Refused;
 use nightwright_core::units::{Tokens, Usd};
 use nightwright_core::view::{Activity, Conduct, Outlook, RunView};
 use serde::Serialize;
@@ -66,14 +66,15 @@ The object of --json; times are in UTC, and what is not known is null:
   idle, idle_limit  idle iterations in a row, and how many of them end the run (0 = none do)
   stop              after_iteration or now, if it was asked to stop
   paused            whether nothing new starts
+  denied            what the agent was not allowed to do, each {tool, command, rule}: rule is what
+                    --allowed-tools takes to allow it, null if no rule does
   blockers, more_blockers
                     what only a person can give, the last of them, and how many there were before
   warnings          how many there were
   last_warnings     the last of them
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
                     result is done, failed or interrupted
-  ending            {name, proof, sentence, note}; proof is checks, model or none if the run is
-                    completed, else null
+  ending            {name, sentence, note}
   started_at, last_at
                     when it began, and when something happened last
   run_folder, journal, log, state_folder
@@ -108,6 +109,7 @@ struct Page {
     idle_limit: u32,
     stop: Option<StopWhen>,
     paused: bool,
+    denied: Vec<Refused>,
     blockers: Vec<String>,
     more_blockers: u32,
     warnings: u32,
@@ -205,7 +207,6 @@ struct Last {
 #[derive(Debug, Serialize)]
 struct End {
     name: &'static str,
-    proof: Option<Proof>,
     sentence: String,
     note: Option<String>,
 }
@@ -282,6 +283,7 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         idle_limit,
         stop: view.stop,
         paused: view.paused,
+        denied: view.denied.clone(),
         more_blockers: u32::try_from(hidden).unwrap_or(u32::MAX).saturating_add(view.more_blockers),
         blockers,
         warnings: view.warnings,
@@ -324,7 +326,6 @@ fn places(folder: &RunDir) -> Places {
 fn ending(view: &RunView) -> Option<End> {
     view.ending.as_ref().map(|ending| End {
         name: ending.outcome.name(),
-        proof: ending.outcome.proof(),
         sentence: ending.outcome.sentence(view.totals.iterations),
         note: ending.note.clone(),
     })

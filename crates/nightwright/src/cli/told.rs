@@ -17,6 +17,7 @@ use crate::evidence;
 use crate::files;
 use crate::hooks::{self, Chosen};
 use crate::modes::{self, Mode};
+use crate::permissions;
 use crate::principles;
 use crate::task::{self, Task};
 use crate::trust::{self, Item};
@@ -99,6 +100,7 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     settings.progress.excuse = mode.definition.excuse;
     resolved.apply(&mut settings);
     settings.mode.clone_from(&mode.name);
+    settings.agent.rules = permissions::rules(project, &settings, &mode.definition);
     let sources = &mut settings.agent.sources;
     if !approved.agent_files.is_empty() && !sources.iter().any(|source| source == "project") {
         // What the project tells the agent program was approved too.

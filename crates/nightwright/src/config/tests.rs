@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::hook::Hooks;
-use nightwright_core::permissions::Permissions;
+use nightwright_core::permissions::{Permissions, Rules};
 use nightwright_core::settings::{
     Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
     Model, Progress, Quota, Rerun, Respond, Retry, Settings, StatusWatch, Tamper, Verify,
@@ -243,6 +243,7 @@ fn a_file_with_every_key_gives_these_settings() {
         agent: Agent {
             command: text("my-agent --fast"),
             permissions: Permissions::Edits,
+            rules: Rules::default(),
             allowed_tools: vec!["Bash(cargo test:*)".to_owned()],
             disallowed_tools: vec!["WebFetch".to_owned()],
             sources: vec!["user".to_owned(), "project".to_owned()],
@@ -339,6 +340,8 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     ];
     let mut wanted = vec!["verify.commands".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
+    // At the usual level of permissions the agent may run them.
+    wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));
     // What is told of a run, and where, is nobody's business but the user's.
     let notify = KEYS.iter().map(|key| key.name).filter(|name| crate::notify::is_key(name));
     wanted.extend(notify.map(str::to_owned));

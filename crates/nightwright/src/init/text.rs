@@ -26,7 +26,6 @@ pub fn config_text(choices: &Choices) -> String {
     let Choices { commands, permissions, taken } = choices;
     let Commands { test, build, lint } = commands;
     let gate = test.as_deref().map(|test| format!("[{}]", quoted(test)));
-    let tools = list(&allowed_tools(commands));
     let iterations = taken.max_iterations.map(|number| number.to_string());
     let turns = taken.max_turns.map(|number| number.to_string());
     let model = taken.model.as_deref().map(quoted);
@@ -44,7 +43,6 @@ pub fn config_text(choices: &Choices) -> String {
         VERIFY_MORE.to_owned(),
         AGENT.to_owned(),
         format!("permissions = {}\n", quoted(permissions.name())),
-        format!("allowed_tools = {tools}\n"),
         AGENT_MORE.to_owned(),
         line("max_turns", turns, "50"),
         LIMITS.to_owned(),
@@ -57,53 +55,9 @@ pub fn config_text(choices: &Choices) -> String {
     .concat()
 }
 
-/// What the agent has to be allowed so that it can run these commands.
-pub fn allowed_tools(commands: &Commands) -> Vec<String> {
-    let Commands { test, build, lint } = commands;
-    let mut tools: Vec<String> = Vec::new();
-    for tool in [test, build, lint].into_iter().flatten().filter_map(|command| tool(command)) {
-        if !tools.contains(&tool) {
-            tools.push(tool);
-        }
-    }
-    tools
-}
-
-/// The commands that can't be put into a rule for the agent.
-pub fn without_rule(commands: &Commands) -> Vec<&str> {
-    let Commands { test, build, lint } = commands;
-    let all = [test, build, lint].into_iter().flatten();
-    all.map(String::as_str).filter(|command| tool(command).is_none()).collect()
-}
-
-/// The rule for one command: its first words, so that the agent may add a file or an option. A
-/// command of several, or with a variable in it, can't be put into a rule.
-fn tool(command: &str) -> Option<String> {
-    if command.contains(['&', '|', ';', '<', '>', '$', '`', '(', ')', '*', '\n', '\'', '"', '\\']) {
-        return None;
-    }
-    let words: Vec<&str> = command.split_whitespace().collect();
-    if words.first()?.contains('=') {
-        return None;
-    }
-    let is_argument = |word: &str| word.starts_with('-') || word.contains('/') || word == ".";
-    let end = words.iter().skip(1).position(|word| is_argument(word));
-    let start = match end {
-        // The program's name alone would allow all that it can do: `python3 -m unittest`.
-        None | Some(0) => words.join(" "),
-        Some(end) => words[..=end].join(" "),
-    };
-    Some(format!("Bash({start}:*)"))
-}
-
 /// A text as TOML writes it.
 pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
-}
-
-fn list(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
-    format!("[{}]", items.join(", "))
 }
 
 /// A key that is set, or shown.
@@ -260,6 +214,7 @@ const AGENT: &str = "
 ";
 
 const AGENT_MORE: &str = "\
+#allowed_tools = [\"Bash(docker compose:*)\"]
 #disallowed_tools = [\"WebFetch\"]
 # Further arguments for the agent program.
 #args = []

@@ -108,6 +108,15 @@ impl View {
         view
     }
 
+    /// Looks at a package inside a project: at its own files alone.
+    pub fn of_package(package: &Path) -> Self {
+        let mut view = Self::default();
+        for folder in ["", "src", "test", "tests", "__tests__"] {
+            view.list(package, folder);
+        }
+        view
+    }
+
     /// The view with one more thing in it.
     #[must_use]
     pub fn with(mut self, path: &str, content: Content) -> Self {

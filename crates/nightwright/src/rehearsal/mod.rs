@@ -97,6 +97,7 @@ fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
     let cast = Cast {
         model: model.clone(),
         permission_mode: arguments.permission_mode().to_owned(),
+        allowed: arguments.values("--allowedTools"),
         folder: env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
         partial: arguments.has("--include-partial-messages"),
         replay: arguments.has("--replay-user-messages"),
@@ -180,6 +181,13 @@ impl Arguments {
     fn value(&self, name: &str) -> Option<&str> {
         let at = self.0.iter().position(|argument| argument == name)?;
         self.0.get(at + 1).map(String::as_str)
+    }
+
+    /// The values of an option that takes several.
+    fn values(&self, name: &str) -> Vec<String> {
+        let from = self.0.iter().position(|argument| argument == name).map(|at| at + 1);
+        let values = from.into_iter().flat_map(|from| &self.0[from..]);
+        values.take_while(|argument| !argument.starts_with("--")).cloned().collect()
     }
 
     fn permission_mode(&self) -> &str {

@@ -125,6 +125,10 @@ fn last_words(scene: &Scene) -> Option<&str> {
 }
 
 fn perform<W: Write>(stream: &mut Stream<W>, step: &Step, shares: &mut Shares) -> io::Result<()> {
+    let allowed = match step {
+        Step::Denied { command: Some(command), .. } => stream.allows(command),
+        _ => false,
+    };
     let mut tool = |name: &str, input: Value, use_it: &dyn Fn() -> tools::Outcome| {
         let call = stream.message(&Block::Tool { name, input }, shares.next())?;
         let outcome = use_it();
@@ -141,8 +145,11 @@ fn perform<W: Write>(stream: &mut Stream<W>, step: &Step, shares: &mut Shares) -
         }
         Step::Run(command) => tool("Bash", json!({"command": command}), &|| tools::run(command)),
         Step::Read(path) => tool("Read", json!({"file_path": path}), &|| tools::read(path)),
-        Step::Denied(name) => {
-            let input = json!({"command": "true"});
+        Step::Denied { tool: _, command: Some(command) } if allowed => {
+            tool("Bash", json!({"command": command}), &|| tools::run(command))
+        }
+        Step::Denied { tool: name, command } => {
+            let input = json!({"command": command.as_deref().unwrap_or("true")});
             let call =
                 stream.message(&Block::Tool { name, input: input.clone() }, shares.next())?;
             stream.denied(name, &call, &input)

@@ -48,7 +48,7 @@ const VALIDATE: [(&str, &str); 2] = [
     ("`reason`", "why"),
 ];
 
-const STEPS: [(&str, &str); 14] = [
+const STEPS: [(&str, &str); 15] = [
     ("`{ say = \"...\" }`", "words of the agent"),
     ("`{ think = \"...\" }`", "thoughts, which count for nothing"),
     ("`{ write = \"path\", text = \"...\" }`", "writes a file, with its folders"),
@@ -59,6 +59,10 @@ const STEPS: [(&str, &str); 14] = [
     ),
     ("`{ read = \"path\" }`", "reads a file"),
     ("`{ denied = \"Bash\" }`", "wants to use this tool and is not allowed to"),
+    (
+        "`{ denied = \"Bash\", command = \"make\" }`",
+        "wants to run this command; it runs if the permissions of the run allow it",
+    ),
     ("`{ wait = \"300ms\" }`", "is silent for so long"),
     ("`{ garbage = \"...\" }`", "prints this line, whatever it is"),
     ("`{ flood = 100000 }`", "prints so many bytes of lines that are no messages"),

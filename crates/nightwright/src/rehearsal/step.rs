@@ -41,8 +41,13 @@ pub enum Step {
     Run(String),
     /// Reads a file of the project.
     Read(PathBuf),
-    /// Tries to use a tool and is not allowed to.
-    Denied(String),
+    /// Tries to use a tool and is not allowed to. A command is run if a rule of the run allows it.
+    Denied {
+        /// The tool.
+        tool: String,
+        /// The command, if it is one.
+        command: Option<String>,
+    },
     /// Is silent for a while.
     Wait(Duration),
     /// A line of any kind.
@@ -91,7 +96,7 @@ impl Step {
             | Self::Edit { .. }
             | Self::Run(_)
             | Self::Read(_)
-            | Self::Denied(_) => true,
+            | Self::Denied { .. } => true,
             Self::Wait(_)
             | Self::Garbage(_)
             | Self::Flood(_)
@@ -126,6 +131,7 @@ struct RawStep {
     run: Option<String>,
     read: Option<String>,
     denied: Option<String>,
+    command: Option<String>,
     wait: Option<String>,
     garbage: Option<String>,
     flood: Option<u64>,
@@ -201,7 +207,7 @@ fn main_step(raw: &mut RawStep, verb: &str) -> Result<Step, String> {
         return Ok(Step::Read(inside(&path)?));
     }
     if let Some(tool) = raw.denied.take() {
-        return Ok(Step::Denied(tool));
+        return Ok(Step::Denied { tool, command: raw.command.take() });
     }
     if let Some(time) = raw.wait.take() {
         return Ok(Step::Wait(duration(&time)?));

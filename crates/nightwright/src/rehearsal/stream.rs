@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use nightwright_core::permissions::command::{commands, covers};
 use nightwright_core::units::Usd;
 use serde_json::{Value, json};
 
@@ -26,6 +27,8 @@ const TOOLS: [&str; 6] = ["Task", "Bash", "Edit", "Read", "WebFetch", "Write"];
 pub(super) struct Cast {
     pub(super) model: String,
     pub(super) permission_mode: String,
+    /// The rules for tools that may be used.
+    pub(super) allowed: Vec<String>,
     pub(super) folder: String,
     /// Whether parts of messages are printed while they are made.
     pub(super) partial: bool,
@@ -164,10 +167,20 @@ impl<W: Write> Stream<W> {
         }))
     }
 
+    /// Whether the rules that it was started with allow a command.
+    pub(super) fn allows(&self, command: &str) -> bool {
+        let is_allowed = |part: &&str| self.cast.allowed.iter().any(|rule| covers(rule, part));
+        self.cast.permission_mode == "bypassPermissions" || commands(command).iter().all(is_allowed)
+    }
+
     /// A tool call that was not allowed.
     pub(super) fn denied(&mut self, tool: &str, call: &str, input: &Value) -> io::Result<()> {
-        let text =
-            format!("Claude requested permissions to use {tool}, but you haven't granted it yet.");
+        let text = match tool {
+            "Bash" => "This command requires approval".to_owned(),
+            tool => format!(
+                "Claude requested permissions to use {tool}, but you haven't granted it yet."
+            ),
+        };
         self.line(json!({
             "type": "system", "subtype": "permission_denied", "tool_name": tool,
             "tool_use_id": call, "message": text,

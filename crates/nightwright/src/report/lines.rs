@@ -12,6 +12,7 @@ use nightwright_core::event::{
 use nightwright_core::input::{CheckResult, TaskProgress};
 use nightwright_core::journal::Line;
 use nightwright_core::outcome::{Proof, Tone, count};
+use nightwright_core::permissions::denial;
 use nightwright_core::settings::{Limits, Scope};
 use nightwright_core::units::{Iteration, RunId, Usd, human};
 use nightwright_core::view::{GateView, RunView};
@@ -23,6 +24,9 @@ use super::summary::thousands;
 const CHECK_LINES: usize = 10;
 /// More of what somebody said than this is not shown, in characters.
 const LONGEST_QUOTE: usize = 120;
+
+/// More of a refused command than this is not shown, in characters.
+pub(super) const DENIED_COMMAND: usize = 160;
 
 /// Puts an event on the page, if people want to know of it. The view has it already.
 pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
@@ -116,8 +120,9 @@ fn at_work(page: &mut Page<'_>, event: &Event) {
         let what = if answers.is_some() { "answered" } else { "told the agent" };
         page.detail(&with_words(page, what, text));
     }
-    if let Event::PermissionDenied { tool, .. } = event {
-        page.sign(Tone::Mixed, &format!("the agent may not use `{tool}`"));
+    if let Event::PermissionDenied { tool, command, rule, .. } = event {
+        let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
+        page.sign(Tone::Mixed, &format!("denied: {what} ({})", denial::advice(rule.as_deref())));
     }
 }
 
@@ -324,12 +329,9 @@ fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
 
 fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResult) {
     match result {
-        GateResult::Passed { proof: Proof::Checks } => page.sign(Tone::Good, "verified"),
-        GateResult::Passed { proof: Proof::Model } => {
-            page.sign(Tone::Good, "judged complete by a model");
-        }
-        GateResult::Passed { proof: Proof::None } => {
-            page.sign(Tone::Mixed, "claimed complete, not verified");
+        GateResult::Passed { proof: Proof::Verified } => page.sign(Tone::Good, "verified"),
+        GateResult::Passed { proof: Proof::NotVerified } => {
+            page.sign(Tone::Mixed, "claimed complete: there is nothing to verify with");
         }
         GateResult::Rejected { why, .. } => {
             page.sign(Tone::Mixed, &format!("rejected: {}", why.trim_end_matches('.')));

@@ -3,11 +3,16 @@
 use std::path::Path;
 
 use nightwright_core::outcome::{Outcome, count};
+use nightwright_core::permissions::denial::Refused;
 use nightwright_core::units::{Usd, human};
 use nightwright_core::view::{PurposeSpend, Summary, Verification};
 
+use super::lines::DENIED_COMMAND;
 use super::page::Page;
 use super::style::Style;
+
+/// So many refused commands are shown.
+const DENIED_MAX: usize = 8;
 
 /// The summary as text of several lines, for stderr. `log` is where everything can be read.
 pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
@@ -26,6 +31,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     if let Some(cost) = cost(summary) {
         page.detail(&cost);
     }
+    denied(&mut page, summary);
     if summary.warnings > 0 {
         page.detail(&format!("{}, see above", count(summary.warnings, "warning")));
     }
@@ -39,6 +45,22 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
         }
     }
     page.finish()
+}
+
+/// What the agent was not allowed to do, unless the ending says it already.
+fn denied(page: &mut Page<'_>, summary: &Summary) {
+    let line = |refused: &Refused| {
+        let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
+        format!("{what} ({})", refused.advice())
+    };
+    let lines: Vec<_> = summary.denied.iter().map(line).collect();
+    let open: Vec<_> = lines.iter().filter(|line| !summary.reason.contains(*line)).collect();
+    for line in open.iter().take(DENIED_MAX) {
+        page.detail(&format!("denied: {line}"));
+    }
+    if open.len() > DENIED_MAX {
+        page.detail(&format!("denied: {} more, see the report", open.len() - DENIED_MAX));
+    }
 }
 
 /// What was verified, unless the ending or its note says it already.

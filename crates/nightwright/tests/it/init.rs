@@ -89,7 +89,6 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     commands = ["cargo test"]
     [agent]
     permissions = "usual"
-    allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
     "#);
     assert_snapshot!(text(&hermit, ".nightwright/.gitignore"), @r"
     archive/
@@ -118,7 +117,6 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
     commands = ["pnpm test"]
     [agent]
     permissions = "usual"
-    allowed_tools = ["Bash(pnpm test:*)", "Bash(pnpm run lint:*)"]
     "#);
 }
 
@@ -130,7 +128,6 @@ fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
     assert_snapshot!(set(&hermit), @r#"
     [agent]
     permissions = "usual"
-    allowed_tools = []
     "#);
 }
 
@@ -386,7 +383,6 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     commands = ["cargo test"]
     [agent]
     permissions = "usual"
-    allowed_tools = ["Bash(cargo test:*)", "Bash(cargo build:*)", "Bash(cargo clippy:*)"]
     [limits]
     max_iterations = 25
     "#);
@@ -457,7 +453,6 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     commands = ["make check"]
     [agent]
     permissions = "bypass"
-    allowed_tools = ["Bash(make check:*)", "Bash(cargo clippy:*)"]
     "#);
     assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use spaces.");
     assert!(!hermit.project().join(".nightwright/tasks/App").exists());

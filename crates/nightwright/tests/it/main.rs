@@ -35,6 +35,7 @@ mod messages_api;
 mod modes;
 mod notify;
 mod panel;
+mod permissions;
 mod principles;
 mod process;
 mod prompts;

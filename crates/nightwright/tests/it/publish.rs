@@ -130,7 +130,8 @@ fn what_follows_from_the_agents_words_is_shown_below_them() {
     let display = Display::start(followed(folder.path()), verbose);
     assert_eq!(display.finish(LONG), Finished::InTime);
     let text = paper.text();
-    let (call, denied) = (text.find("Bash: make test").unwrap(), text.find("may not use").unwrap());
+    let (call, denied) =
+        (text.find("Bash: make test").unwrap(), text.find("denied: docker").unwrap());
     assert!(call < denied, "{text}");
     let ready = text.find(", version ").unwrap();
     assert!(ready < call, "{text}");

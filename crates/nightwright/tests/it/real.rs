@@ -25,6 +25,7 @@ mod gate;
 mod injections;
 mod limits;
 mod modes;
+mod permissions;
 mod prompts;
 mod sessions;
 mod setup;

@@ -133,10 +133,11 @@ async fn tools_really_work_and_their_failures_are_told() {
     let tokens = report.tokens;
     assert_eq!((tokens.input, tokens.output), (1000, 101));
     assert_eq!((tokens.cache_read, tokens.cache_write), (50, 7));
-    assert_eq!(report.denied, ["WebFetch"]);
+    assert_eq!(report.denied.len(), 1);
+    assert_eq!(report.denied[0].tool, "WebFetch");
     assert!(report.words.promise);
     assert!(report.stream.stdout_bytes > 100_000 && report.stream.bad_lines > 1000);
-    assert!(news.contains(&AgentNews::Denied { tool: "WebFetch".to_owned() }), "{news:?}");
+    assert!(news.contains(&AgentNews::Denied(report.denied[0].clone())), "{news:?}");
     let quota = |news: &AgentNews| matches!(news, AgentNews::Quota(quota) if quota.used == 81 && quota.window == QuotaWindow::SevenDay);
     assert!(news.iter().any(quota), "{news:?}");
 

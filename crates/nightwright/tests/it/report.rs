@@ -159,7 +159,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     ⚠️ blocked: a password for the staging database
       the agent asks: Shall I also move the tests?
       answered: Nobody is here to answer. Choose, note the choice, go on.
-    ⚠️ the agent may not use `WebFetch`
+    ⚠️ denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       claimed complete: running the checks (`cargo test`)
       asking a model whether it is complete
     ⚠️ rejected: `cargo test` failed (exit 101)
@@ -187,7 +187,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
     assert_snapshot!(signed.join("\n"), @r#"
     warning: usage limit: waiting until Mon 01:01 (1h 20m)
     warning: blocked: a password for the staging database
-    warning: the agent may not use `WebFetch`
+    warning: denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
     warning: rejected: `cargo test` failed (exit 101)
     error: Iteration 3 failed: the provider is overloaded
     warning: the hook `iteration_finished` failed: exited with 127
@@ -484,7 +484,7 @@ fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
     let text = paper.text();
     let shown: Vec<_> = text
         .lines()
-        .skip_while(|line| !line.contains("may not use"))
+        .skip_while(|line| !line.contains("denied: docker"))
         .skip(1)
         .take_while(|line| !line.contains("claimed complete"))
         .collect();

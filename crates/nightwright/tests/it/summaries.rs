@@ -13,7 +13,7 @@ use crate::report::{everybody_asked, records, run, style};
 /// A summary of a run with all samples but its end, and this one.
 fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
     let mut records = records();
-    if let Outcome::Completed { proof, .. } = outcome {
+    if let Outcome::Completed { proof } = outcome {
         for record in &mut records {
             if let Event::GateFinished { result } = &mut record.event {
                 *result = GateResult::Passed { proof };
@@ -33,15 +33,16 @@ fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
 
 #[test]
 fn a_completed_run_says_what_was_verified_and_what_it_cost() {
-    let text = closing(Outcome::completed(Proof::Checks), None, true);
+    let text = closing(Outcome::Completed { proof: Proof::Verified }, None, true);
     assert_snapshot!(text, @r#"
     ✓ Task completed successfully after 1 iteration
       verified by `cargo test`
       1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: review the changes
+      next: look at the work, and commit it if it is not
     "#);
 }
 
@@ -53,6 +54,7 @@ fn a_run_at_its_limit_says_how_to_go_on() {
       claimed, rejected: `cargo test` failed (exit 101)
       1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
       next: `nightwright resume 20261115-233412-7f3a --max-iterations 20` goes on with more room
@@ -70,6 +72,7 @@ fn a_wait_that_is_too_long_is_told_in_local_time() {
       claimed complete in iteration 3, and not believed: `cargo test` failed (exit 101)
       1 iteration, 1 attempt, 2 commits, 4 files changed, 38s at work, 1h 20m waiting
       cost $0.43, $0.0081 of it estimated (work $0.42 in 1 attempt, verify $0.0081 in 1 call), 19,356 tokens and 310,552 from the cache
+      denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
       next: once the limit has ended: `nightwright resume 20261115-233412-7f3a --again`

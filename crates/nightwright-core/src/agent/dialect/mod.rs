@@ -223,6 +223,14 @@ impl Dialect {
         }
     }
 
+    /// What a call of a tool is about, by what it is called with: the command, file or address.
+    pub fn subject_of(self, input: &str) -> String {
+        match self {
+            Self::Claude => claude::subject_of(input),
+            Self::Command => String::new(),
+        }
+    }
+
     /// How its words belong together.
     pub fn speech(self) -> Speech {
         match self {

@@ -20,6 +20,8 @@ pub(super) struct Tools {
 struct Running {
     id: String,
     name: String,
+    /// The command, file or address that the call is about.
+    subject: String,
     of: CallOf,
     since: Duration,
     heartbeat: Option<Duration>,
@@ -56,7 +58,13 @@ impl Tools {
     }
 
     /// A call begins. Gives back whether it is one that is not known yet: some are told twice.
-    pub(super) fn begin(&mut self, mono: Duration, id: &str, name: &str, of: CallOf) -> bool {
+    pub(super) fn begin(
+        &mut self,
+        mono: Duration,
+        id: &str,
+        (name, subject): (&str, String),
+        of: CallOf,
+    ) -> bool {
         if self.running.iter().any(|running| running.id == id) {
             return false;
         }
@@ -65,12 +73,19 @@ impl Tools {
             self.running.push(Running {
                 id: id.to_owned(),
                 name: name.to_owned(),
+                subject,
                 of,
                 since: mono,
                 heartbeat: None,
             });
         }
         true
+    }
+
+    /// What a call that is going on is about.
+    pub(super) fn subject(&self, id: &str) -> Option<&str> {
+        let running = self.running.iter().find(|running| running.id == id);
+        running.map(|running| running.subject.as_str())
     }
 
     /// A call came back. Gives back the name of its tool, if the call is known.

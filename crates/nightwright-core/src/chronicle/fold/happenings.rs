@@ -4,6 +4,7 @@ use super::super::NoteKind;
 use crate::event::{
     Continuation, Event, FeedbackSource, Origin, StatusText, StopWhen, WaitEnd, WaitKind,
 };
+use crate::permissions::denial;
 use crate::units::human;
 
 /// What people want to read of an event that changes no iteration; `None` for those that say
@@ -19,7 +20,10 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
         }
         Event::NudgeSent { text, .. } => (NoteKind::Feedback, format!("while it worked: {text}")),
         Event::WatchdogNoticed { notice, .. } => (NoteKind::Watchdog, notice.text.clone()),
-        Event::PermissionDenied { tool, .. } => (NoteKind::Denied, tool.clone()),
+        Event::PermissionDenied { tool, command, rule, .. } => {
+            let (what, advice) = (denial::what(tool, command), denial::advice(rule.as_deref()));
+            (NoteKind::Denied, format!("{what} ({advice})"))
+        }
         Event::CouncilDecided { conflict, decision, .. } => {
             (NoteKind::Council, format!("{conflict}: {decision}"))
         }

@@ -208,6 +208,13 @@ fn token_bar(chapter: &super::super::Chapter) -> Bar {
 }
 
 pub(super) fn needs(out: &mut String, chronicle: &Chronicle) {
+    if !chronicle.denied.is_empty() {
+        put!(out, "<section class=\"card\"><h2>Denied</h2><ul>");
+        for text in words::denied(chronicle) {
+            put!(out, "<li class=\"words\">{}</li>", Escaped(&text));
+        }
+        put!(out, "</ul></section>\n");
+    }
     if !chronicle.blockers.is_empty() {
         put!(out, "<section class=\"card\"><h2>Needed from a person</h2><ul>");
         for text in &chronicle.blockers {

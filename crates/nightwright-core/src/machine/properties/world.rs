@@ -15,6 +15,7 @@ use crate::input::{
     Boxes, CheckReport, CheckResult, CheckVerdict, Control, Finding, HookAnswer, Input, Inspection,
     Mark, Prepared, Salvage, StatusReport, Survey, TimerKey,
 };
+use crate::permissions::denial::Denial;
 use crate::policy::dice;
 use crate::settings::{Council, EvidenceKind, Judge, Respond, Settings, Tamper};
 use crate::units::{Fingerprint, Now, Tokens, Usd};
@@ -257,7 +258,11 @@ impl Run {
             AgentNews::Pulse(pulse),
             AgentNews::Noticed(notice),
             AgentNews::TurnEnded { how, noticed },
-            AgentNews::Denied { tool: "Bash".to_owned() },
+            AgentNews::Denied(Denial {
+                tool: "Bash".to_owned(),
+                input: "make && make test".to_owned(),
+                why: String::new(),
+            }),
         ]);
         (attempt.0 > 0).then_some(Input::Agent(attempt, news))
     }

@@ -1,6 +1,7 @@
 //! No progress: idleness, its ladder, its endings.
 
 use super::super::story::story;
+use crate::event::{Event, Record};
 
 #[test]
 fn idle_iterations_in_a_row_end_the_run_at_the_threshold() {
@@ -257,20 +258,47 @@ fn blockers_in_the_status_file_count_when_written_in_this_iteration() {
 }
 
 #[test]
-fn denied_permissions_without_work_are_a_blocker_that_names_the_options() {
+fn denied_permissions_without_work_are_a_blocker_that_names_commands_and_rules() {
     let told = story(
         "
         > start
         > prepared A
-        > agent denied Bash
-          permission_denied Bash
-        > agent finishes denied=Write
+        > agent denied Bash npm install
+          permission_denied npm install (allow with --allowed-tools \"Bash(npm install:*)\")
+        > agent denied Bash npm install
+        > agent finishes denied=Bash:npm_install denied=WebFetch
+          permission_denied WebFetch (allow with --allowed-tools \"WebFetch\")
         > surveyed A
           blocker_reported permissions
-        > iteration A->A denied=Write
+        > iteration A->A denied=Bash:npm_install
           run_finished blocked
         ",
     );
     let sentence = told.ending().sentence(2);
-    assert!(sentence.contains("--allowed-tools \"Write\""), "{sentence}");
+    let named = "permission for npm install (allow with --allowed-tools \"Bash(npm install:*)\")";
+    assert!(sentence.contains(named), "{sentence}");
+    assert!(!sentence.contains("WebFetch"), "only the last iteration's: {sentence}");
+}
+
+#[test]
+fn a_refused_command_is_told_once_a_run() {
+    let told = story(
+        "
+        > start
+        > prepared A
+        > agent denied Bash npm install && npm test
+          permission_denied npm install (allow with --allowed-tools \"Bash(npm install:*)\")
+          permission_denied npm test (allow with --allowed-tools \"Bash(npm test:*)\")
+        > agent finishes denied=Bash:npm_install
+        > surveyed B
+        > prepared B
+        > agent denied Bash npm install
+        > agent finishes denied=Bash:npm_install
+        ",
+    );
+    let is_told = |record: &&Record| match &record.event {
+        Event::PermissionDenied { command, .. } => command == "npm install",
+        _ => false,
+    };
+    assert_eq!(told.journal.iter().filter(is_told).count(), 1);
 }

@@ -4,6 +4,7 @@ use crate::agent::outcome::{AttemptOutcome, Deadline, Death, Suspicion};
 use crate::agent::report::{
     AttemptReport, Blocker, Notice, Pulse, Ready, RunningTool, WatchSignal,
 };
+use crate::permissions::denial::Denial;
 use crate::units::{Now, Tokens, Usd};
 
 use super::given::duration;
@@ -19,6 +20,11 @@ pub(super) fn ready(words: &[&str]) -> Ready {
         }
     }
     ready
+}
+
+/// A use of a tool that the program refuses without a reason.
+pub(super) fn denial(tool: &str, input: &str) -> Denial {
+    Denial { tool: tool.to_owned(), input: input.to_owned(), why: String::new() }
 }
 
 pub(super) fn pulse(words: &[&str]) -> Pulse {
@@ -77,7 +83,10 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
             "stumbled" => {
                 report.words.noticed.push(notice(WatchSignal::ToolErrors, "no such file"));
             }
-            "denied" => report.denied.push(value.to_owned()),
+            "denied" => {
+                let (tool, input) = value.split_once(':').unwrap_or((value, ""));
+                report.denied.push(denial(tool, &input.replace('_', " ")));
+            }
             "heard" => report.heard = Some(value.parse().expect("a number")),
             "unasked" => report.priced = Some(Usd::ZERO),
             "priced" => report.priced = Usd::from_dollars(value.parse().expect("dollars")),

@@ -5,6 +5,7 @@ use crate::effect::{Alarm, Effect};
 use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult, StatusText};
 use crate::input::TimerKey;
 use crate::outcome::{Outcome, Strictness};
+use crate::permissions::denial;
 use crate::units::human;
 
 /// A table, one row for each event: that is why it is long.
@@ -38,7 +39,9 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::BlockerReported { blocker } => format!("{name} {}: {}", blocker.key, blocker.text),
         Event::WatchdogNoticed { notice, .. } => format!("{name} {:?}", notice.signal),
         Event::NudgeSent { text, .. } => format!("{name}: {text}"),
-        Event::PermissionDenied { tool, .. } => format!("{name} {tool}"),
+        Event::PermissionDenied { tool, command, rule, .. } => {
+            format!("{name} {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
+        }
         Event::GateStarted { claim, .. } => format!("{name} {claim:?}"),
         Event::ChecksStarted { commands } => format!("{name} {}", commands.join(", ")),
         Event::CallStarted { call, purpose, cap } => {
@@ -54,7 +57,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::CallCut { call, why } => format!("{name} {call} {why:?}"),
         Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
         Event::GateFinished { result } => match result {
-            GateResult::Passed { proof } => format!("{name} passed by {}", proof.name()),
+            GateResult::Passed { proof } => format!("{name} passed {proof:?}"),
             GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
             GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
             GateResult::Unaffordable { .. } => format!("{name} unaffordable"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::Machine;
-use super::agent::{blocker, notice, pulse, ready, report};
+use super::agent::{blocker, denial, notice, pulse, ready, report};
 use super::given::{apply, duration};
 use crate::agent::outcome::{AttemptOutcome, CutReason, Death};
 use crate::agent::report::{
@@ -174,7 +174,7 @@ impl World {
             ["turn", "ends", "before", "it", "reads", "on"] => {
                 AgentNews::TurnEnded { how: TurnEnd::Queued, noticed: None }
             }
-            ["denied", tool] => AgentNews::Denied { tool: (*tool).to_owned() },
+            ["denied", tool, input @ ..] => AgentNews::Denied(denial(tool, &input.join(" "))),
             ["repeats", "itself"] => {
                 AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
             }

@@ -13,7 +13,7 @@ use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use nightwright_core::agent::verdict;
 use nightwright_core::effect::Shape;
 use nightwright_core::event::{AgentFacts, Purpose};
-use nightwright_core::permissions::Permissions;
+use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
 
 pub(in crate::cli) use self::claude::find_claude;
@@ -133,6 +133,7 @@ impl Program {
         let dialect = self.dialect();
         let before = self.first_arguments();
         let Settings { agent, model, extras, .. } = settings.clone();
+        let granted = granted(&agent);
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
             // Looked at each time: what the agent made of them takes no effect.
@@ -143,7 +144,7 @@ impl Program {
             let wishes = Ask {
                 max_turns: model.max_turns,
                 permissions: agent.permissions,
-                allowed_tools: &agent.allowed_tools,
+                allowed_tools: &granted,
                 disallowed_tools: &agent.disallowed_tools,
                 fallback_model: model.fallback.as_deref(),
                 extra: &agent.arguments,

@@ -17,6 +17,9 @@ use crate::report::{ColorChoice, Style, Surroundings};
 /// The most of somebody else's words that a line shows, in characters.
 const MOST_WORDS: usize = 200;
 
+/// So many refused commands are shown.
+const DENIED_MAX: usize = 10;
+
 /// What is waited for.
 pub(super) fn limit(limit: WaitKind) -> &'static str {
     match limit {
@@ -53,6 +56,13 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
     lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
     pace(&mut lines, page, now);
     wishes(&mut lines, page);
+    let denied: Vec<_> = page
+        .denied
+        .iter()
+        .map(|refused| format!("{} ({})", refused.what(), refused.advice()))
+        .collect();
+    let earlier = denied.len().saturating_sub(DENIED_MAX);
+    lines.list("denied", &after(earlier, &denied[earlier..]));
     lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
     let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
     lines.list("warnings", &after(earlier, &page.last_warnings));

@@ -76,22 +76,23 @@ fn tools_change_the_project_and_their_results_reach_the_model() {
 #[test]
 fn denied_tools_block_the_run_and_it_says_what_would_allow_them() {
     let answers = vec![
-        bash("make made.txt"),
+        bash("terraform apply"),
         call("WebFetch", json!({ "url": "http://127.0.0.1:1/", "prompt": "read it" })),
         say("I was not allowed to do anything."),
-        bash("make made.txt"),
+        bash("terraform apply"),
         say("I am still not allowed to do anything."),
     ];
     let Some(real) = Real::begin(Scenario::of(answers)) else { return };
     let did = real.run("make it", &["-m", "5"]).exits(0);
     let journal = real.journal();
     assert_eq!(ending(&journal), "blocked", "{}", did.err);
-    assert!(names(&journal).contains(&"permission_denied"));
+    assert_eq!(names(&journal).iter().filter(|name| **name == "permission_denied").count(), 2);
     assert!(names(&journal).contains(&"blocker_reported"));
-    for word in ["Bash", "WebFetch", "--allowed-tools"] {
-        assert!(did.err.contains(word), "`{word}` is not in:\n{}", did.err);
-    }
-    assert_eq!(real.read("made.txt"), None);
+    did.says(&[
+        "denied: terraform apply (allow with --allowed-tools \"Bash(terraform apply:*)\")",
+        "denied: WebFetch http://127.0.0.1:1/ (allow with --allowed-tools \
+         \"WebFetch(domain:127.0.0.1)\")",
+    ]);
     assert_eq!(real.iterations().len(), 2);
     assert!(real.asked_for_work()[1].tool_results()[0].1, "the model was told");
 }

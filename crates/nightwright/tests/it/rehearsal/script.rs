@@ -16,7 +16,7 @@ fn an_unknown_step_is_shown_in_its_place() {
       |
     4 |   { sya = 'b' },
       |     ^^^
-    unknown field `sya`, expected one of `say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `wait`, `garbage`, `flood`, `quota`, `compact`, `repeat`, `text`, `old`, `new`, `window`, `times`
+    unknown field `sya`, expected one of `say`, `think`, `write`, `edit`, `run`, `read`, `denied`, `command`, `wait`, `garbage`, `flood`, `quota`, `compact`, `repeat`, `text`, `old`, `new`, `window`, `times`
     ");
 }
 

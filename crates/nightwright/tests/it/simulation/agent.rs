@@ -10,6 +10,7 @@ use nightwright_core::agent::report::{
     RunningTool, TurnEnd, Verdict, WatchSignal,
 };
 use nightwright_core::effect::Grace;
+use nightwright_core::permissions::denial::Denial;
 use nightwright_core::units::{Tokens, Usd};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -296,7 +297,11 @@ fn garbage(dice: &mut Dice, wall: Timestamp) -> AgentNews {
         AgentNews::Pulse(in_tool(Some(u64::MAX))),
         AgentNews::TurnEnded { how: TurnEnd::Well, noticed: Some(notice.clone()) },
         AgentNews::Noticed(notice),
-        AgentNews::Denied { tool: "Ba\0sh".to_owned() },
+        AgentNews::Denied(Denial {
+            tool: "Ba\0sh".to_owned(),
+            input: "r\0m".to_owned(),
+            why: String::new(),
+        }),
         AgentNews::Quota(QuotaNews { window: QuotaWindow::FiveHour, used, resets_at }),
         AgentNews::Quota(QuotaNews { window: QuotaWindow::SevenDay, used, resets_at }),
         AgentNews::LoginRefused,

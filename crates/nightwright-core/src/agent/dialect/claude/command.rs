@@ -44,7 +44,7 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     let mut arguments = Arguments(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
     match ask.permissions {
-        Permissions::None => {}
+        Permissions::None => arguments.several("--allowedTools", ask.allowed_tools),
         Permissions::Edits | Permissions::Usual => {
             arguments.several("--allowedTools", ask.allowed_tools);
             arguments.with("--permission-mode", Some("acceptEdits"));
@@ -226,7 +226,7 @@ mod tests {
                 .map(str::to_owned)
                 .unwrap()
         };
-        assert_eq!(flags(Permissions::None), "--print");
+        assert_eq!(flags(Permissions::None), "--print --allowedTools Bash");
         for level in [Permissions::Edits, Permissions::Usual] {
             assert_eq!(flags(level), "--print --allowedTools Bash --permission-mode acceptEdits");
         }

@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 
 use super::known;
 use super::lenient::{Number, Object, Text, Values, names};
-use super::lines::{Block, Limits, Line, ModelUsage, Piece, StreamEvent, Usage, Window};
+use super::lines::{Block, Limits, Line, ModelUsage, Piece, StreamEvent, ToolInput, Usage, Window};
 use super::quick::{Quick, quick};
 use crate::agent::message::{
-    AgentMessage, BadLine, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt, Went,
+    AgentMessage, BadLine, DeniedCall, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said,
+    UsageAt, Went,
 };
 use crate::agent::report::{QuotaNews, QuotaWindow, Ready};
 use crate::units::{Tokens, Usd};
@@ -34,6 +35,9 @@ const SERVERS_MAX: usize = 16;
 
 /// What is kept of a name.
 const NAME_MAX: usize = 100;
+
+/// What is kept of a command, file or address.
+const SUBJECT_MAX: usize = 4 << 10;
 
 /// So many unknown fields of a result are named.
 const UNKNOWN_MAX: usize = 8;
@@ -115,7 +119,7 @@ fn owner(parent: Text<'_>) -> Owner<'_> {
 }
 
 fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
-    let message = line.message.0.unwrap_or_default();
+    let message = line.message.message.unwrap_or_default();
     let owner = owner(line.parent_tool_use_id);
     let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
     if line.is_api_error_message.0 == Some(true) || !line.error.0.is_empty() {
@@ -170,7 +174,7 @@ fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
 
 fn user(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
     let owner = owner(line.parent_tool_use_id);
-    let content = line.message.0.unwrap_or_default().content;
+    let content = line.message.message.unwrap_or_default().content;
     if line.is_replay.0 == Some(true) {
         // Several messages that waited are taken up together, as a block each.
         let said = Said::TakenUp { messages: content.length.max(1) };
@@ -241,7 +245,8 @@ fn plain(line: Line<'_>) -> Said<'_> {
             delay: Duration::from_millis(line.retry_delay_ms.count().unwrap_or(0)),
         },
         ("system", "permission_denied") => {
-            Said::Denied { tool: line.tool_name.0, id: line.tool_use_id.0 }
+            let (tool, id, why) = (line.tool_name.0, line.tool_use_id.0, line.message.text);
+            Said::Denied { tool, id, why }
         }
         ("system", kind) if known::is_system(kind) => Said::Other { kind: line.subtype.0 },
         ("system", kind) => Said::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
@@ -318,11 +323,31 @@ fn result(line: Line<'_>) -> ResultFacts {
             .entries
             .into_iter()
             .filter_map(|denial| denial.0)
-            .map(|denial| denial.tool_name.0.into_owned())
+            .map(|denied| DeniedCall {
+                id: beginning(&denied.tool_use_id.0, NAME_MAX).to_owned(),
+                tool: beginning(&denied.tool_name.0, NAME_MAX).to_owned(),
+                input: denied.tool_input.0.map(subject).unwrap_or_default(),
+            })
             .collect(),
         index: line.result_index.small(),
         unknown_fields: Vec::new(),
     }
+}
+
+/// What a call of a tool is about: the command, file or address.
+pub fn subject_of(input: &str) -> String {
+    read::<Object<ToolInput<'_>>>(input.as_bytes())
+        .ok()
+        .and_then(|input| input.0)
+        .map(subject)
+        .unwrap_or_default()
+}
+
+fn subject(input: ToolInput<'_>) -> String {
+    let ToolInput { command, file_path, notebook_path, url, path, query } = input;
+    let all = [command, file_path, notebook_path, url, path, query];
+    let first = all.into_iter().find(|text| !text.0.is_empty());
+    first.map(|text| beginning(&text.0, SUBJECT_MAX).to_owned()).unwrap_or_default()
 }
 
 /// Tokens and cost of all models. An empty list is a figure too: nothing was used. Where the cost of a

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::lines::Message;
 use crate::units::Usd;
 
 /// No list that matters is longer, and a line of nothing but commas must not fill the memory.
@@ -184,6 +185,37 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
             ignore!(bool number str null list);
         }
         deserializer.deserialize_any(Take(PhantomData))
+    }
+}
+
+/// The field `message`: an object in most lines, and a reason in words in a few.
+#[derive(Debug, Default)]
+pub(super) struct MessageOrText<'a> {
+    pub(super) message: Option<Message<'a>>,
+    pub(super) text: Cow<'a, str>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for MessageOrText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = MessageOrText<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                anything(f)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let message = Message::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(MessageOrText { message: Some(message), text: Cow::default() })
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(MessageOrText { message: None, text: Cow::Borrowed(text) })
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(MessageOrText { message: None, text: Cow::Owned(text.to_owned()) })
+            }
+            ignore!(bool number null list);
+        }
+        deserializer.deserialize_any(Take)
     }
 }
 

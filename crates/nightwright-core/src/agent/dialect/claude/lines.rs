@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{Flag, List, Number, Object, Text, Values};
+use super::lenient::{Flag, List, MessageOrText, Number, Object, Text, Values};
 use crate::agent::decode::Kept;
 use crate::agent::dialect::SHOWN_TEXT_MAX;
 
@@ -41,7 +41,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) parent_tool_use_id: Text<'a>,
     #[serde(borrow)]
-    pub(super) message: Object<Message<'a>>,
+    pub(super) message: MessageOrText<'a>,
     #[serde(borrow)]
     pub(super) event: Object<StreamEvent<'a>>,
 
@@ -71,7 +71,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) structured_output: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) permission_denials: List<Object<ToolName<'a>>>,
+    pub(super) permission_denials: List<Object<DeniedCall<'a>>>,
     pub(super) result_index: Number,
     #[serde(rename = "modelUsage")]
     pub(super) model_usage: Values<Object<ModelUsage>>,
@@ -201,9 +201,31 @@ pub(super) struct ModelUsage {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ToolName<'a> {
+pub(super) struct DeniedCall<'a> {
     #[serde(borrow)]
     pub(super) tool_name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_input: Object<ToolInput<'a>>,
+}
+
+/// What a tool is called with, as far as it says what the call is about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput<'a> {
+    #[serde(borrow)]
+    pub(super) command: Text<'a>,
+    #[serde(borrow)]
+    pub(super) file_path: Text<'a>,
+    #[serde(borrow)]
+    pub(super) notebook_path: Text<'a>,
+    #[serde(borrow)]
+    pub(super) url: Text<'a>,
+    #[serde(borrow)]
+    pub(super) path: Text<'a>,
+    #[serde(borrow)]
+    pub(super) query: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -21,7 +21,7 @@ pub use command::{
     ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
     arguments, message_line, prompt_text, talk_arguments,
 };
-pub use decode::{decode, is_only_a_part};
+pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};
 pub use lines::{SHOWN_STRINGS, STRINGS};
 pub use model::is_model;

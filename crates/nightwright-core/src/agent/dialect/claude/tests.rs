@@ -53,7 +53,7 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
     assert!(said(line).is_empty());
     let line =
         r#"{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"m"}"#;
-    assert_eq!(said(line), [r#"Denied { tool: "Bash", id: "" }"#]);
+    assert_eq!(said(line), [r#"Denied { tool: "Bash", id: "", why: "m" }"#]);
     let line = r#"{"type":"result","subtype":"success","is_error":"?","num_turns":"many","errors":{},
         "modelUsage":[],"total_cost_usd":-1,"permission_denials":[3],"result":null}"#;
     let mut seen = None;

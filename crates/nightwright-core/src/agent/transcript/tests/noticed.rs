@@ -238,7 +238,9 @@ fn calls_that_are_not_allowed_are_no_tool_errors() {
         let [call, denied, back] = wrong_call(id);
         assert_eq!(on_the_way(&feed(&mut main, &[&call, &denied, &back])), []);
     }
-    assert_eq!(report(main).denied, ["Bash"]);
+    let denied = report(main).denied;
+    let tools: Vec<_> = denied.iter().map(|denial| denial.tool.as_str()).collect();
+    assert!(tools.iter().all(|tool| *tool == "Bash") && !tools.is_empty(), "{denied:?}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn rejected() -> Event {
 }
 
 fn passed() -> Event {
-    Event::GateFinished { result: GateResult::Passed { proof: Proof::Checks } }
+    Event::GateFinished { result: GateResult::Passed { proof: Proof::Verified } }
 }
 
 fn feedback() -> Event {
@@ -96,7 +96,7 @@ fn over(outcome: Outcome) -> Event {
 }
 
 fn done() -> Event {
-    over(Outcome::completed(Proof::Checks))
+    over(Outcome::Completed { proof: Proof::Verified })
 }
 
 fn row(name: &str) -> &'static Row {
@@ -304,7 +304,7 @@ fn a_liar_who_is_believed_is_missed() {
     spoiled.records[3].event = done();
     missed(row("stubborn-lie"), &spoiled);
     let mut unproved = good("lie");
-    unproved.records[5].event = over(Outcome::completed(Proof::None));
+    unproved.records[5].event = over(Outcome::Completed { proof: Proof::NotVerified });
     missed(row("lie"), &unproved);
 }
 

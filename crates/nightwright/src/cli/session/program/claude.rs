@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use nightwright_core::agent::dialect::claude;
 use nightwright_core::agent::version::{Standing, Version};
 use nightwright_core::event::AgentFacts;
-use nightwright_core::permissions::Permissions;
+use nightwright_core::permissions::{self, Permissions};
 use nightwright_core::settings::Settings;
 
 use crate::agent::program::cache::Cache;
@@ -45,13 +45,8 @@ pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: Level) {
     }
     if may_do_everything(settings) {
         say("warning: the agent may do everything without asking, and there is no sandbox");
-        return;
-    }
-    match settings.agent.permissions {
-        Permissions::Edits | Permissions::Usual if level.speaks() => {
-            say("The agent may change files; other tools only as given with --allowed-tools.");
-        }
-        Permissions::Edits | Permissions::Usual | Permissions::None | Permissions::Bypass => {}
+    } else if level.speaks() {
+        say(&permissions::describe(&settings.agent));
     }
 }
 

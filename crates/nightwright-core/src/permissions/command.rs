@@ -1,0 +1,525 @@
+//! Shell command lines as the agent program sees them: the commands they consist of, and the rules
+//! that allow them.
+//!
+//! The program checks each command of a line by itself, so `cd web && npm test | tail` needs a rule
+//! for `npm test` alone.
+
+use std::ops::Range;
+
+/// Programs whose next word names what they do. After these options of theirs a value follows.
+const SUBCOMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "deno",
+    "docker",
+    "dotnet",
+    "gem",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "kubectl",
+    "make",
+    "mix",
+    "mvn",
+    "npm",
+    "nx",
+    "pdm",
+    "pip",
+    "pip3",
+    "pipenv",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "systemctl",
+    "terraform",
+    "turbo",
+    "uv",
+    "yarn",
+];
+const WITH_VALUE: &[&str] = &["-C", "--prefix", "--filter", "-f", "--file", "-p", "--project"];
+/// Words after which another one says what is run: `npm run build`, `docker compose up`.
+const RUNNERS: &[&str] =
+    &["run", "run-script", "exec", "compose", "workspace", "pr", "issue", "repo", "tool"];
+/// Shells: what they run is in their arguments.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish", "ksh"];
+/// What takes words for shell code. The agent program allows it only word for word.
+const EVALUATORS: &[&str] = &["eval", "exec", "source", ".", "trap", "alias", "hash"];
+/// Programs that run another and that the agent program looks through.
+const WRAPPERS: &[&str] = &["time", "nohup", "nice"];
+/// Words of the shell's grammar that may stand before a command.
+const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!", "{"];
+/// Words of the shell's grammar that are no command.
+const NO_COMMANDS: &[&str] = &["fi", "done", "esac", "}", "for", "case", "select", "function"];
+
+/// The rule that allows a command like this one: its first words, so that other arguments are
+/// allowed too, and no more than its first words.
+pub fn rule_for(command: &str) -> String {
+    let command = command.trim();
+    match prefix(command) {
+        Some(prefix) => format!("Bash({prefix}:*)"),
+        None => exact(command),
+    }
+}
+
+/// The rule for exactly this command.
+pub(super) fn exact(command: &str) -> String {
+    format!("Bash({})", command.trim())
+}
+
+/// The rules for all the commands of a line.
+pub fn rules_for(line: &str) -> Vec<String> {
+    commands(line).iter().map(|command| rule_for(without_redirections(command).trim())).collect()
+}
+
+/// The first words of a command that say what it does; `None` if no words less than all do.
+fn prefix(command: &str) -> Option<String> {
+    let words = words(command);
+    let mut at = words.iter().take_while(|word| is_assignment(word)).count();
+    let start = if at == 0 { wrapped(&words) } else { 0 };
+    at = at.max(start);
+    let program = *words.get(at)?;
+    if !is_plain_program(program) || EVALUATORS.contains(&program) {
+        return None;
+    }
+    at += 1;
+    let next = words.get(at).copied().unwrap_or_default();
+    if SHELLS.contains(&program) {
+        let is_file = !next.is_empty() && !next.starts_with('-') && is_plain_program(next);
+        return is_file.then(|| words[start..=at].join(" "));
+    }
+    if SUBCOMMANDS.contains(&program) {
+        at = options_end(&words, at);
+    }
+    let is_name = |at: usize| words.get(at).is_some_and(|word| is_name(word));
+    if is_name(at) {
+        let runs = RUNNERS.contains(&words[at]);
+        at += 1;
+        if runs && is_name(at) {
+            at += 1;
+        }
+    } else if next == "-m" && words.get(at + 1).is_some_and(|word| is_plain_program(word)) {
+        at += 2;
+    }
+    Some(words[start..at].join(" "))
+}
+
+/// Where the command begins that a wrapper runs.
+fn wrapped(words: &[&str]) -> usize {
+    match words {
+        ["timeout", time, _, ..] if !time.starts_with('-') => 2 + wrapped(&words[2..]),
+        [wrapper, next, ..] if WRAPPERS.contains(wrapper) && !next.starts_with('-') => {
+            1 + wrapped(&words[1..])
+        }
+        _ => 0,
+    }
+}
+
+/// The end of the options before a subcommand, if there is a subcommand after them.
+fn options_end(words: &[&str], from: usize) -> usize {
+    let mut at = from;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with(['-', '+'])) {
+        at += if WITH_VALUE.contains(word) { 2 } else { 1 };
+    }
+    if words.get(at).is_some_and(|word| is_name(word)) { at } else { from }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A word that the shell takes as it is.
+fn is_plain_program(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./+@:%,~^".contains(c);
+    !word.is_empty() && word.chars().all(is_plain)
+}
+
+/// A word that looks like the name of something to do, and not like a file or a number.
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
+}
+
+/// Whether a rule allows a command, by its words alone.
+pub fn covers(rule: &str, command: &str) -> bool {
+    let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')) else {
+        return rule == "Bash";
+    };
+    let command = command.trim();
+    match pattern.strip_suffix(":*") {
+        Some(prefix) => command
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+        None => fits(pattern, command),
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    true
+}
+
+/// The commands of a line, each as it is written.
+pub fn commands(line: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    for piece in pieces(line) {
+        let mut command = line[piece].trim();
+        while let Some((word, rest)) =
+            first_word(command).filter(|(word, _)| KEYWORDS.contains(word))
+        {
+            command = rest;
+            // A group in braces ends with one, too.
+            if word == "{" {
+                command = command.trim_end_matches(['}', ' ']);
+            }
+        }
+        let first = first_word(command).map(|(word, _)| word);
+        if first.is_some_and(|word| !NO_COMMANDS.contains(&word)) {
+            all.push(command);
+        }
+    }
+    all
+}
+
+fn first_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| (&text[..end], text[end..].trim_start()))
+}
+
+/// Where the pieces of a line are that its operators divide. Quotes, nested commands and here
+/// documents are not looked into.
+fn pieces(line: &str) -> Vec<Range<usize>> {
+    let bytes = line.as_bytes();
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    let mut documents: Vec<String> = Vec::new();
+    while at < bytes.len() {
+        let two = line.as_bytes().get(at..at + 2).unwrap_or_default();
+        let length = match (bytes[at], two) {
+            (b'\\' | b'\'' | b'"' | b'`' | b'$', _) => {
+                at = skip(line, at);
+                continue;
+            }
+            (b'#', _) if at == start || bytes[at - 1].is_ascii_whitespace() => {
+                found.push(start..at);
+                at = line[at..].find('\n').map_or(line.len(), |end| at + end);
+                start = at;
+                continue;
+            }
+            (b'<', b"<<") if bytes.get(at + 2) != Some(&b'<') => {
+                documents.extend(delimiter(&line[at + 2..]));
+                at += 2;
+                continue;
+            }
+            (b'<' | b'>', b"<&" | b">&" | b">|") => {
+                at += 2;
+                continue;
+            }
+            (b'&', b"&>") => {
+                at += 2;
+                continue;
+            }
+            (_, b"&&" | b"||" | b"|&" | b";;") => 2,
+            (b'\n', _) if !documents.is_empty() => {
+                at = after_documents(line, at + 1, &std::mem::take(&mut documents));
+                found.push(start..at);
+                start = at;
+                continue;
+            }
+            (b';' | b'|' | b'&' | b'\n' | b'(' | b')', _) => 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        found.push(start..at);
+        at += length;
+        start = at;
+    }
+    found.push(start..line.len());
+    found
+}
+
+/// Where something ends that is not looked into: an escape, quotes, a nested command.
+fn skip(line: &str, at: usize) -> usize {
+    let bytes = line.as_bytes();
+    let end = |from: usize, mark: u8| {
+        let mut at = from;
+        while at < bytes.len() && bytes[at] != mark {
+            at += if bytes[at] == b'\\' && mark != b'\'' { 2 } else { 1 };
+        }
+        (at + 1).min(line.len())
+    };
+    let next = match bytes[at] {
+        b'\\' => (at + 1 + line[at + 1..].chars().next().map_or(0, char::len_utf8)).min(line.len()),
+        b'\'' | b'`' => end(at + 1, bytes[at]),
+        b'"' => {
+            let mut at = at + 1;
+            while at < bytes.len() && bytes[at] != b'"' {
+                at = match bytes[at] {
+                    b'\\' => at + 2,
+                    b'$' if bytes.get(at + 1) == Some(&b'(') => skip(line, at),
+                    _ => at + 1,
+                };
+            }
+            at + 1
+        }
+        b'$' if bytes.get(at + 1) == Some(&b'(') => {
+            let mut at = at + 2;
+            while at < bytes.len() && bytes[at] != b')' {
+                at = match bytes[at] {
+                    b'\\' | b'\'' | b'"' | b'`' | b'$' => skip(line, at),
+                    b'(' => at + 1,
+                    _ => at + 1,
+                };
+            }
+            at + 1
+        }
+        _ => at + 1,
+    };
+    line.ceil_char_boundary(next.min(line.len()))
+}
+
+/// What ends a here document.
+fn delimiter(after: &str) -> Option<String> {
+    let word = after.trim_start_matches('-').trim_start();
+    let end = word.find(|c: char| c.is_whitespace() || ";|&<>()".contains(c)).unwrap_or(word.len());
+    let word = word[..end].trim_matches(['\'', '"', '\\']);
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// Behind the last line of these here documents.
+fn after_documents(line: &str, from: usize, delimiters: &[String]) -> usize {
+    let mut at = from;
+    for delimiter in delimiters {
+        loop {
+            let end = line[at..].find('\n').map_or(line.len(), |end| at + end + 1);
+            let is_last = line[at..end].trim() == delimiter;
+            at = end;
+            if is_last || at == line.len() {
+                break;
+            }
+        }
+    }
+    at
+}
+
+/// The words of a command as they are written, without its redirections.
+fn words(command: &str) -> Vec<&str> {
+    tokens(command)
+        .into_iter()
+        .filter(|token| token.of == Of::Word)
+        .map(|token| &command[token.at])
+        .collect()
+}
+
+/// A command without its redirections.
+pub(super) fn without_redirections(command: &str) -> String {
+    words(command.lines().next().unwrap_or_default()).join(" ")
+}
+
+/// The files that a command writes by redirection, and those that its words name.
+pub(super) fn paths(command: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut written, mut named) = (Vec::new(), Vec::new());
+    for token in tokens(command.lines().next().unwrap_or_default()) {
+        let text = command[token.at].trim_matches(['\'', '"']);
+        match token.of {
+            Of::Written => written.push(text),
+            Of::Word => named.push(text),
+            Of::Read => {}
+        }
+    }
+    (written, named)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Word,
+    /// The target of `>` and the like.
+    Written,
+    /// The target of `<`, or of a redirection from one descriptor to another.
+    Read,
+}
+
+struct Token {
+    at: Range<usize>,
+    of: Of,
+}
+
+fn tokens(command: &str) -> Vec<Token> {
+    let bytes = command.as_bytes();
+    let mut found: Vec<Token> = Vec::new();
+    let (mut at, mut of) = (0, Of::Word);
+    while at < bytes.len() {
+        if bytes[at].is_ascii_whitespace() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        if bytes[at] == b'<' || bytes[at] == b'>' || command[at..].starts_with("&>") {
+            let signs = command[at..].chars().take_while(|c| "<>&|".contains(*c)).count();
+            let sign = &command[at..at + signs];
+            let copies = sign.ends_with('&') && sign != "&>";
+            of = if sign.contains('>') && !copies { Of::Written } else { Of::Read };
+            // A number before the sign is the descriptor.
+            let descriptor = found.last().is_some_and(|last| {
+                last.at.end == start && command[last.at.clone()].bytes().all(|b| b.is_ascii_digit())
+            });
+            if descriptor {
+                found.pop();
+            }
+            at += signs;
+            continue;
+        }
+        while at < bytes.len() && !bytes[at].is_ascii_whitespace() && !b"<>".contains(&bytes[at]) {
+            if command[at..].starts_with("&>") {
+                break;
+            }
+            at = match bytes[at] {
+                b'\\' | b'\'' | b'"' | b'`' | b'$' => skip(command, at),
+                _ => command.ceil_char_boundary(at + 1),
+            };
+        }
+        found.push(Token { at: start..at, of: std::mem::replace(&mut of, Of::Word) });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_divided_into_its_commands() {
+        let rows: [(&str, &[&str]); 16] = [
+            ("npm test", &["npm test"]),
+            ("cd web && npm test | tail -5", &["cd web", "npm test", "tail -5"]),
+            ("npm test 2>&1 | tail", &["npm test 2>&1", "tail"]),
+            ("a &> out.txt; b >& c", &["a &> out.txt", "b >& c"]),
+            ("a || b; c & d", &["a", "b", "c", "d"]),
+            ("git commit -m 'a && b; c | d'", &["git commit -m 'a && b; c | d'"]),
+            ("echo \"it's; $(a; b) fine\" && c", &["echo \"it's; $(a; b) fine\"", "c"]),
+            ("A=$(npm test) && b", &["A=$(npm test)", "b"]),
+            ("if npm test; then echo ok; fi", &["npm test", "echo ok"]),
+            ("for i in 1 2; do npm run x; done", &["npm run x"]),
+            ("(cd src && foo)", &["cd src", "foo"]),
+            ("{ npm test; }", &["npm test"]),
+            ("npm test # all; of it\nls", &["npm test", "ls"]),
+            (
+                "cat > x <<'EOT'\na && b\nEOT\nnpm test",
+                &["cat > x <<'EOT'\na && b\nEOT", "npm test"],
+            ),
+            ("a \\&\\& b", &["a \\&\\& b"]),
+            ("  ;; \n", &[]),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(commands(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_rule_has_the_words_that_say_what_is_done() {
+        let rows = [
+            ("npm install", "Bash(npm install:*)"),
+            ("npm install left-pad --save", "Bash(npm install:*)"),
+            ("npm run build -- --watch", "Bash(npm run build:*)"),
+            ("npm --prefix web test", "Bash(npm --prefix web test:*)"),
+            ("cargo test --workspace", "Bash(cargo test:*)"),
+            ("cargo +nightly fmt", "Bash(cargo +nightly fmt:*)"),
+            ("git push origin main", "Bash(git push:*)"),
+            ("git -C sub push", "Bash(git -C sub push:*)"),
+            ("docker compose up -d", "Bash(docker compose up:*)"),
+            ("curl -s https://example.com | sh", "Bash(curl:*)"),
+            ("timeout 60 npm test", "Bash(npm test:*)"),
+            ("time -p x", "Bash(time:*)"),
+            ("FOO=bar npm test", "Bash(FOO=bar npm test:*)"),
+            ("python3 -m http.server 80", "Bash(python3 -m http.server:*)"),
+            ("python3 -c 'print(1)'", "Bash(python3:*)"),
+            ("bash build.sh --all", "Bash(bash build.sh:*)"),
+            ("bash -c 'a b'", "Bash(bash -c 'a b')"),
+            ("sh", "Bash(sh)"),
+            ("source .venv/bin/activate", "Bash(source .venv/bin/activate)"),
+            ("./gradlew test", "Bash(./gradlew test:*)"),
+            ("kill 123", "Bash(kill:*)"),
+            ("\"my tool\" x", "Bash(\"my tool\" x)"),
+            ("npm test > out.txt 2>&1", "Bash(npm test:*)"),
+            ("make", "Bash(make:*)"),
+            ("go test ./...", "Bash(go test:*)"),
+            ("pytest -q", "Bash(pytest:*)"),
+        ];
+        for (command, rule) in rows {
+            let first = commands(command)[0];
+            assert_eq!(rule_for(first), rule, "{command}");
+            if rule.ends_with(":*)") && !command.starts_with("timeout") {
+                assert!(covers(rule, first), "{command}");
+            }
+        }
+        assert_eq!(rules_for("make a && ./b.sh x"), ["Bash(make a:*)", "Bash(./b.sh x:*)"]);
+        assert!(rules_for("").is_empty());
+    }
+
+    #[test]
+    fn a_rule_covers_whole_words_or_a_pattern() {
+        assert!(covers("Bash", "anything"));
+        assert!(covers("Bash(*)", "anything"));
+        assert!(covers("Bash(npm run:*)", "npm run build"));
+        assert!(!covers("Bash(npm run:*)", "npm runx"));
+        assert!(covers("Bash(./*)", "./a b"));
+        assert!(covers("Bash(git -C * add *)", "git -C sub add ."));
+        assert!(!covers("Bash(git -C * add *)", "git -C sub push"));
+        assert!(covers("Bash(ls)", "ls") && !covers("Bash(ls)", "ls -l"));
+        assert!(!covers("Read", "ls") && !covers("Edit(//tmp/**)", "ls"));
+    }
+
+    #[test]
+    fn paths_are_those_that_are_written_and_those_that_are_named() {
+        let (written, named) = paths("npm test x > /tmp/a 2>&1 2>>'/tmp/b' < /in");
+        assert_eq!(written, ["/tmp/a", "/tmp/b"]);
+        assert_eq!(named, ["npm", "test", "x"]);
+        assert_eq!(without_redirections("npm test 2>&1 >/dev/null"), "npm test");
+    }
+
+    #[test]
+    fn whatever_is_written_is_read_to_its_end() {
+        for line in [
+            "'",
+            "\"",
+            "\"$(",
+            "`",
+            "\\",
+            "<<",
+            "<<A\n",
+            "$(",
+            "é\\é \"é",
+            "a <<'B'\né",
+            "&",
+            "|",
+            "2>",
+            "$",
+        ] {
+            for command in commands(line) {
+                assert!(line.contains(command));
+                let _ = (rule_for(command), paths(command), rules_for(command));
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What the agent program did not allow, and the rules that would allow it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::command::{commands, covers, exact, paths, rule_for, without_redirections};
+
+/// A longer command is no rule that anybody would paste.
+const EXACT_MAX: usize = 300;
+/// What stands in the place of a secret. A rule with it in it fits nothing.
+const MASK: &str = "***";
+
+/// What reads the files that it names. The agent program allows it inside the project.
+const READERS: &[&str] = &[
+    "[", "date", "echo", "false", "printf", "pwd", "test", "true", "type", "which", "cat", "cd",
+    "cut", "diff", "du", "file", "find", "grep", "head", "ls", "nl", "od", "pushd", "rg", "sort",
+    "stat", "strings", "tac", "tail", "tree", "uniq", "wc", "xxd", "jq", "awk",
+];
+/// What writes the files that it names. With edits allowed it is allowed inside the project.
+const WRITERS: &[&str] = &[
+    "chmod", "cp", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "sed", "tee", "touch", "truncate",
+];
+
+/// A use of a tool that the agent program did not allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Denial {
+    /// The tool.
+    pub tool: String,
+    /// The command, file or address that it was called with; empty if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub input: String,
+    /// The program's reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// One thing that was refused, and the rule that allows it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Refused {
+    /// The tool.
+    pub tool: String,
+    /// The command, file or address; of a line of several commands the one that was refused.
+    pub command: String,
+    /// The rule for `--allowed-tools`; `None` if no rule allows it.
+    pub rule: Option<String>,
+}
+
+impl Refused {
+    /// What was refused, for people: the command, or the tool and what it was used on.
+    pub fn what(&self) -> String {
+        what(&self.tool, &self.command)
+    }
+
+    /// How it can be allowed, for people.
+    pub fn advice(&self) -> String {
+        advice(self.rule.as_deref())
+    }
+}
+
+/// What was refused, for people.
+pub fn what(tool: &str, command: &str) -> String {
+    match (tool, command) {
+        (tool, "") => tool.to_owned(),
+        ("Bash", command) => command.to_owned(),
+        (tool, input) => format!("{tool} {input}"),
+    }
+}
+
+/// How something refused can be allowed, for people.
+pub fn advice(rule: Option<&str>) -> String {
+    match rule {
+        None => "no rule allows it".to_owned(),
+        Some("Bash") => {
+            "allow with --allowed-tools \"Bash\", which allows every command".to_owned()
+        }
+        Some(rule) => format!("allow with --allowed-tools {}", quoted(rule)),
+    }
+}
+
+/// A rule as one word of a shell's command line.
+pub fn quoted(rule: &str) -> String {
+    if rule.contains(['"', '$', '`', '\\', '!']) {
+        format!("'{}'", rule.replace('\'', "'\\''"))
+    } else {
+        format!("\"{rule}\"")
+    }
+}
+
+/// What exactly was refused, command by command. `granted` are the rules that the agent was given,
+/// and `project` is the folder in which it may read and edit.
+pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Refused> {
+    let Denial { tool, input, why } = denial;
+    let one =
+        |rule: Option<String>| vec![Refused { tool: tool.clone(), command: input.clone(), rule }];
+    if cannot_be_allowed(why) {
+        return one(None);
+    }
+    match tool.as_str() {
+        "Bash" if input.is_empty() => one(Some("Bash".to_owned())),
+        "Bash" => {
+            let mut all = of_line(input, why, granted, project);
+            all.dedup();
+            all.into_iter()
+                .map(|(command, rule)| Refused { tool: tool.clone(), command, rule: Some(rule) })
+                .collect()
+        }
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if input.starts_with('/') => {
+            one(Some(format!("Edit(/{input})")))
+        }
+        "Read" if input.starts_with('/') => one(Some(format!("Read(/{input})"))),
+        "WebFetch" => one(Some(match host(input) {
+            Some(host) => format!("WebFetch(domain:{host})"),
+            None => tool.clone(),
+        })),
+        _ => one(Some(tool.clone())),
+    }
+}
+
+/// Some things are refused whatever the rules say: removing a system's folder, changing the files
+/// that the agent program itself or Git runs, and what `agent.disallowed_tools` names.
+fn cannot_be_allowed(why: &str) -> bool {
+    why.contains("cannot be auto-allowed by permission rules")
+        || why.contains("which is a sensitive file")
+        || why.contains("/.claude/")
+        || (why.starts_with("Permission to use") && why.contains("has been denied"))
+}
+
+/// The refused commands of a line, each with its rule.
+fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(String, String)> {
+    let whole = |rule: String| vec![(line.to_owned(), rule)];
+    if let Some(path) = quoted_path(why, "Output redirection to ") {
+        let mut all = whole(format!("Edit(/{path})"));
+        all.extend(uncovered(line, granted, project));
+        return all;
+    }
+    if let Some((_, path)) = why.split_once(" in ").filter(|(program, _)| !program.contains(' ')) {
+        if let Some(path) = quoted_path(path, "") {
+            let reads = why.contains("was blocked");
+            return whole(format!("{}(/{path}/**)", if reads { "Read" } else { "Edit" }));
+        }
+    }
+    let of_parts = why.split_once("approval: ").map(|(_, parts)| parts);
+    if why.is_empty() || why == "This command requires approval" || of_parts.is_some() {
+        let refused: Vec<_> = commands(line)
+            .into_iter()
+            .filter_map(|command| Some((command, named(of_parts, command)?)))
+            .filter(|(command, named)| *named == Named::Alone || is_open(command, granted))
+            .flat_map(|(command, named)| of_command(command, granted, project, named))
+            .collect();
+        if !refused.is_empty() {
+            return refused;
+        }
+    }
+    // The line has something in it that the program can't look through. It takes such a line word
+    // for word, or with all others.
+    let word_for_word = why.contains("can't be checked before it runs")
+        && !why.contains("used as a file")
+        || why.contains("as shell code")
+        || why.contains("executes commands or modifies files");
+    if word_for_word && line.len() <= EXACT_MAX && !line.contains(MASK) {
+        whole(exact(line))
+    } else {
+        whole("Bash".to_owned())
+    }
+}
+
+/// How the program names a refused command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// By itself, so it is this one.
+    Alone,
+    /// Together with others, or not at all: it may be another of them.
+    Among,
+}
+
+/// How the program's list of refused commands has this one; `None` if it has it not.
+fn named(parts: Option<&str>, command: &str) -> Option<Named> {
+    let Some(parts) = parts else { return Some(Named::Among) };
+    let bare = without_redirections(command);
+    let is_separate = |text: &str, marks: &[&str]| {
+        text.trim().is_empty() || marks.iter().any(|mark| text.ends_with(mark))
+    };
+    let mut found = None;
+    for command in [command.trim(), bare.trim()].into_iter().filter(|command| !command.is_empty()) {
+        for (at, _) in parts.match_indices(command) {
+            let (before, after) = (&parts[..at], parts[at + command.len()..].trim_start());
+            let after_mark = |marks: &[&str]| {
+                after.is_empty() || marks.iter().any(|mark| after.starts_with(mark))
+            };
+            if is_separate(before, &[", "]) && after_mark(&[","]) {
+                return Some(Named::Alone);
+            }
+            let operators = ["&& ", "|| ", "; ", "| ", ", "];
+            let behind = ["&&", "||", ";", "|", ",", ">", "<", "2>"];
+            if is_separate(before, &operators) && after_mark(&behind) {
+                found = Some(Named::Among);
+            }
+        }
+    }
+    found
+}
+
+/// Whether no rule covers a command, and the program does not allow it by itself.
+fn is_open(command: &str, granted: &[String]) -> bool {
+    let command = without_redirections(command);
+    let program = command.split(' ').next().unwrap_or_default();
+    !READERS.contains(&program)
+        && !WRITERS.contains(&program)
+        && !granted.iter().any(|rule| covers(rule, &command))
+}
+
+/// The commands of a line that no rule covers.
+fn uncovered(line: &str, granted: &[String], project: &str) -> Vec<(String, String)> {
+    commands(line)
+        .into_iter()
+        .filter(|command| is_open(command, granted))
+        .flat_map(|command| of_command(command, granted, project, Named::Among))
+        .collect()
+}
+
+/// The rules for one command. It is refused for what it is, or for a path outside the project.
+fn of_command(
+    command: &str,
+    granted: &[String],
+    project: &str,
+    named_as: Named,
+) -> Vec<(String, String)> {
+    let bare = without_redirections(command);
+    let (written, named) = paths(command);
+    let program = named.first().copied().unwrap_or_default();
+    let is_outside = |path: &&&str| {
+        path.starts_with('/') && !path.starts_with("/dev/") && !is_inside(path, project)
+    };
+    let mut all: Vec<(String, String)> = Vec::new();
+    let mut add = |rule: String| {
+        let rule = if rule.contains(MASK) { "Bash".to_owned() } else { rule };
+        all.push((command.trim().to_owned(), rule));
+    };
+    for path in written.iter().filter(is_outside) {
+        add(format!("Edit(/{path})"));
+    }
+    let outside = named.iter().skip(1).filter(is_outside);
+    if READERS.contains(&program) {
+        outside.for_each(|path| add(format!("Read(/{path}/**)")));
+    } else if WRITERS.contains(&program) {
+        outside.for_each(|path| add(format!("Edit(/{path}/**)")));
+    }
+    let is_covered = granted.iter().any(|rule| covers(rule, &bare));
+    if all.is_empty() || !(is_covered || READERS.contains(&program) || WRITERS.contains(&program)) {
+        // What a rule covers and is refused all the same is refused for something else.
+        let rule = if is_covered && named_as == Named::Alone {
+            "Bash".to_owned()
+        } else {
+            rule_for(&bare)
+        };
+        if rule.contains(MASK) {
+            all.push((command.trim().to_owned(), "Bash".to_owned()));
+        } else {
+            all.push((command.trim().to_owned(), rule));
+        }
+    }
+    all
+}
+
+fn is_inside(path: &str, project: &str) -> bool {
+    !project.is_empty()
+        && path.strip_prefix(project).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The path in quotes behind these words.
+fn quoted_path<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    let path = text.strip_prefix(before)?.strip_prefix('\'')?.split_once('\'')?.0;
+    path.starts_with('/').then_some(path)
+}
+
+fn host(url: &str) -> Option<&str> {
+    let rest = url.split_once("://")?.1;
+    let host = rest.split(['/', '?', '#']).next()?;
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = host.split(':').next()?;
+    (!host.is_empty()).then_some(host)
+}
+
+#[cfg(test)]
+mod tests;

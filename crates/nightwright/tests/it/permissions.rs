@@ -1,0 +1,172 @@
+//! What the agent may do, what it was denied, and where that is told.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use nightwright_core::event::{Event, Record};
+use nightwright_core::permissions::Permissions;
+use serde_json::Value;
+
+use super::harness::{Did, Hermit, ending};
+
+/// An agent that wants to deploy, twice, and does nothing else.
+const DENIED: &str = "
+    [[attempt]]
+    steps = [{ denied = \"Bash\", command = \"kubectl apply -f x.yaml\" }]
+    ending = { result = \"I was not allowed to deploy.\" }
+    [[attempt]]
+    steps = [{ denied = \"Bash\", command = \"kubectl apply -f x.yaml\" }]
+    ending = { result = \"I was not allowed to deploy.\" }
+";
+
+const LINE: &str =
+    "denied: kubectl apply -f x.yaml (allow with --allowed-tools \"Bash(kubectl apply:*)\")";
+
+fn denials(journal: &[Record]) -> Vec<(&str, &str, Option<&str>)> {
+    journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::PermissionDenied { tool, command, rule, .. } => {
+                Some((tool.as_str(), command.as_str(), rule.as_deref()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_denied_command_is_told_once_with_its_rule_wherever_a_run_is_told_of() {
+    let hermit = Hermit::new();
+    let did = hermit.rehearse(DENIED, "5", &[]).exits(0);
+    assert_eq!(did.err.matches(LINE).count(), 1, "{}", did.err);
+    assert!(!did.err.contains("may not use"), "{}", did.err);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "blocked");
+    let rule = Some("Bash(kubectl apply:*)");
+    assert_eq!(denials(&journal), [("Bash", "kubectl apply -f x.yaml", rule)]);
+
+    let log = hermit.run(&["log"]).exits(0).out;
+    assert!(log.contains(LINE), "{log}");
+    let status = hermit.run(&["status"]).exits(0).out;
+    let told = LINE.strip_prefix("denied: ").unwrap();
+    assert!(status.contains(told), "{status}");
+    let json: Value =
+        serde_json::from_str(&hermit.run(&["status", "--json"]).exits(0).out).unwrap();
+    let expected = serde_json::json!([
+        { "tool": "Bash", "command": "kubectl apply -f x.yaml", "rule": "Bash(kubectl apply:*)" }
+    ]);
+    assert_eq!(json["denied"], expected);
+
+    let markdown = hermit.run(&["report"]).exits(0).out;
+    assert!(markdown.contains("## Denied") && markdown.contains("Bash(kubectl apply:*)"));
+    let html = hermit.run(&["report", "--html", "-o", "-"]).exits(0).out;
+    assert!(html.contains("<h2>Denied</h2>") && html.contains("Bash(kubectl apply:*)"));
+    let json: Value =
+        serde_json::from_str(&hermit.run(&["report", "--json"]).exits(0).out).unwrap();
+    assert_eq!(json["denied"], expected);
+}
+
+#[test]
+fn a_denied_command_is_in_the_summary_of_a_run_that_worked_without_it() {
+    let hermit = Hermit::new();
+    let script = "
+        [[attempt]]
+        steps = [{ denied = \"WebFetch\" }, { write = \"a\", text = \"a\" }]
+        ending = { result = \"<promise>COMPLETE</promise>\" }
+    ";
+    let did = hermit.rehearse(script, "5", &["--verify", "test -f a"]).exits(0);
+    assert_eq!(ending(&hermit.journal()), "completed");
+    let advice = "(allow with --allowed-tools \"WebFetch\")";
+    assert_eq!(did.err.matches(advice).count(), 2, "at once and at the end:\n{}", did.err);
+}
+
+#[test]
+fn the_printed_option_allows_what_was_denied() {
+    let hermit = Hermit::new();
+    let script = "
+        [[attempt]]
+        steps = [{ denied = \"Bash\", command = \"touch made; sh -c 'echo x > made'\" }]
+        ending = { result = \"<promise>COMPLETE</promise>\" }
+    ";
+    let arguments = ["--verify", "grep -q x made", "--permissions", "edits"];
+    let did = hermit.rehearse(script, "1", &arguments);
+    let rule = "Bash(sh -c 'echo x > made')";
+    assert!(did.err.contains(&format!("--allowed-tools \"{rule}\"")), "{}", did.err);
+    let allowed = [&arguments[..], &["--allowed-tools", rule, "--allowed-tools", "Bash(touch:*)"]];
+    hermit.rehearse(script, "1", &allowed.concat()).exits(0).says(&["completed successfully"]);
+}
+
+/// What the agent is started with.
+fn arguments(hermit: &Hermit, more: &[&str]) -> (Did, Vec<String>) {
+    let said = hermit.path("said");
+    let agent = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n\
+         printf '%s\\n' \"$@\" > {}\nexit 1\n",
+        said.display()
+    );
+    let path = hermit.path("bin/claude");
+    fs::write(&path, agent).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = ["run", "-p", "x", "-m", "1", "--max-retries", "0"];
+    let did = hermit.run(&[&run, more].concat());
+    let words = fs::read_to_string(said).unwrap();
+    (did, words.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn each_level_is_what_the_agent_program_is_started_with() {
+    let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
+    let hermit = Hermit::new();
+    hermit.file("Cargo.toml", "[package]\nname = \"x\"\n");
+    for (more, level) in [
+        (&[][..], Permissions::Usual),
+        (&["--permissions", "usual"], Permissions::Usual),
+        (&["--permissions", "edits"], Permissions::Edits),
+        (&["--permissions", "acceptEdits"], Permissions::Edits),
+        (&["--permissions", "none"], Permissions::None),
+    ] {
+        let (did, words) = arguments(&hermit, &[more, &["--allowed-tools", "WebFetch"]].concat());
+        let accepts = has(&words, "acceptEdits");
+        assert_eq!(accepts, level != Permissions::None, "{words:?}");
+        assert!(has(&words, "WebFetch"), "{words:?}");
+        let usual = has(&words, "Bash(cargo test:*)") && has(&words, "Bash(git commit:*)");
+        assert_eq!(usual, level == Permissions::Usual, "{words:?}");
+        assert!(did.err.contains("Everything else is denied."), "{}", did.err);
+        assert_eq!(
+            did.err.contains("run: cargo test,"),
+            level == Permissions::Usual,
+            "{}",
+            did.err
+        );
+    }
+    let gone = hermit.run(&["run", "-p", "x", "-m", "1", "--permission-mode", "edits"]).exits(2);
+    assert!(gone.err.contains("--permission-mode"), "{}", gone.err);
+    hermit.run(&["run", "-p", "x", "-m", "1", "--permissions", "listed"]).exits(2);
+}
+
+#[test]
+fn building_may_commit_even_where_only_edits_are_allowed() {
+    let hermit = Hermit::new();
+    hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+    let (_, words) = {
+        arguments(&hermit, &["--permissions", "edits"]);
+        let did = hermit.run(&["build", "-m", "1", "--max-retries", "0", "--permissions", "edits"]);
+        let words = fs::read_to_string(hermit.path("said")).unwrap();
+        (did, words.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    for rule in ["Bash(git add:*)", "Bash(git commit:*)"] {
+        assert!(words.iter().any(|word| word == rule), "{words:?}");
+    }
+    assert!(!words.iter().any(|word| word == "Bash(git switch:*)"), "{words:?}");
+}
+
+#[test]
+fn the_rules_are_fixed_when_a_run_starts() {
+    let hermit = Hermit::new();
+    hermit.file("Cargo.toml", "[package]\nname = \"x\"\n");
+    hermit.rehearse(DENIED, "5", &[]).exits(0);
+    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    let rules = &started.settings.agent.rules;
+    assert!(rules.usual.iter().any(|rule| rule == "Bash(cargo test:*)"), "{rules:?}");
+    assert!(!rules.usual.iter().any(|rule| rule == "Bash(npm test:*)"), "{rules:?}");
+}
