@@ -31,6 +31,7 @@ pub mod policy;
 pub mod principles;
 pub mod prompt;
 pub mod redact;
+pub mod root;
 pub mod settings;
 pub mod tamper;
 pub mod units;

@@ -29,6 +29,7 @@ pub mod process;
 pub mod publish;
 pub mod rehearsal;
 pub mod report;
+pub mod root;
 pub mod secrets;
 pub mod signals;
 pub mod status_watch;

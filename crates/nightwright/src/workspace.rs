@@ -40,12 +40,12 @@ pub use commits::commits;
 pub use difference::inspection;
 pub use disk::space;
 pub use notes::{NotesError, read_notes};
+pub use repository::{Repository, is_repository};
 
 use baseline::Ground;
 use git::Trouble;
 use identity::{Identities, Identity};
 use private::{Base, Private};
-use repository::Repository;
 use rules::Rules;
 use view::View;
 

@@ -76,7 +76,7 @@ enum What {
 
 #[derive(Clone, Debug, Args)]
 struct Place {
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 

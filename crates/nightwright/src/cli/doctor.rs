@@ -22,7 +22,7 @@ use crate::error::Failure;
 /// What to look at.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 

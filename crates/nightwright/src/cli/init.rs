@@ -20,7 +20,7 @@ use crate::principles;
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 
@@ -38,7 +38,10 @@ pub(super) struct Options {
 }
 
 pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
-    let project = which::project(options.project.as_deref())?;
+    let (project, which) = which::new_project(options.project.as_deref())?;
+    if let Some(which) = which {
+        say(&which);
+    }
     let existing = if options.force { Existing::Kept } else { Existing::Refused };
     check_new(&project, existing)?;
     let mut look = Look::at(&project, &principles_file(&project)?);

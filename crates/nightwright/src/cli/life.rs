@@ -31,7 +31,7 @@ pub(super) struct ResetOptions {
     #[arg(short = 'y', long)]
     yes: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ pub(super) struct ArchiveOptions {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub(super) struct RestoreOptions {
     #[arg(value_name = "NAME|ARCHIVE")]
     archive: String,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -94,7 +94,7 @@ pub(super) struct DeleteOptions {
     #[arg(short, long)]
     force: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }

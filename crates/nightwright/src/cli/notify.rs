@@ -38,7 +38,7 @@ enum What {
         #[arg(long, value_name = "NAME")]
         task: Option<String>,
 
-        /// The project folder [default: this one]
+        /// The project folder [default: the project around the current folder]
         #[arg(short = 'C', long, value_name = "DIR")]
         project: Option<PathBuf>,
     },

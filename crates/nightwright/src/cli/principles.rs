@@ -39,7 +39,7 @@ pub(super) struct Options {
     #[arg(long, conflicts_with = "force")]
     show: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }

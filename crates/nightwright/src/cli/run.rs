@@ -40,7 +40,7 @@ pub(super) struct Options {
     #[arg(short = 'p', long, value_name = "GOAL", value_parser = values::words, allow_hyphen_values = true)]
     prompt: Option<String>,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(super) project: Option<PathBuf>,
 
@@ -268,7 +268,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         return detach::detach();
     }
     let way_off = options.detach.way_off()?;
-    let project = which::project(options.project.as_deref())?;
+    let (project, which) = which::workplace(options.project.as_deref())?;
     let asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
         // Who gave words to an option may only have put them in the wrong place.
         if options.says_nothing(command) && options.review_prompt.is_none() {
@@ -282,7 +282,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
     let (leaving, level) = Leaving::by(way_off, level);
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
     if options.output.level() != Some(Level::Quiet) {
-        for note in options.subject().note().iter().chain(&notes) {
+        for note in which.iter().chain(&options.subject().note()).chain(&notes) {
             say(note);
         }
     }

@@ -83,7 +83,7 @@ struct InstallOptions {
     #[arg(long)]
     enable: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }

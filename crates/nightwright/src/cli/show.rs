@@ -37,7 +37,7 @@ pub(super) struct Options {
     #[arg(long)]
     json: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }

@@ -49,7 +49,7 @@ pub(super) struct TellOptions {
     #[arg(long)]
     retry_now: bool,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<std::path::PathBuf>,
 }

@@ -22,7 +22,7 @@ pub(super) struct Options {
     #[command(subcommand)]
     command: Command,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR", global = true)]
     project: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ pub(super) struct Options {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 

@@ -77,7 +77,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     rehearsal: Option<PathBuf>,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -103,7 +103,7 @@ The object of --json:
                 written, and never by a rehearsal";
 
 pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
-    let project = which::project(options.project.as_deref())?;
+    let (project, which) = which::workplace(options.project.as_deref())?;
     let Told { mut settings, task, resolved, hooks, agent_files, notes } =
         told::told(&options.asked(&project))?;
     let task = task.ok_or_else(told::nothing_to_do)?;
@@ -118,7 +118,7 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
     }
     let level = if options.quiet { Level::Quiet } else { Level::Progress };
     if level.speaks() {
-        for note in &notes {
+        for note in which.iter().chain(&notes) {
             say(note);
         }
     }

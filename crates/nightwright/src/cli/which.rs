@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::chronicle::Unread;
 use nightwright_core::event::Record;
+use nightwright_core::root::{Found as FoundBy, Root};
 use nightwright_core::units::RunId;
 use nightwright_core::view::{Break, RunView};
 
+use super::approval;
 use super::session::home;
 use crate::error::Failure;
+use crate::init::detect::has_manifest;
 use crate::journal::lock::{self, Owner};
 use crate::journal::{self, JournalError, RunDir};
+use crate::root;
 
 /// The project and the run that a command is about.
 #[derive(Clone, Debug, clap::Args)]
@@ -21,7 +25,7 @@ pub(super) struct Which {
     #[arg(value_name = "RUN")]
     pub(super) run: Option<String>,
 
-    /// The project folder [default: this one]
+    /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(super) project: Option<PathBuf>,
 }
@@ -106,17 +110,85 @@ fn broken(error: &JournalError) -> Option<Break> {
     }
 }
 
-/// The project folder, which has to be there.
-pub(super) fn project(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-    let folder = folder.unwrap_or(Path::new("."));
-    let project = folder.canonicalize().map_err(|error| {
-        Failure::usage(format!("the project folder `{}` can't be used: {error}", folder.display()))
+/// The project folder: the one that is named, else the one around the current folder.
+pub(super) fn project(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    Ok(find_root(named)?.path)
+}
+
+/// The project folder of a command that works in it, and a line that says which one it is, if that
+/// is not plain. The home folder and `/` have to be named, or confirmed at a terminal.
+pub(super) fn workplace(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
+    let Root { path, found } = find_root(named)?;
+    let how = match found {
+        FoundBy::Named | FoundBy::Current => None,
+        FoundBy::Configured => Some("it has `.nightwright/`"),
+        FoundBy::Repository => Some("the root of the git repository"),
+        FoundBy::TooWide => {
+            confirm_wide(&path)?;
+            None
+        }
+    };
+    let is_elsewhere = path != current()?;
+    let line = how.filter(|_| is_elsewhere).map(|how| {
+        let shown = path.display();
+        format!("Project: `{shown}` ({how})")
+    });
+    Ok((path, line))
+}
+
+/// Nobody means the home folder or `/` by accident.
+fn confirm_wide(path: &Path) -> Result<(), Failure> {
+    let what = if path.parent().is_none() { "the root folder" } else { "your home folder" };
+    let shown = path.display();
+    let refused = || {
+        Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
+            "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
+            shell_words::quote(&path.to_string_lossy())
+        ))
+    };
+    if !approval::can_ask() {
+        return Err(refused());
+    }
+    let question = format!("`{shown}` is {what}. Use all of it as the project? [y/n] ");
+    match approval::answer(&question)? {
+        approval::Answer::Yes => Ok(()),
+        approval::Answer::No | approval::Answer::Ignore => Err(refused()),
+    }
+}
+
+/// The folder that `init` sets up: a package of a larger repository has its own manifest, and is a
+/// project of its own.
+pub(super) fn new_project(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
+    let current = current()?;
+    let is_package = named.is_none() && !root::is_too_wide(&current) && has_manifest(&current);
+    if is_package { Ok((current, None)) } else { workplace(named) }
+}
+
+fn find_root(named: Option<&Path>) -> Result<Root, Failure> {
+    match named {
+        Some(folder) => Ok(Root { path: real_folder(folder)?, found: FoundBy::Named }),
+        None => {
+            let current = current()?;
+            let found = root::find(&current);
+            Ok(found.unwrap_or(Root { path: current, found: FoundBy::Current }))
+        }
+    }
+}
+
+fn current() -> Result<PathBuf, Failure> {
+    real_folder(Path::new("."))
+}
+
+/// A folder without links in its path, which has to be there.
+fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    let real = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("cannot use the project folder `{}`: {error}", folder.display()))
     })?;
-    if !project.is_dir() {
-        let message = format!("the project `{}` is not a folder", project.display());
+    if !real.is_dir() {
+        let message = format!("the project `{}` is not a folder", real.display());
         return Err(Failure::usage(message));
     }
-    Ok(project)
+    Ok(real)
 }
 
 /// A journal that can't be used, with what to do about it.

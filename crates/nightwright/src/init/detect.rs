@@ -12,6 +12,7 @@ mod python;
 mod tests;
 
 use std::fmt;
+use std::path::Path;
 
 use nightwright_core::settings::Commands;
 
@@ -79,6 +80,23 @@ pub struct Detected {
     pub others: Vec<Found>,
     /// What could not be made sense of.
     pub notes: Vec<String>,
+}
+
+/// Whether a folder has the manifest of a package of its own. A makefile is none: many folders of a
+/// project have one.
+pub fn has_manifest(folder: &Path) -> bool {
+    let Detected { main, others, .. } = detect(&View::of(folder));
+    others.iter().chain([&main]).any(|found| match found.kind {
+        Kind::Cargo
+        | Kind::Go
+        | Kind::Dotnet
+        | Kind::Maven
+        | Kind::Gradle
+        | Kind::Python
+        | Kind::Bun
+        | Kind::Npm => true,
+        Kind::Make | Kind::Generic => false,
+    })
 }
 
 /// Says what a project is.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::repository::{Head, Repository, git_folder, shared, text_of};
+use super::repository::{Head, Repository, text_of};
 
 /// The branches of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,10 +24,9 @@ const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
 /// The branches of the repository that a project is in.
 pub fn branches(project: &Path) -> Branches {
-    let Some(folder) = project.ancestors().find_map(git_folder) else {
+    let Some(Repository { folder, shared, .. }) = Repository::around(project) else {
         return Branches::default();
     };
-    let shared = shared(&folder);
     let current = named(&folder.join("HEAD"), "refs/heads/");
     let origin = named(&shared.join("refs/remotes/origin/HEAD"), "refs/remotes/origin/");
     let base = origin.or_else(|| usual(&shared, current.as_deref()));

@@ -1,5 +1,6 @@
 //! The commits between two states of a project, as git tells them.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -31,14 +32,16 @@ pub fn commits(
     // says: neither pages, signatures, notes nor differences are asked for.
     let git = Git::of_user(&repository.folder, &repository.top);
     let range = from.map_or_else(|| to.to_owned(), |from| format!("{from}..{to}"));
-    let arguments = [
-        "rev-list",
-        "--encoding=UTF-8",
-        "--format=%H%x09%ct%x09%s",
-        &format!("--max-count={most}"),
-        &range,
-        "--",
-    ];
+    let most = format!("--max-count={most}");
+    let arguments =
+        ["rev-list", "--encoding=UTF-8", "--format=%H%x09%ct%x09%s", &most, &range, "--"];
+    let mut arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
+    if !repository.inside.as_os_str().is_empty() {
+        // Brackets and stars in the name of a folder are letters.
+        let mut inside = OsString::from(":(literal)");
+        inside.push(&repository.inside);
+        arguments.push(inside);
+    }
     let answer = git.ask(arguments).map_err(|trouble| match &trouble {
         Trouble::Failed(_) => "the repository does not have them any more".to_owned(),
         Trouble::NotStarted(_)

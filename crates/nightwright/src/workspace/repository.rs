@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::rules::Rules;
+use crate::root;
 
 /// No file of git's that is a line or a few is longer than this.
 const SHORT: u64 = 64 << 10;
@@ -19,11 +20,11 @@ const DEPTH: u32 = 5;
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Repository {
+pub struct Repository {
     /// The folder that has all the files of the commit.
-    pub(super) top: PathBuf,
+    pub top: PathBuf,
     /// Git's own folder for it.
-    pub(super) folder: PathBuf,
+    pub folder: PathBuf,
     /// What all its worktrees share.
     pub(super) shared: PathBuf,
     /// Where in it the project is.
@@ -43,12 +44,12 @@ pub(super) enum Head {
 
 impl Repository {
     /// The repository around a project, if there is one.
-    pub(super) fn around(project: &Path) -> Option<Self> {
+    pub fn around(project: &Path) -> Option<Self> {
         let project = project.canonicalize().ok()?;
-        let (top, folder) =
-            project.ancestors().find_map(|above| Some((above, git_folder(above)?)))?;
-        let inside = project.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
-        Some(Self { top: top.to_owned(), shared: shared(&folder), folder, inside })
+        let top = root::repository(&project)?;
+        let folder = git_folder(&top)?;
+        let inside = project.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
+        Some(Self { top, shared: shared(&folder), folder, inside })
     }
 
     /// What is checked out now.
@@ -74,9 +75,6 @@ pub(super) fn shared(folder: &Path) -> PathBuf {
 
 /// What is checked out, by git's folder and what its worktrees share.
 pub(super) fn head(folder: &Path, shared: &Path) -> Head {
-    let is_commit = |text: &str| {
-        matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
     let Some(mut text) = text_of(&folder.join("HEAD"), SHORT) else { return Head::Unknown };
     for _ in 0..DEPTH {
         let Some(name) = text.strip_prefix("ref:").map(str::trim) else {
@@ -106,14 +104,35 @@ pub(super) fn head(folder: &Path, shared: &Path) -> Head {
     Head::Unknown
 }
 
-/// Git's own folder, if there is one for this folder.
-pub(super) fn git_folder(folder: &Path) -> Option<PathBuf> {
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a folder is the root of a repository.
+pub fn is_repository(folder: &Path) -> bool {
+    git_folder(folder).is_some()
+}
+
+/// Git's own folder, if there is one for this folder. An empty `.git` is none, and neither is a file
+/// that names a folder which is not there.
+fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
-    if git.is_dir() {
-        return Some(git);
-    }
-    let link = text_of(&git, SHORT)?;
-    Some(folder.join(link.strip_prefix("gitdir:")?.trim()))
+    let git = if git.is_dir() {
+        git
+    } else {
+        let link = text_of(&git, SHORT)?;
+        folder.join(link.strip_prefix("gitdir:")?.trim())
+    };
+    is_git_folder(&git).then_some(git)
+}
+
+/// The same signs that git looks for.
+fn is_git_folder(folder: &Path) -> bool {
+    let head = text_of(&folder.join("HEAD"), SHORT).unwrap_or_default();
+    let shared = shared(folder);
+    (head.starts_with("ref:") || is_commit(head.trim()))
+        && shared.join("objects").is_dir()
+        && shared.join("refs").is_dir()
 }
 
 /// The beginning of a plain file, as text.

@@ -138,7 +138,13 @@ impl View {
 
     fn pass<'a>(&mut self, head: Option<&str>, commits: impl IntoIterator<Item = &'a Commit>) {
         let mut count = self.passed.last().map_or(0, |(_, count)| *count);
-        for commit in commits {
+        let inside = &self.private.repository.inside;
+        // A commit elsewhere in the repository is not one of this project's.
+        let is_ours = |commit: &&Commit| {
+            *inside == *Path::new("")
+                || commit.moved.iter().any(|moved| moved.path.starts_with(inside))
+        };
+        for commit in commits.into_iter().filter(is_ours) {
             if self.counted.len() < COUNTED && self.counted.insert(commit.id.clone()) {
                 count += 1;
             }

@@ -309,7 +309,10 @@ fn a_path_with_spaces_and_other_letters_works() {
 
 #[test]
 fn a_folder_that_is_not_there_is_a_usage_error() {
-    Hermit::new().run(&["init", "-C", "nowhere"]).exits(2).says(&["`nowhere` can't be used"]);
+    Hermit::new()
+        .run(&["init", "-C", "nowhere"])
+        .exits(2)
+        .says(&["cannot use the project folder `nowhere`"]);
 }
 
 /// A project that several tools were used in.

@@ -47,6 +47,7 @@ mod rehearsal;
 mod report;
 mod report_page;
 mod resume;
+mod root;
 mod secrets;
 mod selftest;
 mod service;

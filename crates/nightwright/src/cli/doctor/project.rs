@@ -13,7 +13,7 @@ use super::finding::Finding;
 use crate::agent::program::locate;
 use crate::cli::session::home;
 use crate::process::{Containment, Ended, Finished, Launch, Stop, run_to_end};
-use crate::workspace::space;
+use crate::workspace::{Repository, space};
 
 /// How long git may take.
 const GIT_TIME: Duration = Duration::from_secs(10);
@@ -39,7 +39,18 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         }
     };
     let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
-    let status = ask_git(&git, project, environment, &status).await;
+    let Some(repository) = Repository::around(project) else {
+        let text = format!("git {version}; the project is not a repository");
+        return Finding::warning("git", text)
+            .hint("with one (git init), what the agent changes can be seen and taken back")
+            .fact("state", "none")
+            .fact("version", version);
+    };
+    let mut environment = environment.to_vec();
+    // Named, so that git does not look for one itself.
+    environment.push(("GIT_DIR".into(), repository.folder.into()));
+    environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
+    let status = ask_git(&git, project, &environment, &status).await;
     let finding = match status.ended {
         Ended::Exited(exit) if exit.is_success() && status.output.is_empty() => {
             Finding::ok("git", format!("git {version}; everything in the project is committed"))
@@ -51,11 +62,6 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
         )
         .hint("commit them first, to tell the agent's changes from yours")
         .fact("state", "dirty"),
-        Ended::Exited(_) if status.output.contains("not a git repository") => {
-            Finding::warning("git", format!("git {version}; the project is not a repository"))
-                .hint("with one (git init), what the agent changes can be seen and taken back")
-                .fact("state", "none")
-        }
         Ended::Exited(_) => {
             let said = status.output.lines().next().unwrap_or_default();
             let text = format!("git {version}; it can't look at the project: {said}");

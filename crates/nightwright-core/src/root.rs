@@ -1,0 +1,235 @@
+//! Which folder is the project, and which repository it is in.
+//!
+//! The search goes up from the folder it starts in and stops where another project, another user or
+//! another disk begins. Git's own search upwards never decides: it would find a repository in a
+//! shared folder or in the home folder.
+
+use std::path::{Path, PathBuf};
+
+/// A folder on the way up, as it is on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// Its path, without links.
+    pub path: PathBuf,
+    /// Whether it has a folder `.nightwright`.
+    pub is_configured: bool,
+    /// Whether it is the root of a git repository; a `.git` that is none does not count.
+    pub is_repository: bool,
+    /// The file system it is on.
+    pub device: u64,
+    /// The user it belongs to.
+    pub owner: u32,
+    /// Whether every user may create files in it, as in `/tmp`.
+    pub is_shared: bool,
+}
+
+/// Where the search stops, besides other disks and shared folders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The user's home folder, without links.
+    pub home: Option<PathBuf>,
+    /// Folders above which nothing is looked for (`GIT_CEILING_DIRECTORIES`), without links.
+    pub ceilings: Vec<PathBuf>,
+    /// The user.
+    pub user: u32,
+}
+
+/// The folder of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The folder.
+    pub path: PathBuf,
+    /// How it was found.
+    pub found: Found,
+}
+
+/// How the folder of a project was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It was named.
+    Named,
+    /// It has a folder `.nightwright`.
+    Configured,
+    /// It is the root of the repository.
+    Repository,
+    /// There is nothing else to go by.
+    Current,
+    /// The same, in the home folder or at `/`: too much to work on without being told to.
+    TooWide,
+}
+
+impl Limits {
+    /// Whether a folder is the home folder or `/`.
+    pub fn is_too_wide(&self, path: &Path) -> bool {
+        path.parent().is_none() || self.home.as_deref() == Some(path)
+    }
+
+    /// Those of the folders that are searched. The one that the search starts in always is.
+    fn reach<'a>(&self, folders: &'a [Folder]) -> &'a [Folder] {
+        let Some(start) = folders.first() else { return folders };
+        let is_trusted = |owner| owner == self.user || owner == start.owner;
+        let stops = |above: &Folder| {
+            self.is_too_wide(&above.path)
+                || self.ceilings.contains(&above.path)
+                || above.device != start.device
+                || above.is_shared
+                || !is_trusted(above.owner)
+        };
+        let mut end = 1;
+        while end < folders.len()
+            && !folders[end - 1].is_repository
+            && !self.is_too_wide(&folders[end - 1].path)
+            && !stops(&folders[end])
+        {
+            end += 1;
+        }
+        &folders[..end]
+    }
+}
+
+/// The project that a folder belongs to. `folders` are that folder and all above it, in this order.
+pub fn root(folders: &[Folder], limits: &Limits) -> Option<Root> {
+    let start = folders.first()?;
+    if limits.is_too_wide(&start.path) {
+        return Some(Root { path: start.path.clone(), found: Found::TooWide });
+    }
+    let reach = limits.reach(folders);
+    let configured = reach.iter().find(|folder| folder.is_configured);
+    let repository = || reach.iter().find(|folder| folder.is_repository);
+    let (folder, found) = match configured {
+        Some(folder) => (folder, Found::Configured),
+        None => repository().map_or((start, Found::Current), |folder| (folder, Found::Repository)),
+    };
+    Some(Root { path: folder.path.clone(), found })
+}
+
+/// The root of the repository that a project is in. `folders` are the project and all folders above
+/// it, in this order.
+pub fn repository<'a>(folders: &'a [Folder], limits: &Limits) -> Option<&'a Path> {
+    let found = limits.reach(folders).iter().find(|folder| folder.is_repository)?;
+    Some(&found.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: u32 = 1000;
+
+    /// `/homes/me/repo/package/src` and all above it, with the home folder at `/homes/me`.
+    fn folders(change: impl Fn(&mut Folder)) -> Vec<Folder> {
+        let ancestors = Path::new("/homes/me/repo/package/src").ancestors();
+        let folder = |path: &Path| {
+            let mut folder = Folder {
+                path: path.to_owned(),
+                is_configured: false,
+                is_repository: false,
+                device: 1,
+                owner: if path.starts_with("/homes/me") { ME } else { 0 },
+                is_shared: false,
+            };
+            change(&mut folder);
+            folder
+        };
+        ancestors.map(folder).collect()
+    }
+
+    fn limits() -> Limits {
+        Limits { home: Some("/homes/me".into()), ceilings: Vec::new(), user: ME }
+    }
+
+    #[track_caller]
+    fn finds(folders: &[Folder], path: &str, found: Found) {
+        let wanted = Root { path: path.into(), found };
+        assert_eq!(root(folders, &limits()), Some(wanted));
+    }
+
+    #[test]
+    fn the_nearest_folder_with_settings_is_the_project() {
+        let all = folders(|folder| {
+            folder.is_configured =
+                folder.path.ends_with("repo") || folder.path.ends_with("package");
+            folder.is_repository = folder.path.ends_with("repo");
+        });
+        finds(&all, "/homes/me/repo/package", Found::Configured);
+        finds(&all[2..], "/homes/me/repo", Found::Configured);
+        assert_eq!(repository(&all, &limits()), Some(Path::new("/homes/me/repo")));
+    }
+
+    #[test]
+    fn without_settings_it_is_the_root_of_the_repository() {
+        let all = folders(|folder| folder.is_repository = folder.path.ends_with("repo"));
+        finds(&all, "/homes/me/repo", Found::Repository);
+    }
+
+    #[test]
+    fn without_both_it_is_the_current_folder() {
+        finds(&folders(|_| {}), "/homes/me/repo/package/src", Found::Current);
+    }
+
+    #[test]
+    fn the_search_stops_at_the_root_of_the_repository() {
+        let all = folders(|folder| {
+            folder.is_repository = folder.path.ends_with("package");
+            folder.is_configured = folder.path.ends_with("repo");
+        });
+        finds(&all, "/homes/me/repo/package", Found::Repository);
+    }
+
+    #[test]
+    fn home_and_everything_above_it_are_never_found() {
+        let all = folders(|folder| {
+            folder.owner = ME;
+            let outside = folder.path.components().count() <= 3;
+            folder.is_configured = outside;
+            folder.is_repository = outside;
+        });
+        finds(&all, "/homes/me/repo/package/src", Found::Current);
+        assert_eq!(repository(&all, &limits()), None);
+        // From there the search starts, and only a name makes it a project.
+        finds(&all[3..], "/homes/me", Found::TooWide);
+        finds(&all[5..], "/", Found::TooWide);
+        assert_eq!(repository(&all[3..], &limits()), Some(Path::new("/homes/me")));
+    }
+
+    #[test]
+    fn the_root_of_the_file_system_is_never_found_without_a_home() {
+        let all = folders(|folder| {
+            folder.owner = ME;
+            folder.is_repository = folder.path == Path::new("/");
+        });
+        let nowhere = Limits { home: None, ..limits() };
+        assert_eq!(root(&all, &nowhere).unwrap().found, Found::Current);
+    }
+
+    #[test]
+    fn the_search_stops_at_another_disk_another_user_a_shared_folder_and_a_ceiling() {
+        let in_repo = |folder: &Folder| folder.path.ends_with("repo");
+        let stops: [&dyn Fn(&mut Folder); 3] =
+            [&|folder| folder.device = 2, &|folder| folder.owner = 7, &|folder| {
+                folder.is_shared = true;
+            }];
+        for stop in stops {
+            let all = folders(|folder| {
+                if in_repo(folder) {
+                    folder.is_configured = true;
+                    folder.is_repository = true;
+                    stop(folder);
+                }
+            });
+            finds(&all, "/homes/me/repo/package/src", Found::Current);
+            // Whoever stands in it means it.
+            finds(&all[2..], "/homes/me/repo", Found::Configured);
+        }
+        let all = folders(|folder| folder.is_repository = in_repo(folder));
+        let ceiling = Limits { ceilings: vec!["/homes/me/repo".into()], ..limits() };
+        assert_eq!(root(&all, &ceiling).unwrap().found, Found::Current);
+    }
+
+    #[test]
+    fn root_finds_the_project_of_the_user_whose_folder_it_stands_in() {
+        let all = folders(|folder| folder.is_repository = folder.path.ends_with("repo"));
+        let as_root = Limits { user: 0, home: Some("/root".into()), ceilings: Vec::new() };
+        assert_eq!(root(&all, &as_root).unwrap().path, Path::new("/homes/me/repo"));
+    }
+}

@@ -1,0 +1,60 @@
+//! The folder of the project and its repository, found on disk. Which one it is decides
+//! [`nightwright_core::root`].
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nightwright_core::root::{self, Folder, Limits, Root};
+
+use crate::workspace::is_repository;
+
+/// The folder by which a project of ours is known.
+const SETTINGS: &str = ".nightwright";
+/// Everybody may create files, and remove only their own.
+const SHARED: u32 = 0o1002;
+
+/// The project that a folder belongs to. The path has no links in it.
+pub fn find(start: &Path) -> Option<Root> {
+    root::root(&folders(start), &limits())
+}
+
+/// The root of the repository that a project is in. The path has no links in it.
+pub fn repository(project: &Path) -> Option<PathBuf> {
+    root::repository(&folders(project), &limits()).map(Path::to_owned)
+}
+
+/// Whether a folder is the home folder or `/`.
+pub fn is_too_wide(folder: &Path) -> bool {
+    limits().is_too_wide(folder)
+}
+
+/// A folder and all above it, up to the first that cannot be looked at.
+fn folders(start: &Path) -> Vec<Folder> {
+    start.ancestors().map_while(folder).collect()
+}
+
+fn folder(path: &Path) -> Option<Folder> {
+    let facts = fs::metadata(path).ok()?;
+    Some(Folder {
+        path: path.to_owned(),
+        is_configured: path.join(SETTINGS).is_dir(),
+        is_repository: is_repository(path),
+        device: facts.dev(),
+        owner: facts.uid(),
+        is_shared: facts.permissions().mode() & SHARED == SHARED,
+    })
+}
+
+fn limits() -> Limits {
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let home = env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let ceilings = env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+    let ceilings = env::split_paths(&ceilings).filter(|path| path.is_absolute());
+    Limits {
+        home: home.map(real),
+        ceilings: ceilings.map(real).collect(),
+        user: rustix::process::geteuid().as_raw(),
+    }
+}
