@@ -16,6 +16,7 @@ pub mod agent;
 pub mod chronicle;
 pub mod display;
 pub mod effect;
+pub mod environment;
 pub mod event;
 pub mod evidence;
 pub mod guidance;

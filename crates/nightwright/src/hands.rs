@@ -16,7 +16,7 @@ use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
 use nightwright_core::hook::Hook;
-use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, Survey};
+use nightwright_core::input::{CheckReport, CheckVerdict, HookAnswer, Input, Prepared, Survey};
 use nightwright_core::machine::ledger::State;
 use nightwright_core::prompt::{self, Briefing, Collected, Found, Prompt};
 use nightwright_core::redact::Secrets;
@@ -63,6 +63,8 @@ pub struct Hands {
     checks: Option<(Ticket, Stop, JoinHandle<()>)>,
     /// The user's hooks, if the run has any.
     hooks: Option<Hooks>,
+    /// What is said of variables that checks don't get, once a check has failed.
+    withheld: Arc<Mutex<Option<String>>>,
     hook: Option<JoinHandle<()>>,
 }
 
@@ -101,6 +103,7 @@ impl Hands {
             call: None,
             checks: None,
             hooks: None,
+            withheld: Arc::default(),
             hook: None,
         }
     }
@@ -109,6 +112,13 @@ impl Hands {
     #[must_use]
     pub fn with_hooks(mut self, hooks: Option<Hooks>) -> Self {
         self.hooks = hooks;
+        self
+    }
+
+    /// The same, with a line about variables that checks don't get: it is said when one fails.
+    #[must_use]
+    pub fn withholding(mut self, line: Option<String>) -> Self {
+        self.withheld = Arc::new(Mutex::new(line));
         self
     }
 
@@ -343,6 +353,7 @@ impl Hands {
         };
         let stop = Stop::default();
         let looker = Arc::clone(&self.workspace);
+        let withheld = Arc::clone(&self.withheld);
         let (news, stopped) = (news.clone(), stop.clone());
         let task = tokio::spawn(async move {
             let results = checks.run(&stopped).await;
@@ -353,7 +364,10 @@ impl Hands {
                 warnings.extend(evidence.warnings);
                 (mark.fingerprint, warnings)
             });
-            if let Ok((fingerprint, warnings)) = look.await {
+            if let Ok((fingerprint, mut warnings)) = look.await {
+                if results.iter().any(|result| is_failure(&result.verdict)) {
+                    warnings.extend(withheld.lock().unwrap_or_else(PoisonError::into_inner).take());
+                }
                 let report = CheckReport { results, fingerprint, warnings };
                 // A closed queue means that the run is over.
                 let _ = news.send(Input::Checked(ticket, report)).await;
@@ -471,6 +485,17 @@ impl World for Hands {
             // A guard that does nothing by now would leave the agent at work behind us.
             let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
+    }
+}
+
+/// Whether a check ran and failed.
+fn is_failure(verdict: &CheckVerdict) -> bool {
+    match verdict {
+        CheckVerdict::Failed { .. } | CheckVerdict::TimedOut => true,
+        CheckVerdict::Passed
+        | CheckVerdict::Flaky
+        | CheckVerdict::NotStarted { .. }
+        | CheckVerdict::Interrupted => false,
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Setup {
     pub folder: RunDir,
     /// Where their temporary files go.
     pub temp: TempFolder,
-    /// What agent and checks have in their environment, too.
+    /// What checks have in their environment, too.
     pub environment: Vec<(OsString, OsString)>,
     /// What keeps their processes.
     pub containment: Containment,

@@ -20,6 +20,7 @@ pub mod init;
 pub mod journal;
 pub mod keys;
 pub mod logs;
+pub mod mentions;
 pub mod modes;
 mod nearest;
 pub mod notify;

@@ -14,6 +14,9 @@ use crate::units::{Usd, millis};
 pub struct Verify {
     /// Commands that must exit 0. Pinned here: a change made by the agent takes no effect.
     pub commands: Vec<String>,
+    /// Variables with the names of credentials that the commands and hooks get all the same; a
+    /// name may have a `*`.
+    pub pass_environment: Vec<String>,
     /// How long each may take.
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
@@ -40,6 +43,7 @@ impl Default for Verify {
     fn default() -> Self {
         Self {
             commands: Vec::new(),
+            pass_environment: Vec::new(),
             timeout: Duration::from_mins(10),
             rerun: Rerun::Once,
             tamper: Tamper::Warn,

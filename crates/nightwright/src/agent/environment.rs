@@ -1,10 +1,13 @@
 //! What a program of ours finds in its environment: what is allowed, what we set, and what tells
 //! it which attempt it is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::Path;
 
 use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::environment::{self, Withheld};
 use nightwright_core::units::RunId;
 
 use super::process::Setup;
@@ -13,8 +16,8 @@ use crate::chance;
 use crate::hex::hex;
 use crate::process::MARK;
 
-/// The variables of `ours` that are passed on, and those that we set. The same for agents, checks
-/// and hooks. `also` is the user's wish for more.
+/// The variables of `ours` that are passed on to an agent, and those that we set. `also` is the
+/// user's wish for more.
 pub fn inherited(
     dialect: Dialect,
     ours: impl IntoIterator<Item = (OsString, OsString)>,
@@ -33,6 +36,50 @@ pub fn inherited(
         set(&mut all, name, value);
     }
     all
+}
+
+/// The environment of checks and hooks.
+#[derive(Clone, Default)]
+pub struct ForChecks {
+    /// What they get.
+    pub all: Vec<(OsString, OsString)>,
+    /// The names of credentials that they don't get.
+    pub withheld: Vec<String>,
+}
+
+impl fmt::Debug for ForChecks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the environment: there are secrets in it.
+        f.debug_struct("ForChecks").field("withheld", &self.withheld).finish_non_exhaustive()
+    }
+}
+
+/// The variables of `ours` and those that the user sets for the agent, without what checks and hooks
+/// don't get. `pass` are the exceptions.
+pub fn for_checks(
+    ours: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &BTreeMap<String, String>,
+    pass: &[String],
+) -> ForChecks {
+    let mut all: Vec<(OsString, OsString)> = ours.into_iter().collect();
+    for (name, value) in own {
+        set(&mut all, name, value);
+    }
+    let names: BTreeSet<OsString> = all.iter().map(|(name, _)| name.clone()).collect();
+    let is_set = |name: &str| names.contains(OsStr::new(name));
+    let mut withheld = Vec::new();
+    all.retain(|(name, _)| {
+        // A name that is no text is nobody's credential.
+        let Some(name) = name.to_str() else { return true };
+        match environment::withheld(name, pass, is_set) {
+            None => return true,
+            Some(Withheld::Session) => {}
+            Some(Withheld::Login | Withheld::Credential) => withheld.push(name.to_owned()),
+        }
+        false
+    });
+    withheld.sort();
+    ForChecks { all, withheld }
 }
 
 /// Adds what one attempt or call has of its own. `turn` is which call of its purpose it is.

@@ -7,6 +7,7 @@ mod place;
 mod program;
 mod said;
 mod shows;
+mod variables;
 mod voice;
 
 use std::cell::{OnceCell, RefCell};
@@ -245,23 +246,25 @@ impl Session {
         let (level, variables) = (self.first_level(), &self.variables);
         let environment =
             self.program.environment(&self.settings, variables, &place.folder, level)?;
+        let checks = self.environment_of_checks(&environment);
         let known = (pinned, shows.complain(), writer.last_seq());
-        let hooks = self.hooks(&place, &environment, &containment, known);
+        let hooks = self.hooks(&place, &checks.all, &containment, known);
         let kept = containment.clone();
         // Pieces of a text are kept once their line is whole; that they come is known at once.
         let show = screen.clone().map(|screen| -> Show { Arc::new(move |_, _| screen.heard()) });
-        let setup = self.setup(&agent, &place, &clock, environment.clone(), kept);
+        let setup = self.setup(&agent, &place, &clock, environment, kept);
         let setup = Setup { show, ..setup };
         let hands = Hands::new(
             Box::new(ProcessAgent::new(setup)),
             &self.project,
             place.folder.clone(),
             place.temp.clone(),
-            environment,
+            checks.all,
             containment,
             &self.settings,
         );
         let hands = hands.masking(self.secrets.clone()).with_hooks(hooks.clone());
+        let hands = hands.withholding(checks.line);
         let hands = match self.since.clone() {
             Some(baseline) => hands.since(baseline),
             None => hands,

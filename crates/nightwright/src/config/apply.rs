@@ -78,6 +78,7 @@ impl Resolved {
 
     fn verify(&self, verify: &mut Verify) {
         put(&mut verify.commands, self.get_list("verify.commands"));
+        put(&mut verify.pass_environment, self.get_list("verify.pass_env"));
         put(&mut verify.timeout, self.get_duration("verify.timeout"));
         put(&mut verify.rerun, self.word("verify.rerun"));
         put(&mut verify.model, self.word("verify.model"));

@@ -170,6 +170,8 @@ pub static KEYS: &[Key] = &[
 
     key("verify.commands", Kind::List(Items::Texts), "[]", "NIGHTWRIGHT_VERIFY_COMMANDS",
         "Commands that must pass before completion is believed.").flag("--verify").gated(),
+    key("verify.pass_env", Kind::List(Items::Names), "[]", "NIGHTWRIGHT_VERIFY_PASS_ENV",
+        "Variables that checks and hooks get although they are the agent's login or have the name of a credential (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`); `*` = all.").gated(),
     key("verify.timeout", SOME_TIME, "10m", "NIGHTWRIGHT_VERIFY_TIMEOUT",
         "How long each of these commands may take."),
     key("verify.rerun", Kind::Choice(&["once", "never"]), "once", "NIGHTWRIGHT_VERIFY_RERUN",

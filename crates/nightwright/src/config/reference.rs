@@ -72,8 +72,9 @@ pub fn environment_page() -> String {
     }
     text.push_str(
         "\n## Set by nightwright\n\n\
-         For the agent program, for checks, and for what they start, where they apply. What else of \
-         your environment they see is in\n`agent.pass_env` and `agent.env`.\n\n\
+         For the agent program, for checks, and for what they start, where they apply. Which variables \
+         of your environment the agent gets\nis up to `agent.pass_env` and `agent.env`; checks and hooks \
+         get all but credentials, see `verify.pass_env`.\n\n\
          | variable | meaning |\n| --- | --- |\n",
     );
     for variable in VARIABLES.iter().filter(|variable| variable.used == Used::ByPrograms) {

@@ -206,6 +206,7 @@ fn a_file_with_every_key_gives_these_settings() {
         },
         verify: Verify {
             commands: vec!["cargo test".to_owned(), "[ -f README.md ]".to_owned()],
+            pass_environment: vec!["NPM_TOKEN".to_owned()],
             timeout: Duration::from_mins(20),
             rerun: Rerun::Never,
             tamper: Tamper::Reject,
@@ -338,7 +339,7 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
         "disallowed_tools",
         "settings",
     ];
-    let mut wanted = vec!["verify.commands".to_owned()];
+    let mut wanted = vec!["verify.commands".to_owned(), "verify.pass_env".to_owned()];
     wanted.extend(agent.map(|name| format!("agent.{name}")));
     // At the usual level of permissions the agent may run them.
     wanted.extend(["test", "build", "lint"].map(|name| format!("commands.{name}")));

@@ -192,6 +192,8 @@ const VERIFY: &str = "
 ";
 
 const VERIFY_MORE: &str = "\
+# Credentials in your environment that the checks need: they get none unless you name them.
+#pass_env = [\"EXAMPLE_TOKEN\"]
 #timeout = \"10m\"
 # Whether a check that failed is run once more.
 #rerun = \"once\"

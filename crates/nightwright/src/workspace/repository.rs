@@ -75,6 +75,9 @@ pub(super) fn shared(folder: &Path) -> PathBuf {
 
 /// What is checked out, by git's folder and what its worktrees share.
 pub(super) fn head(folder: &Path, shared: &Path) -> Head {
+    let is_commit = |text: &str| {
+        matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     let Some(mut text) = text_of(&folder.join("HEAD"), SHORT) else { return Head::Unknown };
     for _ in 0..DEPTH {
         let Some(name) = text.strip_prefix("ref:").map(str::trim) else {
@@ -104,10 +107,6 @@ pub(super) fn head(folder: &Path, shared: &Path) -> Head {
     Head::Unknown
 }
 
-fn is_commit(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 /// Whether a folder is the root of a repository.
 pub fn is_repository(folder: &Path) -> bool {
     git_folder(folder).is_some()
@@ -126,11 +125,11 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     is_git_folder(&git).then_some(git)
 }
 
-/// The same signs that git looks for.
+/// The signs that git looks for. One that is damaged is a repository all the same: whoever asks git
+/// is told what is wrong with it.
 fn is_git_folder(folder: &Path) -> bool {
-    let head = text_of(&folder.join("HEAD"), SHORT).unwrap_or_default();
     let shared = shared(folder);
-    (head.starts_with("ref:") || is_commit(head.trim()))
+    folder.join("HEAD").symlink_metadata().is_ok()
         && shared.join("objects").is_dir()
         && shared.join("refs").is_dir()
 }

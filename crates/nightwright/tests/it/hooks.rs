@@ -166,7 +166,7 @@ ending = { result = "Some of it." }
 cost = 0.5
 "#;
     let mut command = command(&hermit, script, &["-m", "2"]);
-    command.env("NIGHTWRIGHT_MARK", "outer").env("SECRET_OF_MINE", "x");
+    command.env("NIGHTWRIGHT_MARK", "outer").env("MY_SECRET_WORD", "x");
     finish(command.spawn().unwrap()).exits(0);
     let value = |file: &str, name: &str| {
         let line = format!("NIGHTWRIGHT_{name}=");
@@ -231,7 +231,7 @@ cost = 0.5
     assert_eq!(value("finished.2", "LAST_COMMIT_SHA").unwrap(), head.trim());
     assert_ne!(value("started.0", "LAST_COMMIT_SHA").unwrap(), head.trim());
     assert_eq!(value("started.0", "MARK"), None);
-    assert!(!seen(&hermit, "started.0").contains("SECRET_OF_MINE"));
+    assert!(!seen(&hermit, "started.0").contains("MY_SECRET_WORD"));
 }
 
 #[test]

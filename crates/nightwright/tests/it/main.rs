@@ -14,6 +14,7 @@ mod containment;
 #[cfg(target_os = "linux")]
 mod detach;
 mod doctor;
+mod environment;
 mod evidence;
 mod fake_agent;
 mod git;

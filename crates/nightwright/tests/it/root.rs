@@ -209,7 +209,8 @@ fn a_package_counts_its_own_files_and_commits_only() {
     command.current_dir(&package);
     finish(command.spawn().unwrap()).exits(0);
     let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
-    let finished = journal.lines().find(|line| line.contains("iteration_finished")).unwrap();
+    let finished =
+        journal.lines().find(|line| line.contains("\"event\":\"iteration_finished\"")).unwrap();
     let finished: serde_json::Value = serde_json::from_str(finished).unwrap();
     assert_eq!((&finished["files_changed"], &finished["commits"]), (&1.into(), &1.into()));
     let mut report = hermit.command(&["report", "--json"]);

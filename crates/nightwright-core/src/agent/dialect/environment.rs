@@ -1,6 +1,8 @@
 //! The variables that any agent program is given: who and where we are, the network, the account,
 //! and the tools of the project. Everything else is dropped unless a dialect or the user adds it.
 
+use crate::environment::is_credential;
+
 /// What every program gets. A star stands for any text.
 const PASSED_ON: &[&str] = &[
     // Who and where we are.
@@ -23,11 +25,6 @@ const PASSED_ON: &[&str] = &[
     "*_proxy",
     "SSL_CERT_*",
     "NODE_EXTRA_CA_CERTS",
-    // The account.
-    "ANTHROPIC_*",
-    "AWS_*",
-    "GOOGLE_*",
-    "CLOUD_ML_REGION",
     // Tools of the project.
     "*_HOME",
     "GOPATH",
@@ -46,9 +43,14 @@ const PASSED_ON: &[&str] = &[
     "CI",
 ];
 
-/// Whether a variable of our own environment is passed on; `also` is what the dialect adds.
+/// The account of the agent.
+const ACCOUNT: &[&str] = &["ANTHROPIC_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION"];
+
+/// Whether a variable of our own environment is passed on; `also` is what the dialect adds. A pattern
+/// for tools passes on no credential: the token of a registry is not what `CARGO_*` is for.
 pub(super) fn allows(name: &str, also: &[&str]) -> bool {
-    PASSED_ON.iter().chain(also).any(|pattern| matches(pattern, name))
+    let fits = |pattern: &&str| matches(pattern, name);
+    ACCOUNT.iter().chain(also).any(fits) || (PASSED_ON.iter().any(fits) && !is_credential(name))
 }
 
 /// At most one star, and it stands for something.
@@ -94,6 +96,7 @@ mod tests {
             "LC_",
             "_HOME",
             "GITHUB_TOKEN",
+            "CARGO_REGISTRY_TOKEN",
             "",
         ] {
             assert!(!Dialect::Claude.environment_allows(name), "{name}");

@@ -12,6 +12,7 @@ use std::path::Path;
 use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
 use nightwright_core::agent::verdict;
 use nightwright_core::effect::Shape;
+pub(in crate::cli) use nightwright_core::environment::fits;
 use nightwright_core::event::{AgentFacts, Purpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
@@ -207,18 +208,6 @@ pub(in crate::cli) fn environment(
         environment.push((name.into(), value.into()));
     }
     environment
-}
-
-/// Whether a name fits a pattern, in which `*` stands for anything.
-pub(in crate::cli) fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => {
-            name.len() >= before.len() + after.len()
-                && name.starts_with(before)
-                && name.ends_with(after)
-        }
-    }
 }
 
 /// What who only judges or advises is started with. Without tools it has nothing to go round in

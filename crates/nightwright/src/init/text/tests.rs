@@ -50,7 +50,7 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "limits.reserve limits.max_wait",
             "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold",
             "completion.detect completion.signal completion.threshold completion.end_phrase",
-            "verify.commands verify.timeout verify.rerun verify.model verify.max_cost",
+            "verify.commands verify.pass_env verify.timeout verify.rerun verify.model verify.max_cost",
             "agent.permissions agent.allowed_tools agent.disallowed_tools agent.args agent.env",
             "agent.pass_env agent.settings agent.max_turns",
             "model.name model.escalate model.fallback deadlines.idle deadlines.attempt",

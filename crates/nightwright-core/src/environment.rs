@@ -1,0 +1,324 @@
+//! Which variables of the user's environment checks and hooks get, and which ones a project needs.
+//!
+//! Checks run the agent's code, so they get everything but secrets. The agent itself gets what its
+//! dialect lists; a variable that the project's files mention and that the agent does not get makes
+//! its own test runs fail where the checks pass, so such variables are named.
+
+use std::collections::BTreeSet;
+
+/// Set by an agent for the programs that it starts, or by a run of ours for its programs.
+const SESSION: &[&str] = &[
+    "CLAUDECODE",
+    "CLAUDE_PID",
+    "CLAUDE_CODE_*",
+    "CODEX_SANDBOX*",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "OPENCODE",
+    "NIGHTWRIGHT_ATTEMPT",
+    "NIGHTWRIGHT_CALL",
+    "NIGHTWRIGHT_ITERATION",
+    "NIGHTWRIGHT_MARK",
+    "NIGHTWRIGHT_PURPOSE",
+    "NIGHTWRIGHT_RUN_ID",
+    "NIGHTWRIGHT_TASK",
+    "NIGHTWRIGHT_TURN",
+];
+/// The agent's login.
+const LOGIN: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+];
+/// Also the agent's login if it is configured for that cloud.
+const CLOUDS: &[(&str, &str)] = &[
+    ("CLAUDE_CODE_USE_BEDROCK", "AWS_ACCESS_KEY_ID"),
+    ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"),
+];
+/// Names that credentials have.
+const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD"];
+/// Names that are listed; the rest is a number.
+const NAMED: usize = 6;
+/// Shorter words in capital letters are seldom variables.
+const SHORTEST: usize = 3;
+
+/// Why checks and hooks don't get a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withheld {
+    /// It belongs to an agent session or a run around this one.
+    Session,
+    /// It is the agent's login.
+    Login,
+    /// Its name is that of a credential.
+    Credential,
+}
+
+/// Whether checks and hooks don't get a variable, and why. `pass` are the exceptions of
+/// `verify.pass_env`; `is_set` says which other variables are set.
+pub fn withheld(name: &str, pass: &[String], is_set: impl Fn(&str) -> bool) -> Option<Withheld> {
+    if pass.iter().any(|pattern| fits(pattern, name)) {
+        return None;
+    }
+    let is_cloud = |(cloud, login): &(&str, &str)| *login == name && is_set(cloud);
+    if LOGIN.contains(&name) || CLOUDS.iter().any(is_cloud) {
+        return Some(Withheld::Login);
+    }
+    if SESSION.iter().any(|pattern| fits(pattern, name)) {
+        return Some(Withheld::Session);
+    }
+    is_credential(name).then_some(Withheld::Credential)
+}
+
+/// Whether the name of a variable is that of a credential.
+pub fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let fits_inside = |pattern: &&str| match pattern.strip_suffix('*') {
+        Some(start) => name.contains(start.trim_start_matches('*')),
+        None => fits(pattern, &name),
+    };
+    CREDENTIALS.iter().any(fits_inside)
+}
+
+/// Whether a name fits a pattern, in which one `*` stands for any text.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len()
+                && name.starts_with(before)
+                && name.ends_with(after)
+        }
+    }
+}
+
+/// Whether a file of the project, by its path from the project folder, names variables that the
+/// project needs.
+pub fn names_variables(path: &str) -> bool {
+    Mention::of(path).is_some()
+}
+
+/// How a file names variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mention {
+    /// `NAME=value`, a line each.
+    Lines,
+    /// As `$NAME`, as `secrets.NAME`, or as a key.
+    Yaml,
+}
+
+impl Mention {
+    fn of(path: &str) -> Option<Self> {
+        let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
+        let is_ci = path.starts_with(".github/workflows/")
+            || path.starts_with(".circleci/")
+            || ["azure-pipelines", "bitbucket-pipelines", ".travis", ".gitlab-ci"]
+                .iter()
+                .any(|name| path.starts_with(name));
+        let is_compose = path.starts_with("docker-compose") || path.starts_with("compose.");
+        match path {
+            ".env.example" | ".env.sample" | ".env.template" | ".env.dist" | ".env.test"
+            | "example.env" => Some(Self::Lines),
+            _ if is_yaml && (is_ci || is_compose) => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// The variables that a file names.
+pub fn mentioned(path: &str, text: &str) -> BTreeSet<String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let mut names = BTreeSet::new();
+    match Mention::of(path) {
+        None => {}
+        Some(Mention::Lines) => {
+            for line in lines {
+                let line = line.strip_prefix("export ").unwrap_or(line);
+                if let Some((name, _)) = line.split_once('=') {
+                    names.extend(variable(name.trim()));
+                }
+            }
+        }
+        Some(Mention::Yaml) => {
+            for line in lines {
+                collect(line, &mut names);
+            }
+        }
+    }
+    names
+}
+
+fn variable(word: &str) -> Option<String> {
+    let is_name = word.len() >= SHORTEST
+        && word.starts_with(|letter: char| letter.is_ascii_uppercase() || letter == '_')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then(|| word.to_owned())
+}
+
+/// Adds the variables that one line of YAML names.
+fn collect(line: &str, names: &mut BTreeSet<String>) {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut at = 0;
+    while let Some(start) = line[at..].find(is_part).map(|found| at + found) {
+        let end = line[start..].find(|letter| !is_part(letter)).map_or(line.len(), |n| start + n);
+        let (before, word, after) = (&line[..start], &line[start..end], &line[end..]);
+        let is_reference =
+            ["$", "${", "secrets.", "vars.", "env."].iter().any(|prefix| before.ends_with(prefix));
+        let is_key = matches!(before, "" | "- ")
+            && (after.starts_with(':') || after.starts_with('='))
+            && word.bytes().all(|byte| !byte.is_ascii_lowercase());
+        if is_reference || is_key {
+            names.extend(variable(word));
+        }
+        at = end;
+    }
+}
+
+/// A line about variables that the project's files mention and that the agent does not get. `names`
+/// are those that are set; `pass` is `agent.pass_env` as it is.
+pub fn lacking_line(names: &[String], pass: &[String]) -> Option<String> {
+    let (list, it) = listed(names)?;
+    let setting = setting("agent.pass_env", pass, names);
+    Some(format!(
+        "This project's files mention {list}, which the agent does not get. To pass {it} on: {setting}"
+    ))
+}
+
+/// A line about variables that a failing check did not get. `pass` is `verify.pass_env` as it is.
+pub fn withheld_line(names: &[String], pass: &[String]) -> Option<String> {
+    let (list, it) = listed(names)?;
+    let setting = setting("verify.pass_env", pass, names);
+    Some(format!("checks run without {list}. If the failing check needs {it}: {setting}"))
+}
+
+fn listed(names: &[String]) -> Option<(String, &'static str)> {
+    let shown = &names[..names.len().min(NAMED)];
+    let more = names.len() - shown.len();
+    let (last, first) = shown.split_last()?;
+    let list = match (first, more) {
+        ([], 0) => last.clone(),
+        (first, 0) => format!("{} and {last}", first.join(", ")),
+        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    };
+    Some((list, if names.len() == 1 { "it" } else { "them" }))
+}
+
+/// A setting that can be put into the configuration as it is.
+fn setting(key: &str, pass: &[String], names: &[String]) -> String {
+    let all = pass.iter().chain(names.iter().take(NAMED));
+    let all: Vec<_> = all.map(|name| format!("\"{name}\"")).collect();
+    format!("{key} = [{}]", all.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn is_withheld(name: &str, wanted: Option<Withheld>) {
+        assert_eq!(withheld(name, &[], |_| false), wanted, "{name}");
+    }
+
+    #[test]
+    fn checks_get_everything_but_sessions_logins_and_credentials() {
+        for name in [
+            "PATH",
+            "DATABASE_URL",
+            "RUSTFLAGS",
+            "CARGO_HOME",
+            "KEYBOARD",
+            "TOKENIZERS_PARALLELISM",
+            "NIGHTWRIGHT_STATE_DIR",
+            "AWS_REGION",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "SSH_AUTH_SOCK",
+        ] {
+            is_withheld(name, None);
+        }
+        for name in
+            ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "NIGHTWRIGHT_MARK"]
+        {
+            is_withheld(name, Some(Withheld::Session));
+        }
+        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+            is_withheld(name, Some(Withheld::Login));
+        }
+        for name in [
+            "GITHUB_TOKEN",
+            "npm_config_token",
+            "CARGO_REGISTRY_TOKEN",
+            "CLIENT_SECRET",
+            "AWS_SECRET_ACCESS_KEY",
+            "MY_SECRET_THING",
+            "STRIPE_API_KEY",
+            "PGPASSWORD_PASSWORD",
+        ] {
+            is_withheld(name, Some(Withheld::Credential));
+        }
+    }
+
+    #[test]
+    fn the_login_to_a_cloud_is_the_agent_s_if_the_agent_uses_it() {
+        let vertex = |name: &str| name == "CLAUDE_CODE_USE_VERTEX";
+        let name = "GOOGLE_APPLICATION_CREDENTIALS";
+        assert_eq!(withheld(name, &[], vertex), Some(Withheld::Login));
+    }
+
+    #[test]
+    fn a_name_or_a_pattern_is_an_exception() {
+        let pass = names(&["NPM_TOKEN", "STRIPE_*"]);
+        for name in ["NPM_TOKEN", "STRIPE_API_KEY"] {
+            assert_eq!(withheld(name, &pass, |_| false), None, "{name}");
+        }
+        assert_eq!(withheld("GITHUB_TOKEN", &pass, |_| false), Some(Withheld::Credential));
+        assert_eq!(withheld("GITHUB_TOKEN", &names(&["*"]), |_| false), None);
+    }
+
+    #[test]
+    fn an_example_of_an_environment_names_its_variables() {
+        let text = "# DATABASE_NAME=x\nDATABASE_URL=postgres://localhost/x\nexport REDIS_URL=\n\
+                    lower=1\nNOT A NAME=1\n";
+        let found = mentioned(".env.example", text);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["DATABASE_URL", "REDIS_URL"]);
+        assert!(mentioned("notes.txt", text).is_empty());
+    }
+
+    #[test]
+    fn workflows_and_compose_files_name_variables_by_reference_and_as_keys() {
+        let workflow = "env:\n  NODE_ENV: test\n  TOKEN_OF: ${{ secrets.NPM_TOKEN }}\n# $COMMENTED\n\
+                        run: echo $HOME_PAGE ${CACHE_DIR:-x}\nname: Build\n";
+        let found = mentioned(".github/workflows/ci.yml", workflow);
+        let wanted = ["CACHE_DIR", "HOME_PAGE", "NODE_ENV", "NPM_TOKEN", "TOKEN_OF"];
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), wanted);
+        let compose = "services:\n  db:\n    environment:\n      - POSTGRES_USER=x\n      \
+                       POSTGRES_DB: ${DB_NAME}\n";
+        let found = mentioned("docker-compose.test.yml", compose);
+        let wanted = ["DB_NAME", "POSTGRES_DB", "POSTGRES_USER"];
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), wanted);
+        for path in [".gitlab-ci.yml", "compose.yaml", ".circleci/config.yml"] {
+            assert!(names_variables(path), "{path}");
+        }
+        for path in ["mkdocs.yml", ".env", "src/compose.rs", ".github/dependabot.yml"] {
+            assert!(!names_variables(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_setting_that_keeps_what_was_set_before() {
+        assert_eq!(lacking_line(&[], &[]), None);
+        assert_eq!(
+            lacking_line(&names(&["DATABASE_URL"]), &names(&["GITHUB_*"])).unwrap(),
+            "This project's files mention DATABASE_URL, which the agent does not get. To pass it \
+             on: agent.pass_env = [\"GITHUB_*\", \"DATABASE_URL\"]"
+        );
+        let many: Vec<_> = (1..=8).map(|number| format!("V{number}_KEY")).collect();
+        let line = withheld_line(&many, &[]).unwrap();
+        assert!(line.contains("V6_KEY and 2 more. If the failing check needs them: "), "{line}");
+        assert!(!line.contains("V7_KEY"), "{line}");
+    }
+}

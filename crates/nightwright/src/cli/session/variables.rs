@@ -1,0 +1,49 @@
+//! The user's variables: what checks and hooks get of them, and what the agent lacks.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+
+use nightwright_core::environment::{lacking_line, withheld_line};
+
+use super::Session;
+use crate::agent::environment::{ForChecks, for_checks};
+use crate::cli::say;
+use crate::mentions;
+
+/// The environment of checks and hooks.
+pub(super) struct OfChecks {
+    pub(super) all: Vec<(OsString, OsString)>,
+    /// What is said of variables that they don't get when a check fails.
+    pub(super) line: Option<String>,
+}
+
+impl Session {
+    /// The environment of checks and hooks. Says which variables the project's files mention and
+    /// the agent does not get.
+    pub(super) fn environment_of_checks(&self, agent: &[(OsString, OsString)]) -> OfChecks {
+        let pass = &self.settings.verify.pass_environment;
+        let ForChecks { all, withheld } = for_checks(env::vars_os(), &self.variables, pass);
+        let mentioned = mentions::of(&self.project);
+        let names = lacking(&mentioned, agent, |name| env::var_os(name).is_some());
+        let line = lacking_line(&names, &self.settings.agent.pass_environment);
+        if let Some(line) = line.filter(|_| self.first_level().speaks()) {
+            say(&line);
+        }
+        // Those that the project speaks of are the likeliest reason.
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            withheld.into_iter().partition(|name| mentioned.contains(name));
+        first.extend(rest);
+        OfChecks { all, line: withheld_line(&first, pass) }
+    }
+}
+
+/// Those of the mentioned variables that are set and that the agent does not get.
+fn lacking(
+    mentioned: &BTreeSet<String>,
+    agent: &[(OsString, OsString)],
+    is_set: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let gets = |name: &str| agent.iter().any(|(known, _)| known == OsStr::new(name));
+    mentioned.iter().filter(|name| is_set(name) && !gets(name)).cloned().collect()
+}
