@@ -23,6 +23,8 @@ const LISTED: &[&str] = &[
     "test",
     "tests",
     "__tests__",
+    ".venv/bin",
+    "venv/bin",
     ".claude",
     ".fresher",
     ".ralph",

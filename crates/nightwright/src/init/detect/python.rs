@@ -1,5 +1,6 @@
 //! Python: pytest where the project speaks of it, else unittest where there are tests, run inside
-//! the environment whose lock file is there.
+//! the environment whose lock file is there, or else in the virtual environment in the project's
+//! folder. That one is named by its path, because nobody activates it for a run at night.
 
 use nightwright_core::settings::Commands;
 
@@ -19,6 +20,9 @@ const NAMING: [&str; 6] = [
     "dev-requirements.txt",
 ];
 
+/// The usual places of a virtual environment's programs.
+const ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
+
 pub(super) fn python(view: &View, notes: &mut Vec<String>) -> Option<Found> {
     let by = first(view, &MARKS, notes)?;
     if let Some(Err(error)) = view.text("pyproject.toml").map(toml::from_str::<toml::Table>) {
@@ -31,16 +35,25 @@ pub(super) fn python(view: &View, notes: &mut Vec<String>) -> Option<Found> {
     } else {
         ""
     };
+    let environment =
+        ENVIRONMENTS.into_iter().find(|folder| view.has_file(&inside(folder, "python")));
+    let environment = environment.filter(|_| start.is_empty());
+    let own = |program: &str| {
+        environment.map(|folder| inside(folder, program)).filter(|path| view.has_file(path))
+    };
     let test = if speaks_of(view, "pytest", &["pytest.ini", "conftest.py", "tests/conftest.py"]) {
-        Some(format!("{start}pytest"))
+        // Unlike the program `pytest`, the module finds packages in the project's folder.
+        let own = own("pytest").and_then(|_| own("python"));
+        Some(own.map_or_else(|| format!("{start}pytest"), |python| format!("{python} -m pytest")))
     } else {
         unittest(view).map(|command| match start {
-            "" => format!("python3 {command}"),
+            "" => format!("{} {command}", own("python").unwrap_or_else(|| "python3".to_owned())),
             start => format!("{start}python {command}"),
         })
     };
-    let lint =
-        speaks_of(view, "ruff", &["ruff.toml", ".ruff.toml"]).then(|| format!("{start}ruff check"));
+    let lint = speaks_of(view, "ruff", &["ruff.toml", ".ruff.toml"]).then(|| {
+        own("ruff").map_or_else(|| format!("{start}ruff check"), |ruff| format!("{ruff} check"))
+    });
     let packaged = view.text("pyproject.toml").is_some_and(|text| text.contains("[build-system]"));
     let build = match start {
         "uv run " if packaged => Some("uv build".to_owned()),

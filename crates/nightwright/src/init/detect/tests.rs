@@ -208,6 +208,39 @@ fn python_is_tested_with_what_the_project_speaks_of() {
         ),
         (&[("setup.py", ""), ("test_a.py", "")], "python: python3 -m unittest | - | -", 0),
         (&[("setup.py", ""), ("tests/", "")], "python: - | - | -", 0),
+        (
+            &[
+                ("requirements.txt", "pytest\nruff\n"),
+                (".venv/bin/python", ""),
+                (".venv/bin/pytest", ""),
+            ],
+            "python: .venv/bin/python -m pytest | - | ruff check",
+            0,
+        ),
+        (
+            &[
+                ("requirements.txt", "pytest\nruff\n"),
+                ("venv/bin/python", ""),
+                ("venv/bin/ruff", ""),
+            ],
+            "python: pytest | - | venv/bin/ruff check",
+            0,
+        ),
+        (
+            &[("setup.py", ""), ("test_a.py", ""), (".venv/bin/python", "")],
+            "python: .venv/bin/python -m unittest | - | -",
+            0,
+        ),
+        (
+            &[
+                ("uv.lock", ""),
+                ("setup.cfg", "pytest"),
+                (".venv/bin/python", ""),
+                (".venv/bin/pytest", ""),
+            ],
+            "python: uv run pytest | - | -",
+            0,
+        ),
     ]);
 }
 
