@@ -2,15 +2,15 @@
 //! version that they are about, and never in the tree.
 //!
 //! Where it can't be had the step says so and passes, so that nobody needs it to work on nightwright.
-//! In CI it has to be there: the tests leave a file each when they are done, and these are counted,
-//! because a suite that skips itself looks just like one that passes.
+//! In CI it has to be there, so the tests that really ran are counted.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::{self, cargo};
+use crate::cache;
+use crate::program;
+use crate::tally::Suite;
 use crate::tools::{self, Tool};
 
 /// The file that names the version; the tests read it too.
@@ -19,15 +19,9 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 
 /// Says where the program is or should be, in place of the cache folder.
 const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_CLAUDE_DIR";
-/// Tells the tests where to leave a file each.
-const TALLY_VARIABLE: &str = "NIGHTWRIGHT_TEST_TALLY";
 
-/// In CI at least so many of the tests have to be really made.
-const LEAST: usize = 18;
-
-/// The tests, in the words of nextest and of libtest.
-pub(crate) const FILTER: &str = "package(nightwright) and test(/^real::/)";
-pub(crate) const PREFIX: &str = "real::";
+pub(crate) const SUITE: Suite =
+    Suite { name: "tests with the real agent program", prefix: "real::", least: 18 };
 
 const INSTALLERS: [Tool; 2] = [
     Tool { program: "node", package: "nodejs", why: "npm runs on it" },
@@ -44,51 +38,21 @@ const NAMESPACES: [&[&str]; 2] = [&["--net"], &["--map-current-user", "--keep-ca
 const LOOPBACK: &str = "ip link set lo up && exec \"$@\"";
 
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    let is_ci = std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1"));
-    let made = match folder(|name| std::env::var_os(name)).and_then(|folder| {
-        ensure(&folder)?;
+    let installed = folder(|name| std::env::var_os(name)).and_then(|folder| {
+        cache::ensure(&folder, check, install)?;
         Ok(folder)
-    }) {
-        Ok(folder) => make(root, &folder)?,
+    });
+    let ran = match installed {
+        Ok(folder) => {
+            let mut command = alone(&SUITE.command(root));
+            SUITE.run(command.env(FOLDER_VARIABLE, folder))?
+        }
         Err(why) => {
             eprintln!("skipped: real CLI tests: {why}");
             0
         }
     };
-    enough(made, is_ci)
-}
-
-fn enough(made: usize, is_ci: bool) -> Result<(), String> {
-    eprintln!("real CLI tests: {made} made");
-    if is_ci && made < LEAST {
-        return Err(format!(
-            "only {made} tests with the real agent program were made; in CI it has to be {LEAST}"
-        ));
-    }
-    Ok(())
-}
-
-/// Makes the tests; says how many really were.
-fn make(root: &Path, folder: &Path) -> Result<usize, String> {
-    let tally = std::env::temp_dir().join(format!("nightwright-tally-{}", std::process::id()));
-    let failed = |error: std::io::Error| format!("can't use `{}`: {error}", tally.display());
-    fs::create_dir(&tally).map_err(failed)?;
-    let result =
-        program::run(alone(&suite(root)).env(FOLDER_VARIABLE, folder).env(TALLY_VARIABLE, &tally));
-    let made = fs::read_dir(&tally).map_err(failed)?.count();
-    fs::remove_dir_all(&tally).map_err(failed)?;
-    result.map(|()| made)
-}
-
-fn suite(root: &Path) -> Command {
-    if program::works(&mut cargo(root, &["nextest", "--version"])) {
-        let run = ["nextest", "run", "--workspace", "--test", "it", "--no-fail-fast"];
-        let mut command = cargo(root, &run);
-        command.args(["--filterset", FILTER]);
-        command
-    } else {
-        cargo(root, &["test", "--workspace", "--test", "it", PREFIX])
-    }
+    SUITE.judge(ran)
 }
 
 /// The same command in a network where nobody else is. Without one only a proxy that does not
@@ -121,44 +85,13 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String
     if let Some(folder) = variable(FOLDER_VARIABLE) {
         return Ok(folder.into());
     }
-    let cache = variable("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
-    let cache = cache.ok_or("there is no home folder, and so no cache folder")?;
-    Ok(cache.join(format!("nightwright-tests/claude-code-{}", VERSION.trim())))
+    Ok(cache::folder(variable)?.join(format!("claude-code-{}", VERSION.trim())))
 }
 
-/// Looks first, and installs only if it is not there.
-fn ensure(folder: &Path) -> Result<(), String> {
-    if check(folder).is_ok() {
-        return Ok(());
-    }
-    tools::ensure(&INSTALLERS)?;
-    let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
-    let parent = folder.parent().ok_or("the folder for it has no name")?;
-    fs::create_dir_all(parent).map_err(|error| cannot(parent, error))?;
-    // Another test command on this machine may be about to do the same.
-    let lock = parent.join(".lock");
-    let guard = File::create(&lock).map_err(|error| cannot(&lock, error))?;
-    guard.lock().map_err(|error| cannot(&lock, error))?;
-    if check(folder).is_ok() {
-        return Ok(());
-    }
-    let mut name = folder.file_name().ok_or("the folder for it has no name")?.to_owned();
-    name.push(".installing");
-    let aside = parent.join(name);
-    remove(&aside)?;
-    install(&aside)?;
-    check(&aside)?;
-    remove(folder)?;
-    fs::rename(&aside, folder).map_err(|error| cannot(folder, error))
-}
-
-/// Into a folder beside the one that counts: whatever interrupts it leaves nothing half done there.
 fn install(folder: &Path) -> Result<(), String> {
+    tools::ensure(&INSTALLERS)?;
     let version = VERSION.trim();
     eprintln!("installing {PACKAGE} {version}, some 400 MB, once");
-    fs::create_dir_all(folder)
-        .map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"])
         // It puts the program into its place by a script, and takes it from an optional package.
@@ -184,17 +117,10 @@ fn check(folder: &Path) -> Result<(), String> {
     }
 }
 
-fn remove(folder: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("can't remove `{}`: {error}", folder.display()))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn found(set: &[(&str, &str)]) -> Result<PathBuf, String> {
@@ -209,20 +135,11 @@ mod tests {
 
     #[test]
     fn the_folder_is_the_one_named_or_in_the_cache() {
-        let name = format!("nightwright-tests/claude-code-{}", VERSION.trim());
         let home = ("HOME", "/h");
-        assert_eq!(found(&[home]), Ok(Path::new("/h/.cache").join(&name)));
-        assert_eq!(found(&[home, ("XDG_CACHE_HOME", "")]), Ok(Path::new("/h/.cache").join(&name)));
-        assert_eq!(found(&[home, ("XDG_CACHE_HOME", "/c")]), Ok(Path::new("/c").join(&name)));
+        let name = format!("/h/.cache/nightwright-tests/claude-code-{}", VERSION.trim());
+        assert_eq!(found(&[home]), Ok(PathBuf::from(name)));
         assert_eq!(found(&[home, (FOLDER_VARIABLE, "/own")]), Ok(PathBuf::from("/own")));
         assert!(found(&[]).is_err());
-    }
-
-    #[test]
-    fn in_ci_too_few_tests_are_a_failure_and_elsewhere_they_are_not() {
-        assert!(enough(LEAST - 1, true).unwrap_err().contains("only 17"));
-        assert_eq!(enough(LEAST, true), Ok(()));
-        assert_eq!(enough(0, false), Ok(()));
     }
 
     #[test]
@@ -238,7 +155,7 @@ mod tests {
         };
         let older = says("2.1.197 (Claude Code)");
         let right = says(&format!("{} (Claude Code)", VERSION.trim()));
-        remove(&folder).unwrap();
+        cache::remove(&folder).unwrap();
         assert!(older.unwrap_err().contains("2.1.197"));
         assert_eq!(right, Ok(()));
     }

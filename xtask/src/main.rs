@@ -11,7 +11,10 @@
 )]
 
 mod bench;
+mod cache;
+mod check;
 mod claude;
+mod deny;
 mod docs;
 mod fuzz;
 mod mutants;
@@ -19,6 +22,7 @@ mod pictures;
 mod program;
 mod proof;
 mod simulate;
+mod tally;
 mod test;
 mod tidy;
 mod tools;
@@ -31,6 +35,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test                     everything a change must pass: format, lints, docs, tests, judgement, tidy, pages
+  test STEP                one step of it, for instance `test judgement`
+  check                    the quick part of it, for daily use: format, lints, unit tests, fast
+                           integration tests, tidy
   tidy                     the rules of the source tree that no compiler checks
   docs                     writes the generated pages in docs/reference/
   docs --check             fails if those pages are not what would be written
@@ -45,6 +52,7 @@ Commands:
   proof kill [--times N]   kills runs at any moment and counts who survives (default 100)
   fuzz [TARGET]            tries made-up bytes on the readers; `--minutes N` each (default 10)
   pictures                 takes the pictures in docs/img/: the demo, and a report in `chromium`
+  deny                     licences, banned crates and sources, where cargo-deny is installed
   mutants-must-die [NAME]  plants errors in a copy of the tree; fails if the tests miss one
   help                     this text
 ";
@@ -67,7 +75,9 @@ fn main() -> ExitCode {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
-    Test,
+    Test { only: Option<&'static str> },
+    Check,
+    Deny,
     Tidy,
     Docs(docs::Mode),
     Simulate(simulate::Play),
@@ -83,7 +93,10 @@ impl Command {
     fn parse(words: &[&str]) -> Result<Self, String> {
         match words {
             [] | ["help" | "-h" | "--help"] => Ok(Self::Help),
-            ["test"] => Ok(Self::Test),
+            ["test"] => Ok(Self::Test { only: None }),
+            ["test", step] => test::named(step).map(|step| Self::Test { only: Some(step) }),
+            ["check"] => Ok(Self::Check),
+            ["deny"] => Ok(Self::Deny),
             ["tidy"] => Ok(Self::Tidy),
             ["docs"] => Ok(Self::Docs(docs::Mode::Write)),
             ["docs", "--check"] => Ok(Self::Docs(docs::Mode::Check)),
@@ -98,7 +111,8 @@ impl Command {
             ["mutants-must-die", _, other, ..] => {
                 Err(format!("`mutants-must-die` takes one name, not `{other}` too"))
             }
-            [command @ ("test" | "tidy" | "pictures" | "help"), other, ..] => {
+            ["test", _, other, ..] => Err(format!("`test` takes one step, not `{other}` too")),
+            [command @ ("check" | "deny" | "tidy" | "pictures" | "help"), other, ..] => {
                 Err(format!("`{command}` takes no arguments, not `{other}`"))
             }
             [other, ..] => Err(format!("there is no command `{other}`")),
@@ -107,7 +121,9 @@ impl Command {
 
     fn run(&self, root: &Path) -> ExitCode {
         let result = match self {
-            Self::Test => test::run(root),
+            Self::Test { only } => test::run(root, *only),
+            Self::Check => check::run(root),
+            Self::Deny => deny::run(root),
             Self::Tidy => tidy::run(root),
             Self::Docs(mode) => docs::run(root, *mode),
             Self::Simulate(play) => simulate::run(root, *play),
@@ -162,6 +178,8 @@ mod tests {
             (&["docs", "--chekc"], "`--chekc`"),
             (&["docs", "--check", "more"], "`--check`"),
             (&["test", "fast"], "`fast`"),
+            (&["test", "tidy", "docs"], "`docs`"),
+            (&["check", "fast"], "`fast`"),
             (&["simulate", "--all"], "`--all`"),
             (&["bench", "everything"], "`everything`"),
             (&["proof", "everything"], "`everything`"),
@@ -177,6 +195,9 @@ mod tests {
     fn help_names_every_command() {
         for command in [
             "test",
+            "test STEP",
+            "check",
+            "deny",
             "tidy",
             "docs",
             "docs --check",

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::bench::judgement;
 use crate::program::{self, cargo};
-use crate::{claude, docs, tidy, tools};
+use crate::{claude, deny, docs, tidy, tools};
 
-type Step = (&'static str, fn(&Path) -> Result<(), String>);
+pub(crate) type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("tools", |_| tools::ensure_tools()),
     ("format", format),
     ("clippy", clippy),
@@ -23,12 +23,27 @@ const STEPS: [Step; 10] = [
     ("judgement", judgement::check),
     ("real agent", claude::run),
     ("tidy", tidy::run),
+    ("deny", deny::run),
     ("pages", |root| docs::run(root, docs::Mode::Check)),
 ];
 
-pub(crate) fn run(root: &Path) -> Result<(), String> {
+/// Runs all steps, or the one of this name.
+pub(crate) fn run(root: &Path, only: Option<&'static str>) -> Result<(), String> {
+    let wanted = STEPS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    steps(root, &wanted.collect::<Vec<_>>())
+}
+
+/// The step of this name.
+pub(crate) fn named(name: &str) -> Result<&'static str, String> {
+    let names = STEPS.map(|(name, _)| name);
+    let found = names.into_iter().find(|there| *there == name);
+    found.ok_or_else(|| format!("there is no step `{name}`; the steps are {}", names.join(", ")))
+}
+
+/// Runs steps in order, up to the first that fails.
+pub(crate) fn steps(root: &Path, steps: &[Step]) -> Result<(), String> {
     let begin = Instant::now();
-    for (name, step) in STEPS {
+    for (name, step) in steps {
         eprintln!("==> {name}");
         let begin = Instant::now();
         let result = step(root);
@@ -36,16 +51,18 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         eprintln!("<== {name} {word}, {}", seconds(begin.elapsed()));
         result?;
     }
-    eprintln!("all {} steps passed, {}", STEPS.len(), seconds(begin.elapsed()));
+    if steps.len() > 1 {
+        eprintln!("all {} steps passed, {}", steps.len(), seconds(begin.elapsed()));
+    }
     Ok(())
 }
 
-fn format(root: &Path) -> Result<(), String> {
+pub(crate) fn format(root: &Path) -> Result<(), String> {
     program::run(&mut cargo(root, &["fmt", "--all", "--check"]))
         .map_err(|failure| format!("{failure}\nhint: run `cargo fmt --all`"))
 }
 
-fn clippy(root: &Path) -> Result<(), String> {
+pub(crate) fn clippy(root: &Path) -> Result<(), String> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     program::run(&mut cargo(root, &arguments))
 }
@@ -65,19 +82,21 @@ fn build(root: &Path) -> Result<(), String> {
 }
 
 /// With nextest where it is installed: it ends tests that hang. Examples in comments follow. The
-/// tests with the real agent program have a step of their own.
+/// tests with the real agent program are a step of their own.
 fn tests(root: &Path) -> Result<(), String> {
-    if !program::works(&mut cargo(root, &["nextest", "--version"])) {
-        let arguments =
-            ["test", "--workspace", "--lib", "--bins", "--tests", "--", "--skip", claude::PREFIX];
-        program::run(&mut cargo(root, &arguments))?;
-        return doc_tests(root);
-    }
-    let others = format!("not ({})", claude::FILTER);
+    let real = &claude::SUITE;
     let targets = ["--lib", "--bins", "--tests"];
-    let mut arguments = vec!["nextest", "run", "--workspace", "--filterset", &others];
-    arguments.extend(targets);
-    program::run(&mut cargo(root, &arguments))?;
+    if program::works(&mut cargo(root, &["nextest", "--version"])) {
+        let others = format!("not ({})", real.filter());
+        let mut arguments = vec!["nextest", "run", "--workspace", "--filterset", &others];
+        arguments.extend(targets);
+        program::run(&mut cargo(root, &arguments))?;
+    } else {
+        let mut arguments = vec!["test", "--workspace"];
+        arguments.extend(targets);
+        arguments.extend(["--", "--skip", real.prefix]);
+        program::run(&mut cargo(root, &arguments))?;
+    }
     doc_tests(root)
 }
 
@@ -109,6 +128,7 @@ mod tests {
                 "judgement",
                 "real agent",
                 "tidy",
+                "deny",
                 "pages"
             ]
         );

@@ -47,21 +47,22 @@ pub(crate) fn ensure(tools: &[Tool]) -> Result<(), String> {
 }
 
 fn install(tools: &[Tool], path: &OsStr) -> Result<(), String> {
-    if !is_on("apt-get", path) {
-        return Err("can't install anything here: there is no `apt-get`".to_owned());
-    }
-    program::run(apt_get(path).arg("update"))?;
-    program::run(
-        apt_get(path)
-            .args(["install", "--yes", "--no-install-recommends"])
-            .args(tools.iter().map(|tool| tool.package)),
-    )?;
+    let packages: Vec<_> = tools.iter().map(|tool| tool.package).collect();
+    install_packages(&packages, path)?;
     let absent = missing(tools, path);
     if absent.is_empty() {
         Ok(())
     } else {
         Err(format!("installed, but still not on PATH: {}", names(&absent)))
     }
+}
+
+fn install_packages(packages: &[&str], path: &OsStr) -> Result<(), String> {
+    if !is_on("apt-get", path) {
+        return Err("can't install anything here: there is no `apt-get`".to_owned());
+    }
+    program::run(apt_get(path).arg("update"))?;
+    program::run(apt_get(path).args(["install", "--yes", "--no-install-recommends"]).args(packages))
 }
 
 /// As root, or through `sudo` where that needs no password: nobody may be there to type one.
