@@ -12,7 +12,7 @@ use nightwright_core::agent::dialect::claude::COVERED;
 use nightwright_core::agent::version::{Standing, Version};
 
 use super::harness::{Did, Hermit, finish};
-use super::stage::{NIGHTWRIGHT, is_alive};
+use super::stage::{GROWING, NIGHTWRIGHT, is_alive};
 
 /// Puts a program into the `bin` of a hermit.
 pub(crate) fn program(hermit: &Hermit, name: &str, script: &str) -> PathBuf {
@@ -310,12 +310,20 @@ async fn look(hermit: &Hermit, patience: Duration) -> Result<Found, Trouble> {
 async fn a_program_that_never_answers_is_given_up_with_all_it_started() {
     let hermit = Hermit::new();
     let pid = hermit.path("pid");
-    let script = format!("#!/bin/sh\nsleep 1000 &\necho $! > {}\nwait\n", pid.display());
+    let script = format!(
+        "#!/bin/sh\nsleep 1000 &\necho $! > {0}.new\nmv {0}.new {0}\nwait\n",
+        pid.display()
+    );
     let file = program(&hermit, "claude", &script);
-    let waited = Duration::from_millis(500);
-    assert_eq!(look(&hermit, waited).await, Err(Trouble::NoAnswer { file, waited }));
-    let sleeper = fs::read_to_string(pid).unwrap();
-    assert!(!is_alive(&sleeper), "it left something behind");
+    for waited in GROWING {
+        let expected = Trouble::NoAnswer { file: file.clone(), waited };
+        assert_eq!(look(&hermit, waited).await, Err(expected));
+        if let Ok(sleeper) = fs::read_to_string(&pid) {
+            assert!(!is_alive(&sleeper), "it left something behind");
+            return;
+        }
+    }
+    panic!("it never started anything");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::harness::{Hermit, ending, finish};
 use super::stage::is_alive;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Works as soon as somebody makes the file `go`.
 const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\

@@ -1,21 +1,10 @@
 //! The branches of a repository that git itself has made.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use nightwright::workspace::{Branches, branches};
 
-fn git(folder: &Path, arguments: &[&str]) {
-    let done = Command::new("git")
-        .current_dir(folder)
-        .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
+use super::git::git;
 
 #[test]
 fn the_branches_are_those_that_git_names() {

@@ -17,7 +17,7 @@ use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The first attempt takes until somebody makes the file `go`.
 const HELD: &str = r#"

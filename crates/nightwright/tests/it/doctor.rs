@@ -1,7 +1,6 @@
 //! `nightwright doctor`: what it finds, what it says of it, and the one tiny call.
 
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
@@ -24,13 +23,13 @@ fn healthy() -> Hermit {
 }
 
 fn git(hermit: &Hermit, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.args(arguments).current_dir(hermit.project()).env("HOME", hermit.path("home"));
-    assert!(command.status().unwrap().success(), "git {arguments:?}");
+    super::git::git(&hermit.project(), arguments);
 }
 
 fn doctor(hermit: &Hermit, arguments: &[&str], variables: &[(&str, &str)]) -> Did {
     let mut command = hermit.command(&[&["doctor"], arguments].concat());
+    // It lists what is not passed on to the agent.
+    command.env_remove("GIT_CEILING_DIRECTORIES");
     command.env_remove("NIGHTWRIGHT_KEEP_AWAKE").envs(variables.iter().copied());
     finish(command.spawn().unwrap())
 }
@@ -459,7 +458,7 @@ fn an_interrupted_probe_leaves_no_process() {
     let child = hermit.start(&["doctor", "--probe"]);
     let begun = Instant::now();
     while !pid.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the agent was never started");
+        assert!(begun.elapsed() < Duration::from_mins(1), "the agent was never started");
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();

@@ -4,6 +4,7 @@ mod changes;
 mod hostile;
 mod runs;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ impl Repo {
         let mut words = vec!["init", "--quiet", "--initial-branch=main"];
         words.extend(options);
         repo.git(&words);
+        // The product honours what the user ignores everywhere.
+        repo.git(&["config", "core.excludesFile", "/dev/null"]);
         repo
     }
 
@@ -84,11 +87,15 @@ pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Git without anybody's configuration.
-fn command(folder: &Path) -> Command {
+/// Git without anybody's configuration, and without the repository of a folder further up.
+pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {
+        command.env_remove(name);
+    }
     command
         .current_dir(folder)
+        .env("GIT_CEILING_DIRECTORIES", std::env::temp_dir())
         .env("HOME", "/nonexistent")
         .env_remove("XDG_CONFIG_HOME")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -96,6 +103,10 @@ fn command(folder: &Path) -> Command {
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "Ann")))
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "ann@example.org")));
     command
+}
+
+fn is_of_git(variable: &OsStr) -> bool {
+    variable.as_encoded_bytes().starts_with(b"GIT_")
 }
 
 fn print(snapshot: &Snapshot) -> (String, String) {
@@ -249,7 +260,7 @@ fn odd_names_repositories_inside_and_conflicts_break_nothing() {
     };
     repo.write("new\nline \"ü", "x");
     changed("a line's end in a name", &mut workspace);
-    let odd = repo.root().join(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
+    let odd = repo.root().join(OsStr::from_bytes(b"\xff\xfe"));
     fs::write(&odd, "x").unwrap();
     changed("a name that is no text", &mut workspace);
     repo.commit("odd names");

@@ -67,6 +67,7 @@ impl Hermit {
             .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()))
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
+            .env("GIT_CEILING_DIRECTORIES", self.folder.path())
             .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")

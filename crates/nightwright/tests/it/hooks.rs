@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nightwright_core::event::Event;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::git::git;
 use super::harness::{Did, Hermit, ending, finish, names};
 
 /// Works once and claims.
@@ -150,15 +151,14 @@ fn the_environment_says_how_far_the_run_is() {
     for name in ["started", "next_iteration", "iteration_finished", "finished"] {
         hook(&hermit, name, "env > SEEN/$NIGHTWRIGHT_HOOK.$NIGHTWRIGHT_ITERATION");
     }
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        command.args(arguments).current_dir(hermit.project()).env("HOME", hermit.path("home"));
-        assert!(command.status().unwrap().success(), "git {arguments:?}");
-    };
-    git(&["init", "-q"]);
-    git(&["config", "user.email", "a@b"]);
-    git(&["config", "user.name", "a"]);
-    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    for arguments in [
+        &["init", "-q"][..],
+        &["config", "user.email", "a@b"],
+        &["config", "user.name", "a"],
+        &["commit", "-q", "--allow-empty", "-m", "first"],
+    ] {
+        git(&hermit.project(), arguments);
+    }
     let script = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt; git add a.txt; git commit -qm more" }]
@@ -226,10 +226,9 @@ cost = 0.5
     assert!(value("started.0", "STARTED_AT").unwrap().ends_with('Z'));
     let log = value("finished.2", "LOG_FILE").unwrap();
     assert!(fs::read_to_string(&log).unwrap().contains("Reached maximum iterations"), "{log}");
-    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(&project).output();
-    let head = String::from_utf8(head.unwrap().stdout).unwrap();
-    assert_eq!(value("finished.2", "LAST_COMMIT_SHA").unwrap(), head.trim());
-    assert_ne!(value("started.0", "LAST_COMMIT_SHA").unwrap(), head.trim());
+    let head = git(&project, &["rev-parse", "HEAD"]);
+    assert_eq!(value("finished.2", "LAST_COMMIT_SHA").unwrap(), head);
+    assert_ne!(value("started.0", "LAST_COMMIT_SHA").unwrap(), head);
     assert_eq!(value("started.0", "MARK"), None);
     assert!(!seen(&hermit, "started.0").contains("MY_SECRET_WORD"));
 }

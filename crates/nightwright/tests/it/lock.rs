@@ -70,7 +70,7 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
 
     child.kill().unwrap();
     // Dead and not yet buried is dead.
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let lock = loop {
         match Lock::take(&path, &us) {
             Ok(lock) => break lock,

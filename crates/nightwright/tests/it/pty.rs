@@ -1,7 +1,7 @@
 //! A terminal in our own hands: what is written to it, as it would look, or left unread.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,11 +12,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Lines that have left the screen.
 const SCROLLBACK: usize = 10_000;
@@ -32,11 +33,7 @@ impl Pty {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
-        let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-        let no_control = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap();
-        let theirs =
-            OpenOptions::new().read(true).write(true).custom_flags(no_control).open(path).unwrap();
+        let theirs = open(&ours, OFlags::NOCTTY);
         let pty = Self { ours, theirs };
         pty.resize(rows, columns);
         pty
@@ -59,6 +56,33 @@ impl Pty {
             }
             assert!(begun.elapsed() < PATIENCE, "it was never full");
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Fills it with points, so that from now on nobody can write to it.
+    pub(crate) fn fill(&self) {
+        let mut end = open(&self.ours, OFlags::NOCTTY | OFlags::NONBLOCK);
+        while end.write(b".").is_ok() {}
+        self.is_filled();
+    }
+
+    /// Reads until this was written, and gives everything up to then.
+    #[track_caller]
+    pub(crate) fn read_until(&self, wanted: &str) -> String {
+        let mut from = File::from(self.ours.try_clone().unwrap());
+        let (mut all, mut bytes) = (Vec::new(), vec![0; 4 << 10]);
+        let begun = Instant::now();
+        let blink = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        loop {
+            let text = String::from_utf8_lossy(&all).into_owned();
+            if text.contains(wanted) {
+                return text;
+            }
+            assert!(begun.elapsed() < PATIENCE, "`{wanted}` was never written:\n{text}");
+            if poll(&mut [PollFd::new(&self.ours, PollFlags::IN)], Some(&blink)).unwrap() > 0 {
+                let count = from.read(&mut bytes).unwrap();
+                all.extend_from_slice(&bytes[..count]);
+            }
         }
     }
 
@@ -97,6 +121,14 @@ impl Pty {
         });
         Watched { ours: self.ours, picture, reader }
     }
+}
+
+/// The end of a terminal for those who write to it.
+fn open(ours: &OwnedFd, flags: OFlags) -> File {
+    let name = ptsname(ours, Vec::new()).unwrap();
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let flags = i32::try_from(flags.bits()).unwrap();
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).unwrap()
 }
 
 /// A terminal that is looked at.

@@ -14,7 +14,7 @@ use nightwright_core::event::{Event, Record};
 use crate::report::{Closed, Paper, records, run, style};
 
 /// More than any display needs; only a test that fails waits so long.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A terminal that nobody reads: every write waits until the test lets go.
 struct Stuck {

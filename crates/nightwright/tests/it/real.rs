@@ -69,7 +69,7 @@ const CALL: u64 = 800;
 const VERDICT: u64 = 20;
 
 /// How long whatever the agent started may outlive the run.
-const BURIAL: Duration = Duration::from_secs(5);
+const BURIAL: Duration = Duration::from_secs(30);
 
 /// How a conversation with the verifier begins.
 const VERIFIER: &str = "# Is this work complete?";

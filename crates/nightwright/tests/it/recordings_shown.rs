@@ -12,7 +12,7 @@ use nightwright_core::event::{Event, Record};
 use crate::report::{Paper, records, run, style};
 
 /// More than any display needs; only a test that fails waits so long.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Tools that work and tools that don't, several at once, an agent that starts another, odd
 /// characters, words as they come, and what is not allowed.

@@ -11,7 +11,7 @@ use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// How long whatever the agent left may outlive it.
-const BURIAL: Duration = Duration::from_secs(10);
+const BURIAL: Duration = Duration::from_secs(30);
 
 /// A project with the task `t`, and this program as the agent. It finds its task in `$task`.
 fn with_agent(script: &str) -> Hermit {

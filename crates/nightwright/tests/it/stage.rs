@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Nothing here takes so long: whoever waits for more waits in vain.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The program under test.
 pub(crate) const NIGHTWRIGHT: &str = env!("CARGO_BIN_EXE_nightwright");
@@ -236,6 +236,11 @@ impl Performance {
 pub(crate) async fn report(agent: &mut dyn Agent, order: Order) -> AttemptReport {
     Performance::start(agent, order).finish().await.1
 }
+
+/// Times to give a program, each much longer than the one before. A program that is to run out of
+/// time has to get somewhere first, and on a busy machine that takes longer.
+pub(crate) const GROWING: [Duration; 4] =
+    [Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(6), PATIENCE];
 
 /// Waits for a fact about the world outside.
 pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {

@@ -9,7 +9,7 @@ use super::harness::{Hermit, grow_impatient};
 use super::stage::NIGHTWRIGHT;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Whoever presses a key twice is not kept waiting: an agent that will not leave has five seconds
 /// from the first time on, which the second one cuts short.
@@ -25,11 +25,12 @@ impl Terminal {
     pub(crate) fn run(hermit: &Hermit, line: &str) -> Self {
         let socket = hermit.path("tmux").display().to_string();
         let setup = format!(
-            "export NIGHTWRIGHT_STATE_DIR={} TMPDIR={} HOME={}; cd {}; {line}; echo \"exit=$?\"; \
-             stty -a; sleep 60",
+            "export NIGHTWRIGHT_STATE_DIR={} TMPDIR={} HOME={} GIT_CEILING_DIRECTORIES={}; \
+             cd {}; {line}; echo \"exit=$?\"; stty -a; sleep 60",
             hermit.path("state").display(),
             hermit.path("tmp").display(),
             hermit.path("home").display(),
+            hermit.path("").display(),
             hermit.project().display(),
         );
         let terminal = Self { socket };
@@ -38,8 +39,18 @@ impl Terminal {
     }
 
     pub(crate) fn tmux(&self, arguments: &[&str]) -> String {
-        let output =
-            Command::new("tmux").args(["-S", &self.socket]).args(arguments).output().unwrap();
+        let mut command = Command::new("tmux");
+        command.args(["-S", &self.socket]).args(arguments).env_clear();
+        for (name, value) in [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("SHELL", "/bin/bash"),
+            ("TERM", "xterm-256color"),
+            ("LANG", "C.UTF-8"),
+            ("TZ", "UTC"),
+        ] {
+            command.env(name, value);
+        }
+        let output = command.output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 

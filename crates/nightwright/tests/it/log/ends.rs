@@ -18,7 +18,7 @@ use crate::report::{Paper, run};
 use crate::tasks::disk::{SmallDisk, is_root, skip};
 
 /// More than any log needs; only a test that fails waits so long.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Writes the log of a run whose agent printed this, to where it is wanted.
 fn write_log(output: &[u8], out: impl FnOnce(Complain) -> Out) -> Vec<String> {

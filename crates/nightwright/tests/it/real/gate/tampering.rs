@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use nightwright_core::event::{Event, GateResult};
 use nightwright_core::input::Finding;
 use nightwright_core::outcome::Proof;
 use serde_json::json;
 
+use super::super::super::git::git;
 use super::super::super::harness::{Did, Hermit, names};
 use super::super::super::messages_api::scenario::{Answer, Scenario, bash, call, say};
 use super::super::{Real, VERIFIER};
@@ -51,10 +51,7 @@ fn tested(hermit: &Hermit) {
     hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Make the sums right.\n");
     for arguments in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-qm", "one"]]
     {
-        let mut command = Command::new("git");
-        command.current_dir(hermit.project()).args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
-        let done = command.args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        git(&hermit.project(), arguments);
     }
 }
 
