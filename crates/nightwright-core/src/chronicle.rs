@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::event::{IterationKind, Movement, Totals};
-use crate::input::TaskProgress;
+use crate::input::{Changes, TaskProgress};
 use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
@@ -63,8 +63,11 @@ pub struct Chronicle {
     pub last_at: Option<Timestamp>,
     /// What it came to.
     pub totals: Totals,
-    /// Files changed, summed over the iterations.
+    /// Files changed, each counted once.
     pub files_changed: u32,
+    /// The files that differ from the start of the run, with added and removed lines; not all of them
+    /// are listed.
+    pub changes: Changes,
     /// How far the task is, by its own account.
     pub progress: Option<TaskProgress>,
     /// What a change that stayed has cost.

@@ -231,6 +231,10 @@ pub enum Event {
         results: Vec<CheckResult>,
         /// The project after them: the verdict is bound to it.
         fingerprint: Fingerprint,
+        /// Files that they wrote, relative to the project; a name that ends with `/` is a folder with
+        /// everything in it. None of this counts as work for the rest of the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outputs: Vec<String>,
     },
     /// The changes since the run began were looked through for tampering.
     ChangesInspected {

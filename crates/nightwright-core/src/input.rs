@@ -194,6 +194,8 @@ pub struct Survey {
     pub beside_list: Option<u32>,
     /// Commits since then.
     pub commits: u32,
+    /// Files that differ from the start of the run; `None` if nobody compared them.
+    pub changes: Option<Changes>,
     /// The status file, if there is a valid one.
     pub status: Option<StatusReport>,
     /// The boxes of the to-do list or plan.
@@ -257,12 +259,16 @@ impl Boxes {
 }
 
 /// What the checks came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// One for each command, in order; the first that fails is the last that was run.
     pub results: Vec<CheckResult>,
     /// The project after them.
     pub fingerprint: Fingerprint,
+    /// Files that they wrote, and that are not work from now on.
+    pub outputs: Vec<String>,
+    /// Files that they changed and that count as work: a formatter does this.
+    pub changed: Vec<String>,
     /// What was odd when it was looked at.
     pub warnings: Vec<String>,
 }

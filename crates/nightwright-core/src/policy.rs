@@ -3,6 +3,7 @@
 pub mod deadlines;
 pub mod escalation;
 pub mod limits;
+pub mod outputs;
 pub mod progress;
 pub mod retry;
 pub mod signals;

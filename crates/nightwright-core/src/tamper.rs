@@ -91,6 +91,19 @@ pub fn inspect(changes: &[Change], commands: &[String]) -> Vec<Finding> {
     findings
 }
 
+/// Whether a file is source code, by its name.
+pub fn is_source(path: &str) -> bool {
+    PATTERNS.language(path).is_some()
+}
+
+/// Whether a file can decide what the checks say: a test, a definition of checks or CI, or a script
+/// that one of these commands runs.
+pub fn is_protected(path: &str, commands: &[String]) -> bool {
+    PATTERNS.language(path).is_some_and(|(_, role)| role == Role::Tests)
+        || PATTERNS.checks.iter().any(|check| check.files.is_match(path))
+        || named::scripts(commands).contains(path)
+}
+
 /// What a file of a known language has of tests, if both its sides are known.
 fn file(change: &Change) -> Option<File<'_>> {
     let (language, role) = PATTERNS.language(&change.path)?;

@@ -258,7 +258,7 @@ impl AddAssign for Tokens {
 
 /// A hash over everything in the project that counts as work, in hex.
 #[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Fingerprint(pub String);

@@ -63,8 +63,11 @@ pub struct RunView {
     pub recent: VecDeque<Duration>,
     /// What the run has come to.
     pub totals: Totals,
-    /// Files changed by all iterations; one changed in two counts twice.
+    /// Files that the run changed, each counted once. Where nobody compared them with the start of
+    /// the run, the sum over its iterations.
     pub files_changed: u32,
+    /// Those files with their lines, as far as they are listed.
+    pub changes: Option<Changes>,
     /// How far the task is, by its own account.
     pub progress: Option<TaskProgress>,
     /// Idle iterations in a row.
@@ -496,7 +499,15 @@ impl RunView {
             self.totals.iterations = self.totals.iterations.saturating_add(1);
         }
         self.totals.commits = self.totals.commits.saturating_add(finished.commits);
-        self.files_changed = self.files_changed.saturating_add(finished.files_changed);
+        match &finished.changes {
+            Some(changes) => {
+                self.files_changed = changes.files;
+                self.changes = Some(changes.clone());
+            }
+            None => {
+                self.files_changed = self.files_changed.saturating_add(finished.files_changed);
+            }
+        }
         self.progressed(finished.task);
         match finished.result {
             Done => {

@@ -18,6 +18,7 @@ use nightwright_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Neede
 use nightwright_core::hook::Hook;
 use nightwright_core::input::{CheckReport, CheckVerdict, HookAnswer, Input, Prepared, Survey};
 use nightwright_core::machine::ledger::State;
+use nightwright_core::policy::outputs::Touches;
 use nightwright_core::prompt::{self, Briefing, Collected, Found, Prompt};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
@@ -37,7 +38,7 @@ use crate::supervisor::World;
 use crate::task;
 use crate::temp::TempFolder;
 use crate::workspace::{self, Baseline};
-use looker::Looker;
+use looker::{Known, Looker};
 
 mod looker;
 
@@ -158,11 +159,11 @@ impl Hands {
 
     fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
-        let origin = state.origin.clone();
+        let known = Known::of(state);
         self.look(news, move |looker| {
             let (mark, boxes, status) = match mark {
                 Needed::Yes => {
-                    looker.go_on_from(origin.as_ref());
+                    looker.go_on_from(&known);
                     let (now, mark, evidence) = looker.look();
                     looker.warnings.extend(evidence.warnings);
                     looker.keep_baseline(&now);
@@ -183,13 +184,14 @@ impl Hands {
         state: &State,
         news: &mpsc::Sender<Input>,
     ) {
-        let origin = state.origin.clone();
+        let known = Known::of(state);
         let head = state.current().and_then(|current| current.start.head.clone());
         let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
         let project = self.project.clone();
         let to_collect = principles::to_collect(&state.settings).map(str::to_owned);
+        let commands = state.settings.verify.commands.clone();
         self.look(news, move |looker| {
-            looker.go_on_from(origin.as_ref());
+            looker.go_on_from(&known);
             let (now, mark, evidence) = looker.look();
             let unreadable = now.unreadable.iter().take(3);
             let mut warnings: Vec<_> = unreadable
@@ -203,12 +205,14 @@ impl Hands {
                 None
             });
             looker.keep_unsaid(iteration, &mut warnings);
+            let changes = looker.figures(&now, &commands);
             let before = looker.start.as_ref();
             let survey = Survey {
                 mark,
                 files_changed: before.and_then(|start| now.changed_since(start)).unwrap_or(0),
                 beside_list: before.and_then(|start| now.changed_beside(start, &list)),
                 commits: looker.workspace.commits_since(head.as_deref()),
+                changes: Some(changes),
                 status: evidence.status,
                 boxes: evidence.boxes,
                 list: evidence.list,
@@ -220,11 +224,11 @@ impl Hands {
     }
 
     fn inspect(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
-        let (origin, commands) = (state.origin.clone(), state.settings.verify.commands.clone());
+        let (known, commands) = (Known::of(state), state.settings.verify.commands.clone());
         self.look(news, move |looker| {
-            looker.go_on_from(origin.as_ref());
+            looker.go_on_from(&known);
             let now = looker.now.clone().unwrap_or_else(|| looker.look().0);
-            let changes = looker.workspace.changes(&now);
+            let changes = looker.changes(&now, &commands);
             let mut inspection = workspace::inspection(&changes, &commands);
             inspection.warnings = looker.workspace.take_warnings();
             inspection.warnings.append(&mut looker.warnings);
@@ -356,19 +360,20 @@ impl Hands {
         let withheld = Arc::clone(&self.withheld);
         let (news, stopped) = (news.clone(), stop.clone());
         let task = tokio::spawn(async move {
+            let before = looker.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
             let results = checks.run(&stopped).await;
             let look = tokio::task::spawn_blocking(move || {
                 let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
-                let (_, mark, evidence) = looker.look();
+                let (mark, evidence, touches) = looker.look_after_checks(before.as_ref());
                 let mut warnings = std::mem::take(&mut looker.warnings);
                 warnings.extend(evidence.warnings);
-                (mark.fingerprint, warnings)
+                (mark.fingerprint, touches, warnings)
             });
-            if let Ok((fingerprint, mut warnings)) = look.await {
+            if let Ok((fingerprint, Touches { outputs, changed }, mut warnings)) = look.await {
                 if results.iter().any(|result| is_failure(&result.verdict)) {
                     warnings.extend(withheld.lock().unwrap_or_else(PoisonError::into_inner).take());
                 }
-                let report = CheckReport { results, fingerprint, warnings };
+                let report = CheckReport { results, fingerprint, outputs, changed, warnings };
                 // A closed queue means that the run is over.
                 let _ = news.send(Input::Checked(ticket, report)).await;
             }

@@ -8,6 +8,7 @@ pub mod checks;
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod console_files;
 pub mod control;
 pub mod decisions;
 pub mod error;

@@ -351,10 +351,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
         Effect::StartCall(request) => Some(Input::Call(request.call, report())),
         Effect::RunChecks { ticket } => {
             let fingerprint = Fingerprint(String::new());
-            Some(Input::Checked(
-                *ticket,
-                CheckReport { results: Vec::new(), fingerprint, warnings: Vec::new() },
-            ))
+            Some(Input::Checked(*ticket, CheckReport { fingerprint, ..CheckReport::default() }))
         }
         Effect::Prepare { ticket, .. } => {
             let prepared = nightwright_core::input::Prepared {
@@ -383,6 +380,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
                 list: String::new(),
                 principles: None,
                 commits: 0,
+                changes: None,
                 status: None,
                 boxes: None,
                 warnings: Vec::new(),

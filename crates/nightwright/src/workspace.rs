@@ -6,12 +6,13 @@
 //! honours ignore files. Paths, modes and contents count; what iterations leave
 //! for each other (the notes) and nightwright's own folder don't.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nightwright_core::input::Finding;
+use nightwright_core::policy::outputs::{self, How, Touched};
 use nightwright_core::units::Fingerprint;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -37,12 +38,13 @@ mod view;
 pub use baseline::Baseline;
 pub use branch::{Branches, branches, head_commit};
 pub use commits::commits;
-pub use difference::inspection;
+pub use difference::{figures, inspection};
 pub use disk::space;
 pub use notes::{NotesError, read_notes};
 pub use repository::{Repository, is_repository};
 
 use baseline::Ground;
+use changes::Old;
 use git::Trouble;
 use identity::{Identities, Identity};
 use private::{Base, Private};
@@ -63,6 +65,9 @@ pub struct Workspace {
     temporary: Option<TempDir>,
     /// The last look.
     last: Option<Snapshot>,
+    /// Contents in the commit that the last comparison needed, by their names: the next one needs
+    /// mostly the same.
+    blobs: HashMap<String, Old>,
     /// What the last comparison could not compare.
     gaps: Vec<Finding>,
     /// Whether people know that git does not answer.
@@ -90,7 +95,12 @@ pub struct Snapshot {
     /// What could not be read.
     pub unreadable: Vec<String>,
     kind: Kind,
+    /// Files that checks wrote: they are here to be compared, and are not work.
+    outputs: Outputs,
 }
+
+/// Names of files and folders that checks wrote.
+type Outputs = Arc<BTreeSet<String>>;
 
 /// How a state was looked at. Only states of one kind can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,13 +151,19 @@ impl Workspace {
     /// The project below `root`. Paths in `left_out` are relative to it.
     pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
         Self {
-            rules: Rules { root: root.to_owned(), left_out, counted: Vec::new() },
+            rules: Rules {
+                root: root.to_owned(),
+                left_out,
+                counted: Vec::new(),
+                outputs: Outputs::default(),
+            },
             identities: Identities::default(),
             sight: Sight::None,
             baseline: None,
             run: None,
             temporary: None,
             last: None,
+            blobs: HashMap::new(),
             gaps: Vec::new(),
             told: false,
             warnings: Vec::new(),
@@ -179,6 +195,37 @@ impl Workspace {
     /// Compares with what was there when a run began. To be said before the first look.
     pub fn compare_with(&mut self, baseline: Baseline) {
         self.baseline = Some(baseline);
+    }
+
+    /// Leaves a file out of everything, for the rest of the run: nightwright itself writes it.
+    pub fn leave_out(&mut self, path: &Path) {
+        if !self.rules.left_out.iter().any(|out| out == path) {
+            self.rules.left_out.push(path.to_owned());
+        }
+    }
+
+    /// Stops counting these files and folders as work.
+    pub fn add_outputs<'a>(&mut self, outputs: impl IntoIterator<Item = &'a String>) {
+        let mut all = BTreeSet::clone(&self.rules.outputs);
+        all.extend(outputs.into_iter().cloned());
+        self.rules.outputs = Arc::new(all);
+    }
+
+    /// Whether a file was written by a check, and never committed. Such a file is not shown as a change
+    /// unless it can decide what checks say.
+    pub fn is_loose_output(&self, path: &str) -> bool {
+        let is_committed = match &self.sight {
+            Sight::Git(view) => view.is_committed(Path::new(path)),
+            Sight::None | Sight::Walk => false,
+        };
+        self.rules.is_output(Path::new(path)) && !is_committed
+    }
+
+    /// How many files are in a folder of the project, up to a number that is enough.
+    pub fn files_in(&self, folder: &str, enough: usize) -> usize {
+        let found = self.rules.walk(Path::new(folder)).flatten();
+        let files = found.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+        files.take(enough).count()
     }
 
     /// Whether it is known how the project was when the run began.
@@ -223,6 +270,7 @@ impl Workspace {
             }
         };
         self.identities.settle();
+        let snapshot = Snapshot { outputs: Arc::clone(&self.rules.outputs), ..snapshot };
         self.last = Some(snapshot.clone());
         snapshot
     }
@@ -231,6 +279,7 @@ impl Workspace {
     /// nobody can tell, so it does not; from then on the walks are compared.
     fn strayed(&mut self) -> Snapshot {
         let mut snapshot = self.walked();
+        snapshot.outputs = Arc::clone(&self.rules.outputs);
         let walked = snapshot.fingerprint();
         let fingerprint = match self.last.as_ref().map(|last| (last, &last.kind)) {
             Some((last, Kind::Git(_))) => last.fingerprint(),
@@ -323,7 +372,7 @@ impl Snapshot {
             }
             Kind::Stray { fingerprint, .. } => return fingerprint.clone(),
         }
-        for (path, item) in &*self.files {
+        for (path, item) in self.files.iter().filter(|(path, _)| !self.is_output(path)) {
             hash_item(&mut hasher, path, item.now.as_ref());
         }
         let hash: [u8; 32] = hasher.finalize().into();
@@ -342,18 +391,46 @@ impl Snapshot {
     }
 
     fn changed(&self, before: &Self, counts: impl Fn(&Path) -> bool) -> Option<u32> {
+        let differing = self.differing(before)?;
+        let count = differing.filter(|path| counts(path) && !self.is_output(path)).count();
+        Some(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Files that differ between two states; `None` if they can't be compared.
+    fn differing<'a>(&'a self, before: &'a Self) -> Option<impl Iterator<Item = &'a Path>> {
         let can_be_compared = match (&self.kind, &before.kind) {
             (Kind::Git(now), Kind::Git(then)) => now.base == then.base,
             (Kind::Walk, Kind::Walk) | (Kind::Stray { .. }, Kind::Stray { .. }) => true,
             (Kind::Walk | Kind::Git(_) | Kind::Stray { .. }, _) => false,
         };
         let changed = self.files.iter().filter(|(path, item)| {
-            counts(path) && before.files.get(*path).is_none_or(|before| before.now != item.now)
+            before.files.get(*path).is_none_or(|before| before.now != item.now)
         });
-        let is_back = |path: &&PathBuf| counts(path) && !self.files.contains_key(*path);
-        let back = before.files.keys().filter(is_back);
-        let count = || u32::try_from(changed.count() + back.count()).unwrap_or(u32::MAX);
-        can_be_compared.then(count)
+        let changed = changed.map(|(path, _)| path.as_path());
+        let back = before.files.keys().filter(|path| !self.files.contains_key(*path));
+        can_be_compared.then(|| changed.chain(back.map(PathBuf::as_path)))
+    }
+
+    /// What happened to the files since an earlier look, but for those known to be written by checks.
+    pub fn touched_since(&self, before: &Self) -> Vec<Touched> {
+        let differing = self.differing(before).into_iter().flatten();
+        let touched = differing.filter(|path| !self.is_output(path)).map(|path| {
+            let (now, then) = (self.files.get(path), before.files.get(path));
+            let how = match (now, then) {
+                // Not among the differences any more: it is as it was in the commit.
+                (None, Some(Item { origin: Origin::Commit(Some(_)), .. })) => How::Changed,
+                (None | Some(Item { now: None, .. }), _) => How::Removed,
+                (Some(Item { origin: Origin::Commit(Some(_)), .. }), _) => How::Changed,
+                (Some(_), None | Some(Item { now: None, .. })) => How::Created,
+                (Some(_), Some(_)) => How::Changed,
+            };
+            Touched { path: path.to_string_lossy().into_owned(), how }
+        });
+        touched.collect()
+    }
+
+    fn is_output(&self, path: &Path) -> bool {
+        is_output(&self.outputs, path)
     }
 
     /// The commit that is checked out, with git.
@@ -373,6 +450,14 @@ impl Snapshot {
             Kind::Stray { committed, .. } => committed.as_ref(),
         }
     }
+}
+
+fn is_output(outputs: &Outputs, path: &Path) -> bool {
+    // Most projects have none, and most files are asked about.
+    !outputs.is_empty()
+        && path
+            .to_str()
+            .is_some_and(|path| outputs::covers(outputs.iter().map(String::as_str), path))
 }
 
 fn hash_item(hasher: &mut Sha256, path: &Path, item: Option<&Identity>) {

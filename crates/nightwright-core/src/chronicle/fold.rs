@@ -202,6 +202,7 @@ impl Chronicler {
             last_at: view.at,
             accepted: accepted(&view.totals, &chapters),
             files_changed: view.files_changed,
+            changes: view.changes.as_ref().map(chapters::changes).unwrap_or_default(),
             progress: view.progress,
             before: self.before,
             more_before: self.more_before,

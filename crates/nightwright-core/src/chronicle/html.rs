@@ -92,6 +92,7 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
     sections::charts(&mut out, chronicle);
     claims::proof(&mut out, chronicle);
     sections::needs(&mut out, chronicle);
+    sections::files(&mut out, chronicle);
     sections::commits(&mut out, chronicle);
     sections::before(&mut out, chronicle);
     iterations(&mut out, chronicle);

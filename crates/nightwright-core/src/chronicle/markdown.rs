@@ -9,6 +9,7 @@ use super::html::put;
 use super::parts::{Check, Claim, Commits, Places};
 use super::{Chapter, Chronicle, words};
 use crate::display::one_line;
+use crate::input::Changes;
 use crate::outcome::count;
 use crate::units::{Tokens, human};
 
@@ -29,6 +30,7 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
     bullets(&mut out, "Denied", &words::denied(chronicle), 0);
     bullets(&mut out, "Needed from a person", &chronicle.blockers, chronicle.more_blockers);
     warnings(&mut out, chronicle);
+    files(&mut out, chronicle);
     commits(&mut out, chronicle);
     before(&mut out, chronicle);
     iterations(&mut out, chronicle);
@@ -172,6 +174,19 @@ fn warnings(out: &mut String, chronicle: &Chronicle) {
     let more = chronicle.warnings.len().saturating_sub(texts.len());
     let more = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(chronicle.more_warnings);
     bullets(out, "Warnings", &texts, more);
+}
+
+fn files(out: &mut String, chronicle: &Chronicle) {
+    let Changes { files, listed } = &chronicle.changes;
+    if listed.is_empty() {
+        return;
+    }
+    put!(out, "## Files changed\n\n");
+    for file in listed {
+        put!(out, "- {}{}\n", code(&file.path), words::lines(file));
+    }
+    more(out, words::unlisted(*files, listed.len()), "file");
+    put!(out, "\n");
 }
 
 fn commits(out: &mut String, chronicle: &Chronicle) {

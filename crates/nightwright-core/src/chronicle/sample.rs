@@ -12,7 +12,7 @@ use crate::event::{
     AgentFacts, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
     IterationResult, Movement, Purpose, Record, RunStarted, Totals, VerdictKind, WaitEnd, WaitKind,
 };
-use crate::input::{Changes, CheckResult, CheckVerdict, Mark, TaskProgress};
+use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, Mark, TaskProgress};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
@@ -67,6 +67,18 @@ const SAID: [&str; 6] = [
     "The webhooks verify their signatures in one place now.",
     "Removed what nothing uses any more, and the documentation of it.",
 ];
+
+/// The files that are changed after so many iterations.
+fn changes(iteration: u32) -> Changes {
+    let names = ["src/orders.rs", "src/payments.rs", "src/router.rs", "tests/orders.rs"];
+    let changed = |(index, name): (usize, &&str)| ChangedFile {
+        path: (*name).to_owned(),
+        added: 12 * iteration + u32::try_from(index).unwrap_or(0),
+        removed: 5 * iteration,
+    };
+    let listed: Vec<_> = names.iter().enumerate().map(changed).collect();
+    Changes { files: 4 + iteration / 2, listed }
+}
 
 /// A run to be made up.
 #[derive(Clone, Debug)]
@@ -259,7 +271,11 @@ impl Tale<'_> {
         let results = vec![CheckResult { command, verdict, output, log, duration }];
         self.after(
             41,
-            Event::ChecksFinished { results, fingerprint: Fingerprint("5f0c9b1e".into()) },
+            Event::ChecksFinished {
+                results,
+                fingerprint: Fingerprint("5f0c9b1e".into()),
+                outputs: Vec::new(),
+            },
         );
         let changes = Changes { files: 14, listed: Vec::new() };
         self.after(1, Event::ChangesInspected { findings: Vec::new(), changes });
@@ -314,6 +330,7 @@ impl Tale<'_> {
             files_changed: if idle { 0 } else { 2 + number % 5 },
             beside_list: None,
             commits,
+            changes: Some(changes(number)),
             task: Some(TaskProgress { completed: number * 4, total }),
             phase: None,
             boxes: None,

@@ -204,3 +204,18 @@ fn the_page_forbids_everything_but_itself() {
         assert_eq!(count_of(&html, outside), 0, "{outside}");
     }
 }
+
+#[test]
+fn files_are_listed_once_with_their_lines() {
+    let records = sample(6).records();
+    let chronicle = told(&records, false);
+    assert_eq!(chronicle.files_changed, 7, "as many as differ at the end, each once");
+    let markdown = chronicle.markdown();
+    let (_, files) = markdown.split_once("## Files changed\n\n").unwrap();
+    assert!(files.starts_with("- `src/orders.rs`: +72 -30\n"), "{files}");
+    assert!(files.contains("- and 3 more files\n"), "{files}");
+    let html = chronicle.html();
+    for part in ["<h2>Files changed</h2>", "src/orders.rs"] {
+        assert_eq!(count_of(&html, part), 1, "{part}");
+    }
+}

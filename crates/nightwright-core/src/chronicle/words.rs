@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{AcceptedUnit, Chapter, Chronicle, Fate, Judgement, NoteKind, State, Verdict};
 use crate::agent::outcome::Death;
 use crate::event::{Figure, IterationKind, VerdictKind};
-use crate::input::CheckVerdict;
+use crate::input::{ChangedFile, CheckVerdict};
 use crate::outcome::count;
 use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
@@ -150,6 +150,19 @@ pub(super) fn name(chapter: &Chapter) -> String {
         IterationKind::WrapUp => format!("Iteration {}, the wrap-up", chapter.number),
         IterationKind::Proof => "The proof".to_owned(),
     }
+}
+
+/// `: +12 -3`; nothing for a file whose lines can't be counted.
+pub(super) fn lines(file: &ChangedFile) -> String {
+    match (file.added, file.removed) {
+        (0, 0) => String::new(),
+        (added, removed) => format!(": +{added} -{removed}"),
+    }
+}
+
+/// How many files are not listed.
+pub(super) fn unlisted(files: u32, listed: usize) -> u32 {
+    files.saturating_sub(u32::try_from(listed).unwrap_or(u32::MAX))
 }
 
 /// `4 files, 2 commits, $0.42, 6m 12s`, without what is nought.

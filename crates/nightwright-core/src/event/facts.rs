@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::Blocker;
-use crate::input::{Boxes, Mark, TaskProgress};
+use crate::input::{Boxes, Changes, Mark, TaskProgress};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{Iteration, Tokens, Usd, millis};
@@ -247,6 +247,9 @@ pub struct IterationFinished {
     pub beside_list: Option<u32>,
     /// Commits made.
     pub commits: u32,
+    /// Files that differ from the start of the run, each once, with their lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// How far the task is, if it says so.
     pub task: Option<TaskProgress>,
     /// Where in the task it is, by the agent's own word.

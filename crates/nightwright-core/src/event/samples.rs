@@ -163,6 +163,7 @@ fn gate() -> Vec<Event> {
                 duration: Duration::from_millis(48_120),
             }],
             fingerprint: Fingerprint("c01d5eed".to_owned()),
+            outputs: vec!["coverage.xml".to_owned()],
         },
         Event::ChangesInspected {
             findings: vec![Finding {
@@ -248,6 +249,10 @@ fn steering() -> Vec<Event> {
             files_changed: 4,
             beside_list: Some(3),
             commits: 2,
+            changes: Some(Changes {
+                files: 9,
+                listed: vec![ChangedFile { path: "src/orders.rs".into(), added: 41, removed: 7 }],
+            }),
             task: Some(TaskProgress { completed: 35, total: 60 }),
             phase: Some("resources".to_owned()),
             boxes: Some(Boxes { open: 25, done: 35 }),

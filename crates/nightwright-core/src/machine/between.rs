@@ -216,6 +216,7 @@ impl Machine {
             files_changed: survey.as_ref().map_or(0, |survey| survey.files_changed),
             beside_list: survey.as_ref().and_then(|survey| survey.beside_list),
             commits: survey.as_ref().map_or(0, |survey| survey.commits),
+            changes: survey.as_ref().and_then(|survey| survey.changes.clone()),
             task: status.and_then(|status| status.progress),
             phase: status.and_then(|status| status.phase.clone()),
             boxes: survey.as_ref().and_then(|survey| survey.boxes),

@@ -18,6 +18,9 @@ use crate::units::Ticket;
 /// A verifier that gives no verdict is asked once more.
 const MOST_QUESTIONS: u32 = 2;
 
+/// Files that a warning names.
+const NAMED: usize = 5;
+
 impl Machine {
     /// Checks, then the changes, then the model; all must pass. It is entered anew after every
     /// answer and finds its place by what is known.
@@ -111,11 +114,10 @@ impl Machine {
         if self.answered(ticket).is_none() {
             return;
         }
-        let CheckReport { results, fingerprint, warnings } = report;
+        let CheckReport { results, fingerprint, outputs, changed, warnings } = report;
         if self.ledger.current().is_none_or(|current| current.gate.is_none()) {
             return self.advance();
         }
-        let changed = self.live.judged.as_ref() != Some(&fingerprint);
         self.live.judged = Some(fingerprint.clone());
         if let Some(survey) = &mut self.live.survey {
             survey.mark.fingerprint = fingerprint.clone();
@@ -126,15 +128,22 @@ impl Machine {
             .filter(|result| result.verdict == CheckVerdict::Flaky)
             .map(|result| result.command.clone())
             .collect();
-        self.record(Event::ChecksFinished { results, fingerprint: fingerprint.clone() });
+        let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
+        let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
+        let done = Event::ChecksFinished { results, fingerprint: fingerprint.clone(), outputs };
+        self.record(done);
         if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
             return self.advance();
         }
         for command in flaky {
             self.warn(format!("`{command}` is flaky: it failed, was run once more, and passed"));
         }
-        if changed {
-            self.warn("the checks changed files of the project");
+        if !changed.is_empty() {
+            self.warn(format!("the checks changed files: {}", named(&changed)));
+        }
+        if !fresh.is_empty() {
+            let files = named(&fresh);
+            self.warn(format!("the checks wrote files, which do not count as work: {files}"));
         }
         for warning in warnings {
             self.warn_once(warning);
@@ -265,6 +274,15 @@ impl Machine {
         let text = format!("You said that the work is complete. It is not: {text}");
         self.feedback_once(source, text);
         self.record(Event::GateFinished { result: GateResult::Rejected { why, failure } });
+    }
+}
+
+/// The first few of these files, and how many more there are.
+fn named(files: &[String]) -> String {
+    let shown: Vec<_> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
+    match files.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

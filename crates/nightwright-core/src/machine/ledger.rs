@@ -20,14 +20,14 @@ use crate::event::{
     Continuation, Event, FeedbackSource, Figure, IterationKind, Purpose, Record, RunStarted,
     StatusFacts, StopWhen, WaitEnd, WaitKind,
 };
-use crate::input::{Boxes, Mark};
+use crate::input::{Boxes, CheckResult, Mark};
 use crate::permissions::denial::{self, Denial, Refused};
 use crate::permissions::granted;
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::prompt::Decision;
 use crate::settings::EvidenceKind;
-use crate::units::{AttemptId, Iteration, Usd};
+use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,8 +121,8 @@ impl State {
                 self.permission_denied(Refused { tool, command, rule });
             }
             Event::GateStarted { claim, .. } => self.gate_started(claim),
-            Event::ChecksFinished { results, fingerprint } => {
-                self.at_gate(|gate| gate.checks = Some((results.clone(), fingerprint.clone())));
+            Event::ChecksFinished { results, fingerprint, outputs } => {
+                self.checks_finished(results, fingerprint, outputs);
             }
             Event::ChangesInspected { findings, .. } => {
                 self.at_gate(|gate| gate.findings = Some(findings.clone()));
@@ -260,6 +260,16 @@ impl State {
         }
         let current = Current::new(iteration, kind, start.clone(), boxes, self);
         self.phase = Phase::Iterating(Box::new(current));
+    }
+
+    fn checks_finished(
+        &mut self,
+        results: &[CheckResult],
+        fingerprint: &Fingerprint,
+        outputs: &[String],
+    ) {
+        self.outputs.extend(outputs.iter().cloned());
+        self.at_gate(|gate| gate.checks = Some((results.to_vec(), fingerprint.clone())));
     }
 
     fn gate_started(&mut self, claim: &[EvidenceKind]) {

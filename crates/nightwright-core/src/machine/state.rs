@@ -58,6 +58,8 @@ pub struct State {
     pub seen: Seen,
     /// The project as it was at the start of the run.
     pub origin: Option<Mark>,
+    /// Files that checks wrote: they are not work.
+    pub outputs: BTreeSet<String>,
     /// How often the same checks failed in the same way on the same tree.
     pub failures: BTreeMap<String, u32>,
     /// Boxes that were ticked without anything to show for it.

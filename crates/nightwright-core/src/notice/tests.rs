@@ -105,6 +105,7 @@ fn done(number: u32, result: IterationResult) -> Event {
         files_changed: 4,
         beside_list: None,
         commits: 2,
+        changes: None,
         task: Some(TaskProgress { completed: 35, total: 60 }),
         phase: None,
         boxes: None,

@@ -72,6 +72,7 @@ mod tests {
             files_changed,
             beside_list: Some(files_changed.saturating_sub(1)),
             commits: 0,
+            changes: None,
             task: None,
             phase: None,
             boxes,

@@ -96,6 +96,7 @@ impl Story {
         self.then(Event::ChecksStarted { commands: vec![command] }).then(Event::ChecksFinished {
             results: vec![result],
             fingerprint: Fingerprint("f".to_owned()),
+            outputs: Vec::new(),
         })
     }
 
@@ -145,6 +146,7 @@ fn finished(
         files_changed: 2,
         beside_list: None,
         commits: 1,
+        changes: None,
         task: None,
         phase: None,
         boxes: None,

@@ -68,7 +68,9 @@ long is cut and says so:
                     when it began, and when something happened last
   totals            as in the event `run_finished`; while it runs, the time at work goes up to now
   files_changed, progress
-                    files, summed over the iterations; {completed, total} items of the task
+                    files changed, each counted once; {completed, total} items of the task
+  changes           {files, listed}: the files that differ from the start of the run; listed has
+                    {path, added, removed}, in lines, of at most 50
   accepted          {unit (commits or iterations), count, cost_usd}: see above
   before, more_before
                     what happened before the first iteration: a list like `notes`

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
+use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::chronicle::Unread;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
@@ -19,7 +20,8 @@ use serde::Serialize;
 use super::which::{Found, Which};
 use super::{print, say};
 use crate::error::Failure;
-use crate::journal::RunDir;
+use crate::journal::{RunDir, attempt_label};
+use crate::report;
 
 /// The last few blockers and warnings are shown.
 const MOST: usize = 5;
@@ -47,8 +49,9 @@ The object of --json; times are in UTC, and what is not known is null:
   task, goal        the task's name, the first line of what is to be done
   mode, project     the mode, and the project folder
   agent             {name, path, version}
-  doing             {what, since, until, why}: what is starting, working, waiting, retrying,
-                    checking, asking, paused, between or ended; until is the end of a wait
+  doing             {what, since, until, why, last}: what is starting, working, waiting, retrying,
+                    checking, asking, paused, between or ended; until is the end of a wait; last is
+                    the agent's running tool, else its last tool or sentence
   iteration         {number, attempts, started_at}: the last one begun
   max_iterations    the limit
   iterations        how many are over
@@ -161,6 +164,8 @@ struct Doing {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     why: Option<String>,
+    /// The running tool of the agent, else its last tool or sentence.
+    last: Option<String>,
 }
 
 /// What there is to do.
@@ -264,7 +269,7 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
         agent: facts.map(|facts| agent(&facts.agent)),
-        doing: doing(&view),
+        doing: Doing { last: last_said(&view, folder, state), ..doing(&view) },
         iteration: view.iteration.map(|current| Current {
             number: current.number.0,
             attempts: current.attempts,
@@ -380,5 +385,14 @@ fn doing(view: &RunView) -> Doing {
         Activity::Between => (What::Between, None, None),
         Activity::Ended => (What::Ended, None, None),
     };
-    Doing { what, since: view.since, until, why }
+    Doing { what, since: view.since, until, why, last: None }
+}
+
+/// What the agent of a live attempt does or said last. Its output is masked where it is kept.
+fn last_said(view: &RunView, folder: &RunDir, state: Conduct) -> Option<String> {
+    let Activity::Working { .. } = view.activity() else { return None };
+    let current = view.iteration.filter(|_| state == Conduct::Running)?;
+    let dialect = Dialect::of_agent(&view.facts.as_ref()?.agent.name);
+    let label = attempt_label(current.number.0, current.attempts);
+    report::doing(dialect, &folder.output().join(format!("{label}.ndjson")))
 }

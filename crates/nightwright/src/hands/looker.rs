@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::input::Mark;
+use nightwright_core::input::{Changes, Mark};
+use nightwright_core::machine::ledger::State;
+use nightwright_core::policy::outputs::{self, Touches};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
+use nightwright_core::tamper::{self, Change, Side};
 use nightwright_core::units::Iteration;
 
+use crate::console_files::ConsoleFiles;
 use crate::evidence::{self, Look};
 use crate::task;
-use crate::workspace::{Baseline, Snapshot, Workspace};
+use crate::workspace::{self, Baseline, Snapshot, Workspace};
 
 /// Our own folder in a project.
 const NIGHTWRIGHT: &str = ".nightwright";
@@ -20,6 +24,7 @@ const NIGHTWRIGHT: &str = ".nightwright";
 pub(super) struct Looker {
     pub(super) workspace: Workspace,
     evidence: evidence::Files,
+    console: ConsoleFiles,
     /// Where it is kept how the project was when the run began.
     folder: PathBuf,
     /// What was odd when nobody could be told.
@@ -30,6 +35,21 @@ pub(super) struct Looker {
     pub(super) start: Option<Snapshot>,
     /// `None` when this process has not looked yet.
     pub(super) now: Option<Snapshot>,
+    /// The last state that was compared with the start of the run, and what came of it.
+    compared: Option<(Snapshot, Changes)>,
+}
+
+/// What the journal knows of the project.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    origin: Option<Mark>,
+    outputs: BTreeSet<String>,
+}
+
+impl Known {
+    pub(super) fn of(state: &State) -> Self {
+        Self { origin: state.origin.clone(), outputs: state.outputs.clone() }
+    }
 }
 
 impl Looker {
@@ -42,11 +62,13 @@ impl Looker {
         Self {
             workspace,
             evidence: evidence(project, settings).in_run(folder),
+            console: ConsoleFiles::new(project, folder),
             folder: folder.to_owned(),
             warnings: Vec::new(),
             said: (Iteration(0), BTreeSet::new()),
             start: None,
             now: None,
+            compared: None,
         }
     }
 
@@ -55,8 +77,25 @@ impl Looker {
         self.evidence.mask(secrets);
     }
 
+    /// The project after the checks, and what they did to it.
+    pub(super) fn look_after_checks(&mut self, before: Option<&Snapshot>) -> (Mark, Look, Touches) {
+        let (now, mark, evidence) = self.look();
+        let touched = before.map(|before| now.touched_since(before)).unwrap_or_default();
+        let files_in = |folder: &str, enough| self.workspace.files_in(folder, enough);
+        let touches = outputs::sort(&touched, files_in);
+        if touches.outputs.is_empty() {
+            return (mark, evidence, touches);
+        }
+        self.workspace.add_outputs(&touches.outputs);
+        let (_, mark, evidence) = self.look();
+        (mark, evidence, touches)
+    }
+
     /// The project as it is now.
     pub(super) fn look(&mut self) -> (Snapshot, Mark, Look) {
+        for file in self.console.files() {
+            self.workspace.leave_out(file);
+        }
         let now = self.workspace.snapshot();
         self.now = Some(now.clone());
         self.warnings.extend(self.workspace.take_warnings());
@@ -70,6 +109,36 @@ impl Looker {
         (now, mark, evidence)
     }
 
+    /// What changed since the run began, without files that checks wrote and that decide nothing.
+    pub(super) fn changes(&mut self, now: &Snapshot, commands: &[String]) -> Vec<Change> {
+        let changes = self.workspace.changes(now);
+        self.without_outputs(changes, commands)
+    }
+
+    fn without_outputs(&self, mut changes: Vec<Change>, commands: &[String]) -> Vec<Change> {
+        changes.retain(|Change { path, before, .. }| {
+            // Code that a check wrote can be run, so it is looked at like any other.
+            *before != Side::Absent
+                || !self.workspace.is_loose_output(path)
+                || tamper::is_source(path)
+                || tamper::is_protected(path, commands)
+        });
+        changes
+    }
+
+    /// The same in figures. A project that is as it was at the last look is not compared again.
+    pub(super) fn figures(&mut self, now: &Snapshot, commands: &[String]) -> Changes {
+        if let Some((seen, figures)) = &self.compared
+            && seen == now
+        {
+            return figures.clone();
+        }
+        let changes = self.workspace.changes_by_memory(now);
+        let figures = workspace::figures(&self.without_outputs(changes, commands));
+        self.compared = Some((now.clone(), figures.clone()));
+        figures
+    }
+
     /// Leaves out what was said of this iteration before.
     pub(super) fn keep_unsaid(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
         if self.said.0 != iteration {
@@ -78,8 +147,11 @@ impl Looker {
         warnings.retain(|warning| self.said.1.insert(warning.clone()));
     }
 
-    /// Takes the journal's word for how the run began, where nothing else was kept of that.
-    pub(super) fn go_on_from(&mut self, origin: Option<&Mark>) {
+    /// Takes the journal's word for how the run began, where nothing else was kept of that, and for the
+    /// files that checks wrote.
+    pub(super) fn go_on_from(&mut self, Known { origin, outputs }: &Known) {
+        self.workspace.add_outputs(outputs);
+        let origin = origin.as_ref();
         if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
             self.workspace.compare_with(Baseline::of_mark(origin));
         }

@@ -36,6 +36,7 @@ use nightwright_core::event::Purpose;
 use nightwright_core::journal::Line;
 use nightwright_core::units::{AttemptId, CallId};
 
+pub(crate) use panel::doing;
 pub use progress::Progress;
 pub use screen::Screen;
 pub use style::{ColorChoice, Style, Surroundings};

@@ -14,9 +14,11 @@ mod live;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::display::one_line;
 use nightwright_core::event::{Purpose, StopWhen, WaitKind};
 use nightwright_core::units::human;
@@ -26,6 +28,11 @@ use super::style::{Ink, Style};
 use super::width::columns;
 
 pub(super) use self::live::{Live, PACE};
+
+/// What the agent is doing by the end of its output: the running tool, else the last tool or sentence.
+pub(crate) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
+    current::doing(dialect, output)
+}
 
 /// Between two things.
 const DOT: &str = " · ";
@@ -39,8 +46,8 @@ const LONGEST: usize = 300;
 /// What the events do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doing<'a> {
-    /// The tool that is running, with what it was called with.
-    pub(super) tool: Option<&'a str>,
+    /// The tool that is running, with what it was called with; else the last tool or sentence.
+    pub(super) last: Option<&'a str>,
     /// How long the agent has been silent, once that is worth telling.
     pub(super) silent: Option<Duration>,
     /// Whether keys are heard.
@@ -202,8 +209,8 @@ fn what(
             if let Some(silent) = doing.silent {
                 parts.add(3, format!("silent for {}", human(whole(silent))));
             }
-            if let Some(tool) = doing.tool {
-                parts.quote(2, tool);
+            if let Some(last) = doing.last {
+                parts.quote(2, last);
             }
         }
         Activity::Starting

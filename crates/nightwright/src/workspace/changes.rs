@@ -59,13 +59,25 @@ impl Workspace {
     /// What changed since the run began. `snapshot` is the project as it is. What could not be
     /// compared is told by [`Workspace::gaps`].
     pub fn changes(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+        // Contents that are gone from the repository are a finding: git is asked for all of them.
+        self.blobs.clear();
+        self.compare(snapshot)
+    }
+
+    /// The same with what is known of committed contents, for figures.
+    pub fn changes_by_memory(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+        self.compare(snapshot)
+    }
+
+    fn compare(&mut self, snapshot: &Snapshot) -> Vec<Change> {
         self.gaps.clear();
         let mut drafts = self.drafts(snapshot);
         // Those that something may have been taken from first; of these the small ones, so that
         // one that is large does not keep many from being read.
         drafts.sort_by(|a, b| a.order().cmp(&b.order()));
+        let known = std::mem::take(&mut self.blobs);
         let blobs = match &self.sight {
-            Sight::Git(view) => blobs(&view.private.git, &drafts),
+            Sight::Git(view) => blobs(&view.private.git, &drafts, known),
             Sight::None | Sight::Walk => HashMap::new(),
         };
         let mut budget = Budget { files: FILES, bytes: BYTES };
@@ -96,6 +108,7 @@ impl Workspace {
             let path = draft.path.to_string_lossy().into_owned();
             changes.push(Change { path, before, after });
         }
+        self.blobs = blobs;
         self.note_gaps(gone, &left);
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes
@@ -224,7 +237,7 @@ enum Before {
 
 /// An old side, read.
 #[derive(Clone, Debug)]
-enum Old {
+pub(super) enum Old {
     Side(Side),
     /// It was there, and can't be read any more.
     Gone,
@@ -289,17 +302,23 @@ impl Budget {
 }
 
 /// The contents that the commit has, by their names: two questions to git, how long they are, and
-/// those that there is room for.
-fn blobs(git: &Git, drafts: &[Draft]) -> HashMap<String, Old> {
+/// those that there is room for. Git is not asked again for those that are known.
+fn blobs(git: &Git, drafts: &[Draft], mut known: HashMap<String, Old>) -> HashMap<String, Old> {
     let names = drafts.iter().filter_map(|draft| match &draft.before {
         Before::Blob(id) => Some(id.as_str()),
         Before::Known(_) | Before::Kept(_) => None,
     });
     let names: Vec<_> = names.take(FILES).collect();
-    let mut all: HashMap<String, Old> =
-        names.iter().map(|name| ((*name).to_owned(), Old::Gone)).collect();
-    let Some(lengths) = batch(git, "--batch-check", &names) else { return all };
-    let (mut wanted, mut left) = (Vec::new(), BYTES);
+    known.retain(|name, old| matches!(old, Old::Side(_)) && names.contains(&name.as_str()));
+    let unknown: Vec<_> = names.into_iter().filter(|name| !known.contains_key(*name)).collect();
+    let bytes = known.values().map(|old| match old {
+        Old::Side(Side::Text(text)) => text.len() as u64,
+        Old::Side(Side::Absent | Side::Opaque) | Old::Gone | Old::Left => 0,
+    });
+    let (mut wanted, mut left) = (Vec::new(), BYTES.saturating_sub(bytes.sum()));
+    let mut all = known;
+    all.extend(unknown.iter().map(|name| ((*name).to_owned(), Old::Gone)));
+    let Some(lengths) = batch(git, "--batch-check", &unknown) else { return all };
     for line in String::from_utf8_lossy(&lengths).lines() {
         let words: Vec<_> = line.split(' ').collect();
         // One that is not there has other words.

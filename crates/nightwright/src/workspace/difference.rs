@@ -20,15 +20,28 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// What is to be said of changes.
 pub fn inspection(changes: &[Change], commands: &[String]) -> Inspection {
-    let deadline = Instant::now() + TIME;
-    let compared: Vec<_> = changes.iter().map(|change| compare(change, deadline)).collect();
-    let listed = compared.iter().take(LISTED).map(|compared| compared.figures.clone()).collect();
+    let compared = compared(changes);
     Inspection {
         findings: tamper::inspect(changes, commands),
-        changes: Changes { files: u32::try_from(changes.len()).unwrap_or(u32::MAX), listed },
+        changes: listed(&compared),
         diff: share(&compared),
         warnings: Vec::new(),
     }
+}
+
+/// Changes in figures only.
+pub fn figures(changes: &[Change]) -> Changes {
+    listed(&compared(changes))
+}
+
+fn compared(changes: &[Change]) -> Vec<Compared> {
+    let deadline = Instant::now() + TIME;
+    changes.iter().map(|change| compare(change, deadline)).collect()
+}
+
+fn listed(compared: &[Compared]) -> Changes {
+    let listed = compared.iter().take(LISTED).map(|compared| compared.figures.clone()).collect();
+    Changes { files: u32::try_from(compared.len()).unwrap_or(u32::MAX), listed }
 }
 
 /// One file, compared.

@@ -9,6 +9,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, Match, WalkBuilder};
 
 use super::repository::text_of;
+use super::{Outputs, is_output};
 
 /// Folders of ours and git's, wherever they are.
 const NOT_WORK: [&str; 2] = [".git", ".nightwright"];
@@ -31,6 +32,8 @@ pub(super) struct Rules {
     pub(super) left_out: Vec<PathBuf>,
     /// What counts although it lies in our own folder.
     pub(super) counted: Vec<PathBuf>,
+    /// What checks wrote.
+    pub(super) outputs: Outputs,
 }
 
 /// One of the things that a walk comes to.
@@ -45,6 +48,11 @@ impl Rules {
         };
         !self.left_out.iter().any(|out| path.starts_with(out))
             && (self.is_counted(path) || elsewhere())
+    }
+
+    /// Whether a check wrote a file.
+    pub(super) fn is_output(&self, path: &Path) -> bool {
+        is_output(&self.outputs, path)
     }
 
     /// Whether a file counts although it is in our own folder.

@@ -78,6 +78,11 @@ impl View {
         self.private.base.as_deref()
     }
 
+    /// Whether a file was added in a commit of the run.
+    pub(super) fn is_committed(&self, path: &Path) -> bool {
+        self.drift.get(path).is_some_and(|(_, head)| head.is_some())
+    }
+
     /// Commits made since the head was at `commit`, as far as that is known.
     pub(super) fn commits_since(&self, commit: Option<&str>) -> u32 {
         let now = self.passed.last().map_or(0, |(_, count)| *count);
@@ -263,7 +268,8 @@ impl View {
     fn tree(&self, rules: &Rules) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.base().unwrap_or_default());
-        for (path, (_, head)) in self.drift.iter().filter(|(path, _)| rules.counts(path)) {
+        let counts = |path: &Path| rules.counts(path) && !rules.is_output(path);
+        for (path, (_, head)) in self.drift.iter().filter(|(path, _)| counts(path)) {
             hash_item(&mut hasher, path, head.as_ref());
         }
         let hash: [u8; 32] = hasher.finalize().into();

@@ -34,6 +34,7 @@ mod looking_back;
 mod memory;
 mod messages_api;
 mod modes;
+mod not_work;
 mod notify;
 mod panel;
 mod permissions;

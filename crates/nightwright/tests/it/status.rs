@@ -141,3 +141,23 @@ fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
     assert!(status("C.UTF-8").ends_with('…'), "{}", status("C.UTF-8"));
     assert!(status("C").is_ascii() && status("C").ends_with("..."), "{}", status("C"));
 }
+
+#[test]
+fn a_run_that_is_going_on_shows_the_last_tool_or_sentence_of_the_agent() {
+    let (hermit, child) = started();
+    let begun = std::time::Instant::now();
+    let page = loop {
+        let page = object(&hermit);
+        if page["doing"]["last"].as_str().is_some_and(|last| last.starts_with("Bash: while")) {
+            break page;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "it never showed the tool: {}", page["doing"]);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert_eq!(page["doing"]["what"], "working");
+    let text = hermit.run(&["status"]).exits(0).out;
+    assert!(text.contains("agent         Bash: while [ ! -e go ]"), "{text}");
+    hermit.file("go", "");
+    finish(child).exits(0);
+    assert_eq!(object(&hermit)["doing"]["last"], Value::Null, "it has ended");
+}

@@ -77,6 +77,7 @@ impl World for Play {
                     list: String::new(),
                     principles: None,
                     commits: 0,
+                    changes: None,
                     status: None,
                     boxes: None,
                     warnings: vec![],

@@ -194,6 +194,11 @@ impl Chapter {
     }
 }
 
+/// All changes that are listed, safe to show.
+pub(super) fn changes(changes: &Changes) -> Changes {
+    Changes { files: changes.files, listed: changes.listed.iter().map(changed).collect() }
+}
+
 impl Claim {
     pub(super) fn checked(&mut self, results: &[CheckResult]) {
         self.checks = first(results, check);

@@ -6,6 +6,7 @@ use super::super::{Chronicle, words};
 use super::{Escaped, Prose, capital, fate_class, put, tone};
 use crate::display::display_safe;
 use crate::event::Spend;
+use crate::input::Changes;
 use crate::outcome::count;
 use crate::units::{Tokens, Usd, human};
 use crate::view::WORK;
@@ -271,6 +272,34 @@ pub(super) fn notes(out: &mut String, chronicle: &Chronicle, notes: &[Note], lef
     }
     more(out, left_off);
     put!(out, "</ul>");
+}
+
+pub(super) fn files(out: &mut String, chronicle: &Chronicle) {
+    let Changes { files, listed } = &chronicle.changes;
+    if listed.is_empty() {
+        return;
+    }
+    put!(
+        out,
+        "<section class=\"card\"><h2>Files changed</h2><div class=\"scroll\"><table><thead><tr>\
+         <th scope=\"col\">File</th><th scope=\"col\" class=\"n\">Lines added</th>\
+         <th scope=\"col\" class=\"n\">Lines removed</th></tr></thead><tbody>"
+    );
+    for file in listed {
+        put!(
+            out,
+            "<tr><th scope=\"row\"><code>{}</code></th><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            Escaped(&display_safe(&file.path)),
+            file.added,
+            file.removed
+        );
+    }
+    put!(out, "</tbody></table></div>");
+    let left_off = words::unlisted(*files, listed.len());
+    if left_off > 0 {
+        put!(out, "<p class=\"dim\">and {left_off} more</p>");
+    }
+    put!(out, "</section>\n");
 }
 
 pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {

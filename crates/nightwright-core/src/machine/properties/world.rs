@@ -433,6 +433,7 @@ impl Run {
             files_changed: 1,
             beside_list: self.dice.of(&[None, Some(0), Some(1)]),
             commits: 0,
+            changes: None,
             status,
             boxes,
             list: String::new(),
@@ -455,7 +456,7 @@ impl Run {
             duration: Duration::ZERO,
         };
         let fingerprint = self.mark().fingerprint;
-        CheckReport { results: vec![result], fingerprint, warnings: vec![] }
+        CheckReport { results: vec![result], fingerprint, ..CheckReport::default() }
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -67,11 +67,34 @@ fn a_check_that_changes_the_project_is_a_warning_and_no_work_of_the_agent() {
         > start
         > iteration A->A promise
         > checks pass-and-change
-          warning: the checks changed files of the project
+          warning: the checks changed files: `src/lib.rs`
         > call no: nothing was done
           iteration_finished 1 Uncounted
         ",
     );
+}
+
+#[test]
+fn files_that_checks_wrote_are_named_once_and_remembered_over_a_crash() {
+    let told = story(
+        "
+        given checks, model always
+        > start
+        > iteration A->B promise
+        > checks pass-and-write
+          warning: the checks wrote files, which do not count as work: `coverage.xml`, `target/`
+        > call no: not yet
+          iteration_finished 1 Work
+        > prepared same
+        > agent finishes promise
+        > surveyed C
+        > checks pass-and-write
+          not warning
+        > crash
+        ",
+    );
+    let outputs: Vec<_> = told.machine.state().outputs.iter().map(String::as_str).collect();
+    assert_eq!(outputs, ["coverage.xml", "target/"]);
 }
 
 #[test]

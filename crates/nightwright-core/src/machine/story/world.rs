@@ -245,15 +245,20 @@ impl World {
 
     fn checks(&mut self, output: &str, how: &str) -> Option<Input> {
         let verdict = match how {
-            "pass" | "pass-and-change" => CheckVerdict::Passed,
+            "pass" | "pass-and-change" | "pass-and-write" => CheckVerdict::Passed,
             "flaky" => CheckVerdict::Flaky,
             "fail" => CheckVerdict::Failed { how: Death::Code(1) },
             "time-out" => CheckVerdict::TimedOut,
             "interrupted" => CheckVerdict::Interrupted,
             other => panic!("checks can't {other}"),
         };
+        let mut report = CheckReport::default();
         if how == "pass-and-change" {
             self.tree.push('+');
+            report.changed = vec!["src/lib.rs".to_owned()];
+        }
+        if how == "pass-and-write" {
+            report.outputs = vec!["coverage.xml".to_owned(), "target/".to_owned()];
         }
         let result = CheckResult {
             command: "make test".to_owned(),
@@ -262,11 +267,9 @@ impl World {
             log: None,
             duration: Duration::from_secs(1),
         };
-        let fingerprint = Fingerprint(self.tree.clone());
-        Some(Input::Checked(
-            self.checks.take()?,
-            CheckReport { results: vec![result], fingerprint, warnings: Vec::new() },
-        ))
+        report.results = vec![result];
+        report.fingerprint = Fingerprint(self.tree.clone());
+        Some(Input::Checked(self.checks.take()?, report))
     }
 
     fn mark(&self) -> Mark {
@@ -329,6 +332,7 @@ impl World {
             files_changed,
             beside_list,
             commits: 0,
+            changes: None,
             status,
             boxes,
             list,

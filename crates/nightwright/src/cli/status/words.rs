@@ -35,6 +35,9 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
     let mut lines = Lines { lines: Vec::new(), style };
     lines.row("run", &page.run);
     lines.row("state", &state(page, now, &lines.style));
+    if let Some(last) = &page.doing.last {
+        lines.row("agent", &lines.style.one_line(last, MOST_WORDS));
+    }
     lines.list("not all of it", &page.missing);
     if page.is_rehearsal {
         lines.row("rehearsal", "the agent is a script: this says nothing about the work");

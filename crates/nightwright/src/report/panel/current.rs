@@ -1,16 +1,24 @@
-//! What the agent is at, by its own stream: the tool that is running, and since when nothing has
-//! been heard.
+//! What the agent is doing, by its own stream: the tool that is running, else its last tool or
+//! sentence, and since when it has printed nothing.
 
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::message::{AgentMessage, Said};
+use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::message::{AgentMessage, Part, Said};
 use nightwright_core::event::Event;
 
+use crate::files::open_regular;
 use crate::report::tools;
 
 /// An agent that runs more tools at once than this is shown the last of them.
 const MOST: usize = 64;
+
+/// The end of the agent's output that is read to find out what it is doing, in bytes.
+const TAIL: u64 = 256 << 10;
 
 /// Shorter silences are nothing to tell.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -20,6 +28,8 @@ const SILENCE: Duration = Duration::from_secs(5);
 pub(super) struct Current {
     /// Calls that have not come back, the newest last: their ids, and what to show of them.
     open: Vec<(String, String)>,
+    /// The last tool that came back, or the last sentence after it.
+    last: Option<String>,
     /// Whether something was heard since the last look at the clock.
     heard: bool,
     /// When something was heard last.
@@ -31,6 +41,7 @@ impl Current {
     pub(super) fn event(&mut self, event: &Event) {
         if let Event::AttemptStarted { .. } | Event::CallStarted { .. } = event {
             self.open.clear();
+            self.last = None;
             self.heard = true;
         }
         if let Event::AttemptFinished { .. } | Event::CallFinished { .. } = event {
@@ -48,7 +59,14 @@ impl Current {
                 }
                 self.open.push((id.clone().into_owned(), tools::title(name, input)));
             }
-            Said::ToolResult { id, .. } => self.open.retain(|(open, _)| open != id.as_ref()),
+            Said::ToolResult { id, .. } => {
+                if let Some(at) = self.open.iter().position(|(open, _)| open == id.as_ref()) {
+                    self.last = Some(self.open.remove(at).1);
+                }
+            }
+            Said::Text { text, part: Part::Whole } if message.owner.is_main() => {
+                self.last = last_sentence(text).or(self.last.take());
+            }
             Said::Result(_) => self.open.clear(),
             Said::Ready(_)
             | Said::Text { .. }
@@ -82,11 +100,47 @@ impl Current {
         self.open.last().map(|(_, text)| text.as_str())
     }
 
+    /// What the agent did or said last, while no tool is running.
+    pub(super) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
     /// How long nothing was heard, if that is worth telling.
     pub(super) fn silent(&self, now: Timestamp) -> Option<Duration> {
         let silent = Duration::try_from(now.duration_since(self.since?)).ok()?;
         (silent >= SILENCE).then_some(silent)
     }
+}
+
+/// What the agent of this stream is doing, by the end of what it printed.
+pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
+    let file = open_regular(output).ok()?;
+    let length = file.metadata().ok()?.len();
+    let begin = length.saturating_sub(TAIL);
+    let mut tail = vec![0; usize::try_from(length - begin).ok()?];
+    file.read_exact_at(&mut tail, begin).ok()?;
+    let mut current = Current::default();
+    let mut lines = dialect.lines_to_show();
+    let mut hear = |line: Line<'_>| {
+        if let Line::Whole(line) = line {
+            // The first line may be half of one, and is no message then.
+            let _ = dialect.decode(line, &mut |message| current.message(&message));
+        }
+    };
+    lines.push(&tail, &mut hear);
+    lines.finish(&mut hear);
+    current.tool().or(current.last()).map(str::to_owned)
+}
+
+/// The last sentence of what somebody said, without its decoration.
+fn last_sentence(text: &str) -> Option<String> {
+    let line =
+        text.lines().rev().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
+    let line = line.trim_start_matches(['#', '-', '*', '>', ' ']);
+    // A full stop ends a sentence where a blank follows it: not in `src/lib.rs` or `1.5`.
+    let starts = line.trim_end_matches(['.', '!', '?']).rmatch_indices(['.', '!', '?']);
+    let after = starts.map(|(at, stop)| at + stop.len()).find(|at| line[*at..].starts_with(' '));
+    Some(line[after.unwrap_or(0)..].trim().to_owned())
 }
 
 #[cfg(test)]
@@ -117,6 +171,22 @@ mod tests {
         assert_eq!(current.tool(), Some("Bash: make"));
         back(&mut current, "1");
         assert_eq!(current.tool(), None);
+    }
+
+    #[test]
+    fn between_two_tools_the_last_tool_or_sentence_is_shown() {
+        let mut current = Current::default();
+        let text = |text: &str| Said::Text { text: text.to_owned().into(), part: Part::Whole };
+        say(&mut current, text("I read `src/lib.rs` first. Now I run the tests.\n\n"));
+        assert_eq!((current.tool(), current.last()), (None, Some("Now I run the tests.")));
+        call(&mut current, "1", r#"{"command":"make test"}"#);
+        assert_eq!(current.tool(), Some("Bash: make test"));
+        back(&mut current, "1");
+        assert_eq!((current.tool(), current.last()), (None, Some("Bash: make test")));
+        say(&mut current, text("## All done\n\n---\n"));
+        assert_eq!(current.last(), Some("All done"));
+        say(&mut current, text("***"));
+        assert_eq!(current.last(), Some("All done"), "decoration is no sentence");
     }
 
     #[test]

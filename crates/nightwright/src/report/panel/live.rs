@@ -103,7 +103,7 @@ impl Live {
             return Ok(());
         }
         let doing = Doing {
-            tool: self.current.tool(),
+            last: self.current.tool().or(self.current.last()),
             silent: self.current.silent(now),
             keys: self.screen.has_keys(),
         };

@@ -73,6 +73,7 @@ impl Story {
             files_changed: 1,
             beside_list: None,
             commits: 0,
+            changes: None,
             task,
             phase: None,
             boxes: None,
@@ -121,7 +122,7 @@ fn long() -> Story {
 
 fn busy() -> Doing<'static> {
     Doing {
-        tool: Some(
+        last: Some(
             "Bash: cargo test --workspace --no-fail-fast -- --test-threads 4 結果を全部見る",
         ),
         silent: Some(Duration::from_millis(12_300)),
@@ -275,7 +276,7 @@ fn what_is_going_on_is_said_in_words() {
 
 #[test]
 fn without_utf8_there_are_only_letters_in_it() {
-    let doing = Doing { tool: Some("Bash: make"), ..busy() };
+    let doing = Doing { last: Some("Bash: make"), ..busy() };
     let panel = long().panel(doing, 80, &style(false, ColorChoice::Never));
     assert!(panel.is_ascii(), "{panel}");
     assert_snapshot!(panel, @r"
@@ -288,7 +289,7 @@ fn without_utf8_there_are_only_letters_in_it() {
 #[test]
 fn what_is_too_long_for_any_line_is_cut_in_letters_of_the_locale() {
     let tool = tools::title("Bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(2_000)));
-    let doing = Doing { tool: Some(&tool), ..busy() };
+    let doing = Doing { last: Some(&tool), ..busy() };
     let panel = long().panel(doing, 500, &style(false, ColorChoice::Never));
     assert!(panel.is_ascii() && panel.contains("xx..."), "{panel}");
 }

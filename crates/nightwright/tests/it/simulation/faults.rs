@@ -159,10 +159,7 @@ impl Sim {
             4 => Input::Call(call, AgentNews::LoginRefused),
             5 => Input::Timer(TimerKey::Attempt(attempt)),
             6 => Input::Timer(TimerKey::Call(call)),
-            7 => Input::Checked(
-                ticket,
-                CheckReport { results: vec![], fingerprint, warnings: vec![] },
-            ),
+            7 => Input::Checked(ticket, CheckReport { fingerprint, ..CheckReport::default() }),
             8 => Input::Prepared(
                 ticket,
                 Prepared { mark: None, boxes: None, status: None, disk: None },

@@ -214,7 +214,7 @@ impl Sim {
         CheckReport {
             results: vec![result],
             fingerprint: self.project.fingerprint(),
-            warnings: vec![],
+            ..CheckReport::default()
         }
     }
 
@@ -274,6 +274,7 @@ impl Sim {
             list: String::new(),
             principles: None,
             commits: 0,
+            changes: None,
             status,
             boxes,
             warnings,

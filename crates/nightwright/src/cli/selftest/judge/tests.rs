@@ -82,6 +82,7 @@ fn iteration() -> Event {
         files_changed: 1,
         beside_list: None,
         commits: 0,
+        changes: None,
         task: None,
         phase: None,
         boxes: None,

@@ -1,0 +1,148 @@
+//! Which files a check wrote as its output, and which are work that it only touched.
+//!
+//! A coverage report or a build folder changes whenever anybody runs the tests, so it says nothing
+//! about progress. Source code that a formatter rewrote is still the agent's work: if it stopped
+//! counting, a run that does nothing but edit it would end for lack of progress.
+
+use std::collections::BTreeMap;
+
+use crate::tamper;
+
+/// More names are not remembered: the files beyond them count as before.
+const MOST: usize = 200;
+
+/// A new folder with more files than this counts as a whole, also for files that come later.
+const FEW: usize = 3;
+
+/// Text that people write and formatters rewrite, besides source code.
+const WRITTEN_BY_HAND: [&str; 8] = ["md", "rst", "css", "scss", "less", "toml", "yaml", "yml"];
+
+/// A file that is not what it was before the checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Relative to the project, with `/`.
+    pub path: String,
+    /// What happened to it.
+    pub how: How,
+}
+
+/// What the checks did to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It was not there before.
+    Created,
+    /// It was there with other contents.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+/// What the checks did to the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Files, and folders with a `/` at the end, that are not work.
+    pub outputs: Vec<String>,
+    /// Files that still count as work.
+    pub changed: Vec<String>,
+}
+
+/// Tells output from work. `files_in` counts the files in a folder as it is now, at most as many as
+/// it is given.
+pub fn sort(touched: &[Touched], files_in: impl Fn(&str, usize) -> usize) -> Touches {
+    let mut touches = Touches::default();
+    let mut created = Vec::new();
+    for Touched { path, how } in touched {
+        match how {
+            How::Created => created.push(path.as_str()),
+            How::Changed if !is_written_by_hand(path) => touches.outputs.push(path.clone()),
+            How::Changed | How::Removed => touches.changed.push(path.clone()),
+        }
+    }
+    created.sort_unstable();
+    fold("", &created, &files_in, &mut touches.outputs);
+    touches.outputs.sort_unstable();
+    touches.outputs.truncate(MOST);
+    touches
+}
+
+/// Whether a file is one of these outputs, or lies in one.
+pub fn covers<'a>(outputs: impl IntoIterator<Item = &'a str>, path: &str) -> bool {
+    outputs.into_iter().any(|output| match output.strip_suffix('/') {
+        Some(folder) => path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
+        None => output == path,
+    })
+}
+
+/// Adds the new files below a folder, whose name ends with `/` unless it is the project itself.
+fn fold(
+    folder: &str,
+    created: &[&str],
+    files_in: &impl Fn(&str, usize) -> usize,
+    outputs: &mut Vec<String>,
+) {
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for path in created {
+        match path[folder.len()..].find('/') {
+            None => outputs.push((*path).to_owned()),
+            Some(end) => folders.entry(&path[..=folder.len() + end]).or_default().push(path),
+        }
+    }
+    for (inner, created) in folders {
+        // Nothing in it was there before the checks.
+        let is_new = files_in(inner, created.len() + 1) == created.len();
+        if is_new && created.len() > FEW {
+            outputs.push(inner.to_owned());
+        } else {
+            fold(inner, &created, files_in, outputs);
+        }
+    }
+}
+
+fn is_written_by_hand(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let is_text = extension.is_some_and(|it| WRITTEN_BY_HAND.contains(&it.as_str()));
+    is_text || tamper::is_source(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touched(paths: &[(&str, How)]) -> Vec<Touched> {
+        paths.iter().map(|(path, how)| Touched { path: (*path).to_owned(), how: *how }).collect()
+    }
+
+    #[test]
+    fn what_checks_create_or_rewrite_is_output_and_what_they_format_stays_work() {
+        let touched = touched(&[
+            ("coverage.xml", How::Created),
+            ("results.json", How::Changed),
+            ("src/lib.rs", How::Changed),
+            ("README.md", How::Changed),
+            ("src/generated.rs", How::Created),
+            ("old.txt", How::Removed),
+        ]);
+        let touches = sort(&touched, |_, _| 9);
+        assert_eq!(touches.outputs, ["coverage.xml", "results.json", "src/generated.rs"]);
+        assert_eq!(touches.changed, ["src/lib.rs", "README.md", "old.txt"]);
+    }
+
+    #[test]
+    fn a_new_folder_with_many_files_is_one_output_and_a_file_in_an_old_one_is_a_file() {
+        let paths: Vec<_> = (0..500).map(|n| format!("target/debug/deps/{n}.o")).collect();
+        let all: Vec<_> = paths.iter().map(|path| (path.as_str(), How::Created)).collect();
+        let mut all = touched(&all);
+        all.extend(touched(&[("out/a.txt", How::Created), ("new/one.txt", How::Created)]));
+        let files_in = |folder: &str, most: usize| match folder {
+            "out/" => 2.min(most),
+            "new/" => 1,
+            _ => 500.min(most),
+        };
+        let outputs = sort(&all, files_in).outputs;
+        assert_eq!(outputs, ["new/one.txt", "out/a.txt", "target/"]);
+        let covers = |path| covers(outputs.iter().map(String::as_str), path);
+        assert!(covers("target/debug/new.o") && covers("out/a.txt"));
+        assert!(!covers("target") && !covers("targets/x") && !covers("out/a.txt.md"));
+        assert!(!covers("new/two.txt"), "the agent may work in a folder that a check began");
+    }
+}

@@ -1,0 +1,275 @@
+//! The files behind our own standard output and error.
+//!
+//! `nightwright run > run.log`, `nohup nightwright run` and `nightwright run | tee run.log` write into
+//! the project while the run works there. That is neither work of the agent nor a change to judge.
+//!
+//! A plain file is known by its descriptor. Behind a pipe stands another program, such as `tee`: on
+//! Linux, `/proc` says who reads from it and which files it writes. The search has bounds, reads only
+//! what belongs to the user, and finds nothing where it may not look.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use nightwright_core::tamper;
+use rustix::fs::{FileType, fstat};
+
+/// In the folder of the run: the files found by all its processes, one JSON string a line.
+const KEPT: &str = "console-files.jsonl";
+/// More is not read of that.
+const KEPT_MAX: u64 = 64 << 10;
+/// More files than this are not left out.
+const MOST: usize = 16;
+
+/// Finds those files, and remembers them for later processes of the run.
+#[derive(Debug)]
+pub(crate) struct ConsoleFiles {
+    project: PathBuf,
+    kept: PathBuf,
+    /// Relative to the project.
+    files: BTreeSet<PathBuf>,
+    search: Search,
+}
+
+/// Whether there may be more to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Search {
+    /// The other program may not have opened its file yet.
+    Open,
+    Over,
+}
+
+impl ConsoleFiles {
+    pub(crate) fn new(project: &Path, run_folder: &Path) -> Self {
+        let kept = run_folder.join(KEPT);
+        let files = recall(&kept);
+        Self { project: project.to_owned(), kept, files, search: Search::Open }
+    }
+
+    /// The files as far as they are known now, relative to the project.
+    pub(crate) fn files(&mut self) -> impl Iterator<Item = &Path> {
+        if self.search == Search::Open {
+            self.look();
+        }
+        self.files.iter().map(PathBuf::as_path)
+    }
+
+    fn look(&mut self) {
+        self.search = Search::Over;
+        let (out, err) = (io::stdout(), io::stderr());
+        for (number, descriptor) in [(1, out.as_fd()), (2, err.as_fd())] {
+            match behind(descriptor) {
+                Behind::File => {
+                    if let Some(path) = plain_file(number, descriptor) {
+                        self.add(&path);
+                    }
+                }
+                Behind::Pipe(pipe) => {
+                    let found = pipes::written_by_readers_of(pipe, &self.project);
+                    if found.is_empty() {
+                        self.search = Search::Open;
+                    }
+                    for path in &found {
+                        self.add(path);
+                    }
+                }
+                Behind::Other => {}
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path) {
+        let inside = path.strip_prefix(&self.project).ok();
+        let Some(file) = inside.filter(|file| !file.as_os_str().is_empty()) else { return };
+        if self.files.len() < MOST && self.files.insert(file.to_owned()) {
+            // A later process of the run that misses it takes the file for work once.
+            let _ = keep(&self.kept, file);
+        }
+    }
+}
+
+fn keep(kept: &Path, file: &Path) -> io::Result<()> {
+    let Some(name) = file.to_str() else { return Ok(()) };
+    let mut kept = fs::File::options().append(true).create(true).open(kept)?;
+    writeln!(kept, "{}", serde_json::Value::from(name))
+}
+
+fn recall(kept: &Path) -> BTreeSet<PathBuf> {
+    let bounded = fs::metadata(kept).is_ok_and(|it| it.is_file() && it.len() <= KEPT_MAX);
+    let text = bounded.then(|| fs::read_to_string(kept).ok()).flatten().unwrap_or_default();
+    let names = text.lines().filter_map(|line| serde_json::from_str::<String>(line).ok());
+    // The agent can write there, too: code and tests are never left out by a note.
+    let harmless =
+        names.filter(|name| !tamper::is_source(name) && !tamper::is_protected(name, &[]));
+    let inside =
+        |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
+    harmless.map(PathBuf::from).filter(inside).take(MOST).collect()
+}
+
+/// What a descriptor leads to.
+enum Behind {
+    File,
+    /// The inode of a pipe.
+    Pipe(u64),
+    Other,
+}
+
+fn behind(descriptor: BorrowedFd<'_>) -> Behind {
+    let Ok(stat) = fstat(descriptor) else { return Behind::Other };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Behind::File,
+        FileType::Fifo => Behind::Pipe(stat.st_ino),
+        _ => Behind::Other,
+    }
+}
+
+/// The path of one of our own descriptors, if the file is still there.
+#[cfg(target_os = "linux")]
+fn plain_file(number: i32, descriptor: BorrowedFd<'_>) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+    let (opened, there) = (fstat(descriptor).ok()?, fs::symlink_metadata(&path).ok()?);
+    (there.ino() == opened.st_ino && there.dev() == opened.st_dev).then_some(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn plain_file(_: i32, descriptor: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = rustix::fs::getpath(descriptor).ok()?;
+    fs::canonicalize(std::ffi::OsString::from_vec(path.into_bytes())).ok()
+}
+
+#[cfg(target_os = "linux")]
+mod pipes {
+    use std::collections::HashSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// Programs in a row: `nightwright run | grep -v x | tee run.log`.
+    const HOPS: usize = 4;
+    /// Processes that are looked at, those with the nearest numbers first: a shell starts the parts of
+    /// a pipeline one after the other.
+    const PROCESSES: usize = 1_000;
+    /// Descriptors of one process.
+    const DESCRIPTORS: usize = 256;
+
+    /// The files in a folder that the programs at the other end of a pipe write.
+    pub(super) fn written_by_readers_of(pipe: u64, folder: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let (mut pipes, mut known) = (vec![pipe], HashSet::from([pipe]));
+        for _ in 0..HOPS {
+            let mut next = Vec::new();
+            for process in readers(&pipes) {
+                for open in descriptors(process).into_iter().filter(|open| open.writes) {
+                    match open.pipe() {
+                        Some(pipe) if known.insert(pipe) => next.push(pipe),
+                        Some(_) => {}
+                        None if open.target.starts_with(folder) && open.target.is_file() => {
+                            files.push(open.target);
+                        }
+                        None => {}
+                    }
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            pipes = next;
+        }
+        files
+    }
+
+    /// An open descriptor of a process.
+    struct Open {
+        target: PathBuf,
+        writes: bool,
+    }
+
+    impl Open {
+        fn pipe(&self) -> Option<u64> {
+            let name = self.target.to_str()?;
+            name.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok()
+        }
+    }
+
+    /// Processes other than ours that read from one of these pipes.
+    fn readers(pipes: &[u64]) -> Vec<u32> {
+        let ours = std::process::id();
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let numbers =
+            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut all: Vec<u32> = numbers.filter(|number| *number != ours).collect();
+        all.sort_by_key(|number| number.abs_diff(ours));
+        all.truncate(PROCESSES);
+        let reads = |open: &Open| !open.writes && open.pipe().is_some_and(|it| pipes.contains(&it));
+        all.retain(|process| descriptors(*process).iter().any(reads));
+        all
+    }
+
+    fn descriptors(process: u32) -> Vec<Open> {
+        // Those of other users, and of processes that are gone, can't be read.
+        let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
+        let open = entries.flatten().take(DESCRIPTORS).filter_map(|entry| {
+            let target = fs::read_link(entry.path()).ok()?;
+            let name = entry.file_name();
+            let info = format!("/proc/{process}/fdinfo/{}", name.to_str()?);
+            let writes = is_open_for_writing(&fs::read_to_string(info).ok()?);
+            Some(Open { target, writes })
+        });
+        open.collect()
+    }
+
+    fn is_open_for_writing(info: &str) -> bool {
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & 0o3 != 0)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn the_flags_of_a_descriptor_say_whether_it_writes() {
+            assert!(!is_open_for_writing("pos:\t0\nflags:\t0100000\nmnt_id:\t9\n"));
+            assert!(is_open_for_writing("pos:\t0\nflags:\t0100001\n"));
+            assert!(is_open_for_writing("flags:\t02100002\n"));
+            assert!(!is_open_for_writing(""));
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod pipes {
+    use std::path::{Path, PathBuf};
+
+    /// Nobody says who reads from a pipe.
+    pub(super) fn written_by_readers_of(_: u64, _: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_process_of_the_run_knows_what_an_earlier_one_wrote() {
+        let (project, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut first = ConsoleFiles::new(project.path(), run.path());
+        first.add(&project.path().join("logs/run.log"));
+        first.add(&project.path().join("run.log"));
+        first.add(Path::new("/elsewhere/run.log"));
+        first.add(project.path());
+        let second = ConsoleFiles::new(project.path(), run.path());
+        assert_eq!(second.files, first.files);
+        let names: Vec<_> = second.files.iter().map(|file| file.to_str().unwrap()).collect();
+        assert_eq!(names, ["logs/run.log", "run.log"]);
+
+        let forged = "\"tests/test_a.py\"\n\"src/lib.rs\"\n\"../up.log\"\n\"/etc/x.log\"\nnone\n";
+        fs::write(run.path().join(KEPT), forged).unwrap();
+        assert!(ConsoleFiles::new(project.path(), run.path()).files.is_empty());
+    }
+}

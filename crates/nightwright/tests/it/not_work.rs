@@ -1,0 +1,173 @@
+//! Files that change during a run and are no work: what nightwright prints, and what checks write.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use nightwright_core::event::{Event, Movement, Record};
+
+use super::git::git;
+use super::harness::{Hermit, ending, finish};
+
+/// What each iteration came to.
+fn movements(journal: &[Record]) -> Vec<Movement> {
+    let finished = |record: &Record| match &record.event {
+        Event::IterationFinished(finished) => Some(finished.progress),
+        _ => None,
+    };
+    journal.iter().filter_map(finished).collect()
+}
+
+/// The files that the gate looked at, the last time.
+fn inspected(journal: &[Record]) -> Vec<String> {
+    let changes = journal.iter().rev().find_map(|record| match &record.event {
+        Event::ChangesInspected { changes, .. } => Some(changes.clone()),
+        _ => None,
+    });
+    changes.unwrap().listed.into_iter().map(|file| file.path).collect()
+}
+
+fn warnings(journal: &[Record]) -> Vec<String> {
+    let warning = |record: &Record| match &record.event {
+        Event::Warning { text } => Some(text.clone()),
+        _ => None,
+    };
+    journal.iter().filter_map(warning).collect()
+}
+
+/// A repository with one commit.
+fn repository() -> Hermit {
+    let hermit = Hermit::new();
+    hermit.file("a.txt", "one\n").file("results.json", "{}\n");
+    let project = hermit.project();
+    git(&project, &["init", "--quiet", "--initial-branch=main"]);
+    git(&project, &["add", "--all"]);
+    git(&project, &["commit", "--quiet", "-m", "first"]);
+    hermit
+}
+
+/// Attempts that all do the same.
+fn always(steps: &str, count: usize) -> String {
+    format!("[[attempt]]\nsteps = [{steps}]\n").repeat(count)
+}
+
+#[test]
+fn what_a_run_prints_into_the_project_is_no_work() {
+    for with_git in [true, false] {
+        let hermit = if with_git { repository() } else { Hermit::new() };
+        let script = hermit.script(&always(r#"{ say = "Let me look." }"#, 9));
+        let into = |name: &str| Stdio::from(File::create(hermit.project().join(name)).unwrap());
+        let mut command = hermit.command(&[
+            "run",
+            "look around",
+            "-m",
+            "9",
+            "--no-delay",
+            "--dry-run",
+            "--rehearsal",
+            &script,
+            "--output",
+            "json",
+        ]);
+        let mut child = command.stdout(into("run.json")).stderr(into("run.log")).spawn().unwrap();
+        child.wait().unwrap();
+        let journal = hermit.journal();
+        assert_eq!(ending(&journal), "stagnated", "with git: {with_git}");
+        assert_eq!(movements(&journal), [Movement::Idle; 3], "with git: {with_git}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nor_is_the_file_of_a_tee_behind_a_pipe() {
+    let hermit = repository();
+    let script = hermit.script(&always(r#"{ say = "Let me look." }"#, 9));
+    std::os::unix::fs::symlink(super::stage::NIGHTWRIGHT, hermit.path("bin/nightwright")).unwrap();
+    let line = format!(
+        "nightwright run 'look around' -m 9 --no-delay --dry-run --rehearsal '{script}' 2>&1 | \
+         cat | tee run.log"
+    );
+    let mut command = std::process::Command::new("sh");
+    command.env_clear().envs(hermit.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let command = command.args(["-c", &line]).current_dir(hermit.project());
+    let did = finish(
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(),
+    );
+    assert!(did.out.contains("Run "), "{}", did.out);
+    assert!(std::fs::read_to_string(hermit.project().join("run.log")).unwrap().contains("Run "));
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "stagnated");
+    assert_eq!(movements(&journal), [Movement::Idle; 3]);
+}
+
+#[test]
+fn the_gate_does_not_see_what_the_run_prints_also_after_a_resumption() {
+    let hermit = repository();
+    let script = hermit.script(&format!(
+        "{}[[attempt]]\nsteps = [{{ write = \"b.txt\", text = \"b\" }}]\n\
+         ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n",
+        always(r#"{ write = "a.txt", text = "two\n" }"#, 1),
+    ));
+    let into = |name: &str| Stdio::from(File::create(hermit.project().join(name)).unwrap());
+    let first = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
+    let mut command = hermit.command(&[&first[..], &["--verify", "true"]].concat());
+    command.stderr(into("first.log")).spawn().unwrap().wait().unwrap();
+    let mut command = hermit.command(&["resume", "-m", "2"]);
+    command.stderr(into("second.log")).spawn().unwrap().wait().unwrap();
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed");
+    assert_eq!(inspected(&journal), ["a.txt", "b.txt"]);
+}
+
+#[test]
+fn what_a_check_writes_is_no_work_and_is_named() {
+    let hermit = repository();
+    let check = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; \
+                 echo \"{ \\\"run\\\": $n }\" > results.json; false";
+    // The agent works once and claims; then it only runs the tests itself, which writes the same files.
+    let script = format!(
+        "[[attempt]]\nsteps = [{{ write = \"a.txt\", text = \"two\" }}]\n\
+         ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n{}",
+        (1..9).map(|n| always(&format!(
+            r#"{{ write = "n", text = "9{n}" }}, {{ write = "results.json", text = "9{n}" }}"#
+        ), 1)).collect::<String>(),
+    );
+    hermit.rehearse(&script, "9", &["--verify", check]);
+    let journal = hermit.journal();
+    let idle = [Movement::Idle; 3];
+    assert_eq!(movements(&journal), [&[Movement::Work][..], &idle].concat());
+    assert_eq!(ending(&journal), "stagnated");
+    let said = warnings(&journal);
+    let named: Vec<_> = said.iter().filter(|text| text.contains("the checks wrote")).collect();
+    let expected = "the checks wrote files, which do not count as work: `n`, `results.json`";
+    assert_eq!(named, [expected], "{said:?}");
+}
+
+#[test]
+fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_say() {
+    let hermit = repository();
+    let check = "echo 1 > coverage.txt; echo 2 > results.json; echo x > conftest.py";
+    let script = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"two\" }]\n\
+                  ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    hermit.rehearse(script, "1", &["--verify", check]);
+    let journal = hermit.journal();
+    assert_eq!(inspected(&journal), ["a.txt", "conftest.py", "results.json"]);
+}
+
+#[test]
+fn source_code_that_a_check_formats_is_still_work() {
+    let hermit = repository();
+    hermit.file("lib.rs", "fn a() {}\n");
+    let check = "sed -i 's/;/ ;/' lib.rs; false";
+    let claim = "ending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    let attempt = |n: u32, end: &str| {
+        format!(
+            "[[attempt]]\nsteps = [{{ write = \"lib.rs\", text = \"fn a{n}() {{ x(); }}\" }}]\n{end}"
+        )
+    };
+    let script = [attempt(1, claim), attempt(2, ""), attempt(3, "")].concat();
+    hermit.rehearse(&script, "3", &["--verify", check]);
+    let journal = hermit.journal();
+    assert_eq!(movements(&journal), [Movement::Work; 3]);
+    let said = warnings(&journal);
+    assert!(said.iter().any(|text| text == "the checks changed files: `lib.rs`"), "{said:?}");
+}
