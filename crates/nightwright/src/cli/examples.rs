@@ -9,7 +9,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("", &[
         ("nightwright demo", "a whole run in ten seconds, no account needed"),
         ("nightwright init", "set this project up"),
-        ("nightwright run \"make the tests pass\"", "work on a goal"),
+        ("nightwright run \"make the tests pass\" -m 10", "work on a goal"),
         ("nightwright new migrate-api && nightwright setup migrate-api && nightwright run migrate-api", "work on a task"),
     ]),
     ("init", &[

@@ -173,6 +173,25 @@ mod tests {
         }
     }
 
+    /// Every line of a page that is a command of ours, without its comment and its redirection.
+    fn commands_of(page: &str) -> Vec<String> {
+        let lines = page.lines().filter_map(|line| line.strip_prefix("$ "));
+        let ours = lines.filter(|line| line.starts_with("nightwright "));
+        ours.map(|line| line.split(" #").next().unwrap_or(line).to_owned()).collect()
+    }
+
+    #[test]
+    fn every_command_in_the_readme_is_understood() {
+        let commands = commands_of(include_str!("../../../../README.md"));
+        assert!(commands.len() > 20, "{commands:?}");
+        for line in commands {
+            let words = shell_words::split(line.split(" >").next().unwrap_or(&line)).unwrap();
+            let words = words.iter().map(Into::into).collect();
+            let read = root().try_get_matches_from(super::super::project_last(words));
+            assert!(read.is_ok(), "`{line}`: {}", read.unwrap_err());
+        }
+    }
+
     #[test]
     fn short_help_of_a_run_shows_the_twelve_options_that_matter() {
         for name in ["run", "plan", "build"] {

@@ -93,7 +93,7 @@ pub(super) fn list(options: &Options) -> Result<ExitCode, Failure> {
 fn none(project: &Path) -> String {
     format!(
         "there are no tasks in `{}` yet; make one: nightwright new NAME\n\
-         or work on a goal without a task: nightwright run -p \"...\" -m 10",
+         or work on a goal without a task: nightwright run \"make the tests pass\" -m 10",
         project.display()
     )
 }

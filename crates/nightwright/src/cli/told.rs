@@ -232,7 +232,7 @@ fn goal(asked: &Asked, mode: &Mode, task: Option<&Task>) -> Result<String, Failu
 
 pub(super) fn nothing_to_do() -> Failure {
     Failure::usage("there is nothing to do: neither a task nor a goal was given")
-        .hint("name a task, or give a goal: nightwright run -p \"make the tests pass\" -m 10")
+        .hint("name a task, or give a goal: nightwright run \"make the tests pass\" -m 10")
 }
 
 fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failure> {

@@ -201,8 +201,9 @@ pub(super) fn damaged(error: &JournalError) -> Failure {
 }
 
 fn no_run(message: &str) -> Failure {
-    Failure::trouble(message)
-        .hint("give the project with -C, or begin a run: nightwright run -p \"...\" -m 10")
+    Failure::trouble(message).hint(
+        "name the project with -C, or start a run: nightwright run \"make the tests pass\" -m 10",
+    )
 }
 
 /// The one that is going on, else the last that worked on something.

@@ -43,6 +43,7 @@ mod process;
 mod prompts;
 mod pty;
 mod publish;
+mod readme;
 mod real;
 mod recordings_shown;
 mod rehearsal;

@@ -72,7 +72,7 @@ pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
         return failure;
     }
     failure.hint(format!(
-        "name a task ({}), or give a goal: nightwright run -p \"make the tests pass\" -m 10",
+        "name a task ({}), or give a goal: nightwright run \"make the tests pass\" -m 10",
         names.join(", ")
     ))
 }

@@ -1,0 +1,72 @@
+//! The commands of the README, in its order, in a small project, with the rehearsal agent.
+
+use std::fs;
+
+use super::harness::Hermit;
+
+const README: &str = include_str!("../../../../README.md");
+
+/// Commands that need a person, an agent program, a network, a service manager, or take long.
+const NOT_HERE: [&str; 13] = [
+    "nightwright demo",
+    "nightwright setup",
+    "nightwright validate",
+    "nightwright verify",
+    "nightwright service install",
+    "nightwright config set --user notify.url",
+    "nightwright notify test",
+    "nightwright stop",
+    "nightwright pause",
+    "nightwright tell",
+    "nightwright doctor --probe",
+    "nightwright selftest",
+    "nightwright completions",
+];
+
+fn commands() -> Vec<Vec<String>> {
+    let lines = README.lines().filter_map(|line| line.strip_prefix("$ "));
+    let ours = lines.filter(|line| line.starts_with("nightwright "));
+    let ours = ours.filter(|line| !NOT_HERE.iter().any(|start| line.starts_with(start)));
+    ours.map(|line| shell_words::split(line.split(" #").next().unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_do_what_it_says() {
+    let hermit = Hermit::new();
+    hermit.file("Makefile", "test:\n\ttrue\nlint:\n\ttrue\n");
+    let mut ran = 0;
+    for words in commands() {
+        let mut words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        match words[0] {
+            "init" => words.push("--yes"),
+            "man" if words.contains(&"--dir") => continue,
+            // What these find depends on the machine; that they start is enough.
+            "doctor" => {
+                hermit.run(&words);
+                continue;
+            }
+            // A completed run has nothing left to continue, which `resume` says.
+            "resume" => {
+                let did = hermit.run(&words);
+                assert!(!did.err.contains("Usage:"), "{words:?}: {}", did.err);
+                continue;
+            }
+            _ => {}
+        }
+        // The agent is a script here.
+        if words[0] == "run" {
+            words.retain(|word| *word != "--detach");
+            words.extend(["--dry-run", "--no-delay"]);
+            if words[1] == "migrate-api" {
+                let task = hermit.project().join(".nightwright/tasks/migrate-api");
+                fs::write(task.join("INSTRUCTIONS.md"), "Move the handlers.\n").unwrap();
+            }
+        }
+        let did = hermit.run(&words);
+        assert_eq!(did.code, Some(0), "{words:?}: {}", did.err);
+        ran += 1;
+    }
+    assert!(ran >= 9, "only {ran} commands were run");
+    let page = fs::read_to_string(hermit.project().join("report.html")).unwrap();
+    assert!(page.contains("</html>"));
+}
