@@ -7,6 +7,7 @@ mod demo;
 mod detach;
 mod doctor;
 mod examples;
+mod first_run;
 mod help;
 mod init;
 mod inspect;

@@ -2,12 +2,14 @@
 //!
 //! A repository that somebody else wrote can bring settings that name commands, and hooks that are
 //! commands. None of it takes effect before a person has seen it. What was approved is remembered
-//! by what it says, outside the project: any change withdraws the approval.
+//! by what it says, outside the project: a change to something that was never approved needs an
+//! approval of its own.
 //!
 //! What can't be read as what it should be is an item too, and one that says so: nothing in a
 //! repository keeps a command from working, and nothing in it goes unseen.
 
 mod agent_files;
+mod diff;
 mod store;
 
 use std::fmt;
@@ -23,6 +25,7 @@ use crate::hex::hex;
 use crate::secrets;
 
 pub use agent_files::agent_files;
+pub use diff::diff;
 pub use store::{Approval, Approvals, Store};
 
 /// Where a project has hooks.
@@ -31,6 +34,8 @@ pub const HOOKS: &str = ".nightwright/hooks";
 pub const SAMPLE: &str = ".sample";
 /// A hook larger than this is none.
 pub const HOOK_MOST: u64 = 1 << 20;
+/// The text of a larger hook is not kept for comparison.
+const TEXT_MOST: usize = 64 << 10;
 /// So many lines of a hook are shown.
 const FIRST_LINES: usize = 3;
 /// So much of each of them.
@@ -45,6 +50,8 @@ pub struct Item {
     pub shown: String,
     /// What it says, for comparison.
     pub hash: String,
+    /// The whole text of a hook, without secrets of the user's own.
+    pub text: Option<String>,
     /// Whether it is what it should be.
     pub form: Form,
 }
@@ -81,7 +88,7 @@ impl fmt::Display for Standing {
 
 impl Item {
     fn new(place: String, shown: String, content: &[u8]) -> Self {
-        Self { place, shown, hash: hash(content), form: Form::Sound }
+        Self { place, shown, hash: hash(content), text: None, form: Form::Sound }
     }
 
     /// Something that is not what it should be. Only its being so can be approved.
@@ -90,7 +97,14 @@ impl Item {
         // No content has this hash, so that approving the one never approves the other.
         let hash =
             format!("odd:{}", Self::new(String::new(), String::new(), shown.as_bytes()).hash);
-        Self { place, shown, hash, form: Form::Odd }
+        Self { place, shown, hash, text: None, form: Form::Odd }
+    }
+
+    /// The same with its text, if it is one that can be compared.
+    fn with_text(self, bytes: &[u8]) -> Self {
+        let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= TEXT_MOST);
+        let text = text.map(|text| secrets::of_user().mask(text).into_owned());
+        Self { text: text.filter(|_| self.form == Form::Sound), ..self }
     }
 
     /// Whether it is what a file says of this key.
@@ -106,7 +120,7 @@ impl Item {
     /// How it stands by what was approved.
     pub fn standing(&self, approvals: &Approvals) -> Standing {
         match approvals.get(&self.place) {
-            Some(approval) if approval.hash == self.hash => Standing::Approved,
+            Some(approval) if approval.covers(&self.hash) => Standing::Approved,
             Some(_) => Standing::Changed,
             None => Standing::New,
         }
@@ -188,7 +202,8 @@ fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
         let place = folder.join(&name);
         let name = name.to_string_lossy();
         if !name.ends_with(SAMPLE) && !name.starts_with('.') {
-            all.extend(file(project, &place, &format!("hook {name}"), beginning));
+            let hook = file(project, &place, &format!("hook {name}"), beginning);
+            all.extend(hook.map(|(item, bytes)| item.with_text(&bytes)));
         }
     }
     Ok(())
@@ -206,17 +221,17 @@ pub fn hook_content(project: &Path, item: &Item) -> Result<Vec<u8>, Failure> {
         .hint("look at it and approve it: nightwright trust"))
 }
 
-/// A file that needs an approval as a whole; `None` if it is not there.
+/// A file that needs an approval as a whole, and what is in it; `None` if it is not there.
 fn file(
     project: &Path,
     place: &Path,
     what: &str,
     shown: fn(&str, &[u8]) -> String,
-) -> Option<Item> {
+) -> Option<(Item, Vec<u8>)> {
     let name = place.display().to_string();
     match files::read_inside(project, place, HOOK_MOST) {
-        Ok(bytes) => bytes.map(|bytes| Item::new(name, shown(what, &bytes), &bytes)),
-        Err(error) => Some(Item::odd(name, what, &error)),
+        Ok(bytes) => bytes.map(|bytes| (Item::new(name, shown(what, &bytes), &bytes), bytes)),
+        Err(error) => Some((Item::odd(name, what, &error), Vec::new())),
     }
 }
 

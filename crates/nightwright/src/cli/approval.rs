@@ -68,10 +68,13 @@ pub(super) fn settle(
             without(project, layers, &open)
         }
         Untrusted::Ask(_) if can_ask() => {
-            say(&format!(
-                "This project would run something that you have not approved:\n{}",
-                list(&open, &store)
-            ));
+            let changed = open.iter().all(|(_, standing)| *standing == Standing::Changed);
+            let opening = if changed {
+                "You approved this, and it has changed since:"
+            } else {
+                "This project would run something that you have not approved:"
+            };
+            say(&format!("{opening}\n{}", list(&open, &store)));
             match answer("Approve it? [y]es, [n]o, [i]gnore it this time: ")? {
                 Answer::Yes => {
                     store.approve(open.iter().map(|(item, _)| *item))?;
@@ -128,29 +131,33 @@ pub(super) fn unapproved<'a>(items: &'a [Item], store: &Store) -> Vec<(&'a Item,
         .collect()
 }
 
-/// Each with its place and what it says; of what has changed also what was approved. All of it is
-/// safe to show: whoever approves has to see what is there, and no more lines than there are. Only
-/// secrets of the user's own are masked.
+/// Each with its place and what it says; of something that has changed, the difference. All of it is
+/// safe to show: you have to see what is there before you approve it, and no more lines than there
+/// are. Only secrets of the user's own are masked.
 pub(super) fn list(items: &[(&Item, Standing)], store: &Store) -> String {
     let secrets = secrets::of_user();
     let mut lines = Vec::new();
     for (item, standing) in items {
         lines.push(format!("  {standing:<8} {}", one_line(&item.place, PLACE)));
-        lines.extend(indented(&secrets.mask(&item.shown)));
-        if *standing == Standing::Changed {
-            lines.extend(indented(&secrets.mask(&before(item, store))));
-        }
+        let text = match standing {
+            Standing::Changed => difference(item, store),
+            Standing::Approved | Standing::New => item.shown.clone(),
+        };
+        lines.extend(indented(&secrets.mask(&text)));
     }
     lines.join("\n")
 }
 
-/// What was approved in the place of something that has changed.
-fn before(item: &Item, store: &Store) -> String {
-    let approval = store.approvals().get(&item.place);
-    match approval.and_then(|approval| approval.shown.as_deref()) {
-        Some(shown) if shown == item.shown => "was: other, in what is not shown here".to_owned(),
-        Some(shown) => format!("was: {shown}"),
-        None => "was: not known any more".to_owned(),
+/// What has changed since it was approved.
+fn difference(item: &Item, store: &Store) -> String {
+    let Some(approval) = store.approvals().get(&item.place) else { return item.shown.clone() };
+    let texts = approval.text.as_deref().zip(item.text.as_deref());
+    let (old, new) = texts.unwrap_or((&approval.shown, &item.shown));
+    match trust::diff(old, new) {
+        same if same.is_empty() => {
+            format!("{}\n(the difference is in a part that is not shown here)", item.shown)
+        }
+        difference => difference,
     }
 }
 

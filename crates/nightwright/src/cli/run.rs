@@ -20,7 +20,7 @@ use super::approval::{Flags, Untrusted};
 use super::detach::{self, DetachOptions, Leaving};
 use super::session::{CommandLine, Program, Script, Session};
 use super::told::{self, Asked, Purpose, Told};
-use super::{say, show, values, which};
+use super::{first_run, say, show, values, which};
 use crate::clock::Motion;
 use crate::config::{Layer, amounts};
 use crate::error::Failure;
@@ -269,12 +269,15 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
     }
     let way_off = options.detach.way_off()?;
     let (project, which) = which::workplace(options.project.as_deref())?;
-    let asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
+    let mut asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
         // Who gave words to an option may only have put them in the wrong place.
         if options.says_nothing(command) && options.review_prompt.is_none() {
             show(&short_help(command));
         }
     })?;
+    if !options.agent.dry_run && options.output.level() != Some(Level::Quiet) {
+        first_run::ask(&project, &mut asked.flags)?;
+    }
     let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };

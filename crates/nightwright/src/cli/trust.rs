@@ -75,7 +75,7 @@ pub(super) fn trust(options: &Options) -> Result<ExitCode, Failure> {
         }
     }
     store.approve(open.iter().map(|(item, _)| *item))?;
-    print("Approved. Any change to it withdraws the approval.")?;
+    print("Approved. A change to something else needs another approval.")?;
     Ok(ExitCode::SUCCESS)
 }
 

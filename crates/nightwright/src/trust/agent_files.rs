@@ -14,7 +14,8 @@ const FILES: [(&str, &str); 3] = [
 
 /// Those that are there.
 pub fn agent_files(project: &Path) -> Vec<Item> {
-    FILES.iter().filter_map(|(name, what)| file(project, Path::new(name), what, size)).collect()
+    let files = FILES.iter().filter_map(|(name, what)| file(project, Path::new(name), what, size));
+    files.map(|(item, _)| item).collect()
 }
 
 /// Nothing of what is in them: settings can have secrets in them.

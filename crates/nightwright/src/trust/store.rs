@@ -15,41 +15,41 @@ use crate::journal::run_dir;
 /// The folder in the user's state.
 const FOLDER: &str = "trust";
 
+/// So many values that were approved at one place before are remembered.
+const EARLIER_MAX: usize = 50;
+
 /// What was approved, by its place.
 pub type Approvals = BTreeMap<String, Approval>;
 
 /// What somebody approved at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written")]
 pub struct Approval {
     /// The hash of what it said.
     pub hash: String,
-    /// What was shown of it, without secrets; not known of what was approved long ago.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shown: Option<String>,
+    /// What was shown of it, without secrets.
+    pub shown: String,
+    /// The whole text of a hook, without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The hashes of what was approved at this place before, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
 }
 
 impl Approval {
-    /// The approval of an item as it is.
-    pub fn of(item: &Item) -> Self {
-        Self { hash: item.hash.clone(), shown: Some(item.shown.clone()) }
+    /// The approval of an item as it is, after an earlier one at its place.
+    pub fn of(item: &Item, before: Option<&Self>) -> Self {
+        let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
+        earlier.extend(before.map(|before| before.hash.clone()));
+        earlier.retain(|hash| *hash != item.hash);
+        earlier.drain(..earlier.len().saturating_sub(EARLIER_MAX));
+        let Item { hash, shown, text, .. } = item.clone();
+        Self { hash, shown, text, earlier }
     }
-}
 
-/// An approval as it stands in a file: once it was the hash alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Hash(String),
-    Whole { hash: String, shown: Option<String> },
-}
-
-impl From<Written> for Approval {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Hash(hash) => Self { hash, shown: None },
-            Written::Whole { hash, shown } => Self { hash, shown },
-        }
+    /// Whether what has this hash was approved, now or before.
+    pub fn covers(&self, hash: &str) -> bool {
+        self.hash == hash || self.earlier.iter().any(|earlier| earlier == hash)
     }
 }
 
@@ -110,8 +110,10 @@ impl Store {
         &mut self,
         items: impl IntoIterator<Item = &'a Item>,
     ) -> Result<(), Failure> {
-        let new = items.into_iter().map(|item| (item.place.clone(), Approval::of(item)));
-        self.kept.approved.extend(new);
+        for item in items {
+            let approval = Approval::of(item, self.kept.approved.get(&item.place));
+            self.kept.approved.insert(item.place.clone(), approval);
+        }
         self.write()
     }
 

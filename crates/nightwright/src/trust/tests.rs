@@ -16,7 +16,7 @@ fn found(project: &Path) -> Vec<Item> {
 }
 
 fn approved(items: &[Item]) -> Approvals {
-    items.iter().map(|item| (item.place.clone(), Approval::of(item))).collect()
+    items.iter().map(|item| (item.place.clone(), Approval::of(item, None))).collect()
 }
 
 fn standings(items: &[Item], approvals: &Approvals) -> Vec<(String, Standing)> {
@@ -118,20 +118,35 @@ fn a_file_of_approvals_that_can_t_be_understood_approves_nothing() {
 }
 
 #[test]
-fn approvals_that_are_hashes_alone_are_still_good() {
+fn going_back_to_something_that_was_approved_needs_no_approval() {
     let (one, state) = (project("verify.commands = ['a']"), tempfile::tempdir().unwrap());
     let variable =
         |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
-    let items = found(one.path());
-    Store::open(one.path(), variable).unwrap().approve(&items).unwrap();
-    let file = fs::read_dir(state.path().join("trust")).unwrap().next().unwrap().unwrap().path();
-    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    let approval = &mut kept["approved"][&items[0].place];
-    assert_eq!(approval["shown"], "verify.commands = [\"a\"]");
-    *approval = approval["hash"].clone();
-    fs::write(&file, kept.to_string()).unwrap();
-    let store = Store::open(one.path(), variable).unwrap();
-    assert_eq!(items[0].standing(store.approvals()), Standing::Approved);
+    let standing = |text: &str| {
+        fs::write(one.path().join(".nightwright/config.toml"), text).unwrap();
+        let store = Store::open(one.path(), variable).unwrap();
+        found(one.path())[0].standing(store.approvals())
+    };
+    for text in ["verify.commands = ['a']", "verify.commands = ['b']", "verify.commands = ['c']"] {
+        assert_ne!(standing(text), Standing::Approved);
+        Store::open(one.path(), variable).unwrap().approve(&found(one.path())).unwrap();
+    }
+    assert_eq!(standing("verify.commands = ['a']"), Standing::Approved);
+    assert_eq!(standing("verify.commands = ['b']"), Standing::Approved);
+    assert_eq!(standing("verify.commands = ['d']"), Standing::Changed);
+    Store::open(one.path(), variable).unwrap().revoke().unwrap();
+    assert_eq!(standing("verify.commands = ['a']"), Standing::New, "all are taken back");
+}
+
+#[test]
+fn of_values_that_were_approved_before_the_newest_are_remembered() {
+    let item = |text: &str| Item::new("x".to_owned(), text.to_owned(), text.as_bytes());
+    let mut approval = Approval::of(&item("0"), None);
+    for number in 1..100 {
+        approval = Approval::of(&item(&number.to_string()), Some(&approval));
+    }
+    assert!(approval.covers(&hash(b"60")) && !approval.covers(&hash(b"10")));
+    assert_eq!(approval.earlier.len(), 50);
 }
 
 #[test]

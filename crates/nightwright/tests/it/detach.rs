@@ -270,7 +270,10 @@ fn ctrl_c_before_it_has_begun_ends_it_all() {
     let hermit = Hermit::new();
     program(&hermit, "claude", SLOW);
     let path = format!("PATH={}:$PATH", hermit.path("bin").display());
-    let terminal = Terminal::run(&hermit, &format!("{path} {NIGHTWRIGHT} run -p x -m 1 --detach"));
+    let terminal = Terminal::run(
+        &hermit,
+        &format!("{path} {NIGHTWRIGHT} run -p x -m 1 --permissions usual --detach"),
+    );
     eventually("the program was asked", || hermit.path("home/asked").exists());
     terminal.types(&["C-c"]);
     terminal.shows("exit=130");

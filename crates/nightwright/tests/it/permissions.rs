@@ -8,6 +8,8 @@ use nightwright_core::permissions::Permissions;
 use serde_json::Value;
 
 use super::harness::{Did, Hermit, ending};
+use super::stage::NIGHTWRIGHT;
+use super::terminal::Terminal;
 
 /// An agent that wants to deploy, twice, and does nothing else.
 const DENIED: &str = "
@@ -96,20 +98,23 @@ fn the_printed_option_allows_what_was_denied() {
     hermit.rehearse(script, "1", &allowed.concat()).exits(0).says(&["completed successfully"]);
 }
 
-/// What the agent is started with.
-fn arguments(hermit: &Hermit, more: &[&str]) -> (Did, Vec<String>) {
-    let said = hermit.path("said");
+/// Installs an agent that writes down what it is started with, and fails.
+fn install(hermit: &Hermit) {
     let agent = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n\
          printf '%s\\n' \"$@\" > {}\nexit 1\n",
-        said.display()
+        hermit.path("said").display()
     );
     let path = hermit.path("bin/claude");
     fs::write(&path, agent).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = ["run", "-p", "x", "-m", "1", "--max-retries", "0"];
-    let did = hermit.run(&[&run, more].concat());
-    let words = fs::read_to_string(said).unwrap();
+}
+
+/// What the agent is started with.
+fn arguments(hermit: &Hermit, command: &[&str]) -> (Did, Vec<String>) {
+    install(hermit);
+    let did = hermit.run(&[command, &["-m", "1", "--max-retries", "0"]].concat());
+    let words = fs::read_to_string(hermit.path("said")).unwrap();
     (did, words.lines().map(str::to_owned).collect())
 }
 
@@ -125,7 +130,10 @@ fn each_level_is_what_the_agent_program_is_started_with() {
         (&["--permissions", "acceptEdits"], Permissions::Edits),
         (&["--permissions", "none"], Permissions::None),
     ] {
-        let (did, words) = arguments(&hermit, &[more, &["--allowed-tools", "WebFetch"]].concat());
+        let (did, words) = arguments(
+            &hermit,
+            &[&["run", "-p", "x"], more, &["--allowed-tools", "WebFetch"]].concat(),
+        );
         let accepts = has(&words, "acceptEdits");
         assert_eq!(accepts, level != Permissions::None, "{words:?}");
         assert!(has(&words, "WebFetch"), "{words:?}");
@@ -148,12 +156,7 @@ fn each_level_is_what_the_agent_program_is_started_with() {
 fn building_may_commit_even_where_only_edits_are_allowed() {
     let hermit = Hermit::new();
     hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
-    let (_, words) = {
-        arguments(&hermit, &["--permissions", "edits"]);
-        let did = hermit.run(&["build", "-m", "1", "--max-retries", "0", "--permissions", "edits"]);
-        let words = fs::read_to_string(hermit.path("said")).unwrap();
-        (did, words.lines().map(str::to_owned).collect::<Vec<_>>())
-    };
+    let (_, words) = arguments(&hermit, &["build", "--permissions", "edits"]);
     for rule in ["Bash(git add:*)", "Bash(git commit:*)"] {
         assert!(words.iter().any(|word| word == rule), "{words:?}");
     }
@@ -169,4 +172,78 @@ fn the_rules_are_fixed_when_a_run_starts() {
     let rules = &started.settings.agent.rules;
     assert!(rules.usual.iter().any(|rule| rule == "Bash(cargo test:*)"), "{rules:?}");
     assert!(!rules.usual.iter().any(|rule| rule == "Bash(npm test:*)"), "{rules:?}");
+}
+
+/// A terminal in which a run is started with an agent that does nothing.
+fn at_a_terminal(hermit: &Hermit, more: &str) -> Terminal {
+    install(hermit);
+    let path = hermit.path("bin").display().to_string();
+    let run = format!("PATH={path}:$PATH {NIGHTWRIGHT} run -p x -m 1 --max-retries 0 {more}");
+    Terminal::run(hermit, &run)
+}
+
+#[test]
+fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
+    for (answer, accepts, says) in [
+        ("", true, "The agent may edit files and run: "),
+        ("2", true, "The agent may edit files. Everything else is denied."),
+    ] {
+        let hermit = Hermit::new();
+        let terminal = at_a_terminal(&hermit, "");
+        let screen = terminal.shows("permissions [1]");
+        for words in ["1  usual", "(recommended)", "2  edits only", "3  everything"] {
+            assert!(screen.contains(words), "{words} is not in:\n{screen}");
+        }
+        terminal.types(&[answer, "Enter"]);
+        let screen = terminal.shows("exit=");
+        assert!(screen.contains("`nightwright init` writes it down"), "{screen}");
+        assert!(screen.contains(says), "{screen}");
+        let words = fs::read_to_string(hermit.path("said")).unwrap();
+        assert_eq!(words.contains("acceptEdits"), accepts, "{words}");
+        assert!(!hermit.project().join(".nightwright/config.toml").exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn everything_comes_with_the_warning_and_the_end_of_input_starts_nothing() {
+    let hermit = Hermit::new();
+    let terminal = at_a_terminal(&hermit, "");
+    terminal.shows("permissions [1]");
+    terminal.types(&["3", "Enter"]);
+    terminal.shows("warning: the agent can run any command on this machine");
+    terminal.shows("exit=");
+
+    let hermit = Hermit::new();
+    let terminal = at_a_terminal(&hermit, "");
+    terminal.shows("permissions [1]");
+    terminal.types(&["C-d"]);
+    let screen = terminal.shows("exit=2");
+    assert!(screen.contains("`--permissions usual` answers it"), "{screen}");
+    assert!(!hermit.path("said").exists(), "nothing was started");
+}
+
+#[test]
+fn nothing_is_asked_once_a_choice_was_made_or_the_project_is_set_up() {
+    let chosen = Hermit::new();
+    let screen = at_a_terminal(&chosen, "--permissions edits").shows("exit=");
+    assert!(!screen.contains("permissions [1]"), "{screen}");
+    let set_up = Hermit::new();
+    set_up.run(&["init", "--yes"]).exits(0);
+    let screen = at_a_terminal(&set_up, "").shows("exit=");
+    assert!(!screen.contains("permissions [1]"), "{screen}");
+    let of_user = Hermit::new();
+    of_user.run(&["config", "set", "--user", "agent.permissions", "edits"]).exits(0);
+    let screen = at_a_terminal(&of_user, "").shows("exit=");
+    assert!(!screen.contains("permissions [1]"), "{screen}");
+}
+
+#[test]
+fn a_run_that_leaves_its_terminal_asks_before_it_leaves() {
+    let hermit = Hermit::new();
+    let terminal = at_a_terminal(&hermit, "--detach");
+    terminal.shows("permissions [1]");
+    terminal.types(&["Enter"]);
+    terminal.shows("exit=0");
+    hermit.wait_for("run_finished");
+    assert!(fs::read_to_string(hermit.path("said")).unwrap().contains("acceptEdits"));
 }

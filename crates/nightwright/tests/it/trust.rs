@@ -5,6 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use super::harness::{Did, Hermit};
+use super::stage::NIGHTWRIGHT;
+use super::terminal::Terminal;
 
 /// Says "pwned" by its very existence.
 const PROOF: &str = "pwned";
@@ -229,16 +231,46 @@ fn what_changed_is_shown_beside_what_was_approved() {
     let shown = hermit.run(&["trust", "--list"]).exits(1).out;
     insta::assert_snapshot!(shown, @r#"
       changed  .nightwright/config.toml: verify.commands
-               verify.commands = ["make pwned"]
-               was: verify.commands = ["make test"]
+               - verify.commands = ["make test"]
+               + verify.commands = ["make pwned"]
       changed  .nightwright/hooks/started
-               hook started, 19 bytes
-               | #!/bin/sh
-               | echo two
-               was: hook started, 19 bytes
-               | #!/bin/sh
-               | echo one
+                 #!/bin/sh
+               - echo one
+               + echo two
     "#);
+}
+
+#[test]
+fn a_file_that_you_edited_is_one_question_with_the_difference_and_is_asked_once() {
+    let hermit = Hermit::new();
+    fs::create_dir_all(hermit.project().join(".nightwright/hooks")).unwrap();
+    let config = |command: &str| {
+        let text = format!("verify.commands = [\"{command}\"]\nagent.permissions = \"edits\"\n");
+        hermit.file(".nightwright/config.toml", &text);
+    };
+    config("test -f a");
+    hermit.run(&["trust", "--yes"]).exits(0);
+    config("test -e a");
+    let script = hermit.script(SCRIPT);
+    let run = format!("{NIGHTWRIGHT} run -p x -m 1 --dry-run --rehearsal {script}");
+    let terminal = Terminal::run(&hermit, &run);
+    let screen = terminal.shows("Approve it?");
+    for line in [
+        "You approved this, and it has changed since:",
+        "- verify.commands = [\"test -f a\"]",
+        "+ verify.commands = [\"test -e a\"]",
+    ] {
+        assert!(screen.contains(line), "{line} is not in:\n{screen}");
+    }
+    assert!(!screen.contains("agent.permissions"), "it has not changed:\n{screen}");
+    terminal.types(&["y", "Enter"]);
+    let screen = terminal.shows("exit=0");
+    assert_eq!(screen.matches("Approve it?").count(), 1, "{screen}");
+    // Back to what was approved before, and there again: nothing is asked any more.
+    for command in ["test -f a", "test -e a"] {
+        config(command);
+        rehearse(&hermit, &["run", "-p", "x", "-m", "1"]).exits(0);
+    }
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! The questions of the first run in a project that is not set up. The answers hold for that run, as if
+//! they had been given as options; `nightwright init` writes them down.
+
+use std::env;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
+
+use nightwright_core::display::display_safe;
+
+use super::{say, terminal};
+use crate::config::{self, Layer, Origin, Resolved};
+use crate::error::Failure;
+use crate::init::ask::{self, Gone, Person};
+
+/// The folder of a project that is set up.
+const FOLDER: &str = ".nightwright";
+
+/// Asks what nobody has decided yet, and adds the answers to the options of the command line. Nothing
+/// is asked without a terminal, or where a choice was made in any layer.
+pub(super) fn ask(project: &Path, flags: &mut Layer) -> Result<(), Failure> {
+    if !terminal::is_there() || project.join(FOLDER).exists() {
+        return Ok(());
+    }
+    let mut layers = config::load(project, None, |name| env::var_os(name))?;
+    layers.push(flags.clone());
+    let resolved = Resolved::new(layers);
+    // Another agent does not know these permissions.
+    let applies = resolved.get_optional("agent.command").flatten().is_none();
+    if applies && *resolved.origin("agent.permissions") == Origin::BuiltIn {
+        let level = ask::permissions(&mut Plain).map_err(unanswered)?;
+        flags.set_by_flag("--permissions", "agent.permissions", level.name());
+        say("This holds for this run. `nightwright init` writes it down for later ones.\n");
+    }
+    Ok(())
+}
+
+fn unanswered(_: Gone) -> Failure {
+    Failure::usage("the input ended before the question was answered; nothing was started")
+        .hint("`--permissions usual` answers it")
+}
+
+/// The terminal, line by line. Nothing goes on reading from it once the answer is there: the keys that
+/// are pressed later are for the run.
+struct Plain;
+
+impl Person for Plain {
+    fn tell(&mut self, text: &str) {
+        say(text);
+    }
+
+    fn ask(&mut self, question: &str) -> Result<String, Gone> {
+        let mut out = io::stderr();
+        // If the terminal is gone, reading from it says so.
+        drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
+        let mut line = String::new();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(0) | Err(_) => Err(Gone::EndOfInput),
+            Ok(_) => Ok(line),
+        }
+    }
+}
