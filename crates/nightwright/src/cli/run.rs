@@ -359,7 +359,8 @@ impl Options {
     /// Whether neither a task nor a goal is given, and none goes without saying.
     fn says_nothing(&self, command: Command) -> bool {
         let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
-        self.task.is_none() && self.prompt.is_none() && !own_goal
+        let Subject { task, goal, .. } = self.subject();
+        task.is_none() && goal.is_none() && !own_goal
     }
 
     fn flags(&self) -> Layer {

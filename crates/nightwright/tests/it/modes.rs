@@ -383,6 +383,7 @@ fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
         .run(&["build", "migrate-ap", "--dry-run"])
         .exits(2)
         .says(&["nightwright build -p migrate-ap"]);
+    hermit.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
     assert!(hermit.runs().is_empty());
     // Commands that take no goal say nothing of one.
     let did = hermit.run(&["show", "migrate-ap"]).exits(2);

@@ -28,7 +28,7 @@ impl<'a> Subject<'a> {
     /// Text with a space in it can't be a task name, so it is a goal. A single word is always a task
     /// name: a misspelt one must not start a run.
     pub(super) fn of(positional: Option<&'a str>, prompt: Option<&'a str>) -> Self {
-        match positional.map(str::trim) {
+        match positional.map(str::trim).filter(|text| !text.is_empty()) {
             Some(text) if text.contains(char::is_whitespace) => {
                 Self { task: None, goal: Some(text), unmarked: true }
             }
@@ -118,6 +118,7 @@ mod tests {
             assert_eq!((subject.task, subject.goal), (Some(task.trim()), None));
             assert_eq!(subject.note(), None);
         }
+        assert_eq!((of(" ").task, of("").goal), (None, None), "nothing is neither");
         let marked = Subject::of(None, Some("fix the tests"));
         assert_eq!((marked.goal, marked.note()), (Some("fix the tests"), None));
     }
