@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::event::{IterationKind, Movement, Totals};
 use crate::input::{Changes, TaskProgress};
+use crate::outcome::Proof;
 use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
@@ -47,6 +48,8 @@ pub struct Chronicle {
     pub verdict: Verdict,
     /// The name of the ending; `None` if it has none.
     pub ending: Option<&'static str>,
+    /// What a completion rests on; `None` if it is not completed.
+    pub proof: Option<Proof>,
     /// What it came to, in a sentence.
     pub sentence: String,
     /// What else there is to say about the ending.
@@ -106,9 +109,11 @@ pub struct Chronicle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Done, and something confirmed it.
+    /// Done, and checks confirmed it.
     Verified,
-    /// Said to be done, and nothing looked.
+    /// Done in the judgement of a model.
+    Judged,
+    /// Done by the agent's word alone.
     NotVerified,
     /// Over without being done.
     NotDone,

@@ -16,8 +16,11 @@ use crate::units::{Usd, human};
 pub enum Outcome {
     /// A claim passed the gate.
     Completed {
-        /// Whether the gate had anything to check with.
+        /// What it rests on.
         proof: Proof,
+        /// Why passing checks are not the proof; absent when they are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unchecked: Option<Unchecked>,
     },
     /// Too many idle iterations in a row, or the same checks failing in the same way.
     Stagnated {
@@ -116,14 +119,50 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Whether a completed run was verified.
+/// What a completion rests on. Only `checks` is called verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Checks or a model confirmed it.
-    Verified,
-    /// The gate was empty.
-    NotVerified,
+    /// A check that can show that the work is done passed.
+    Checks,
+    /// A model judged the work complete.
+    Model,
+    /// Neither: the claim was accepted as it was made.
+    None,
+}
+
+impl Proof {
+    /// The name in journal, JSON and hooks.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Checks => "checks",
+            Self::Model => "model",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Why passing checks could not show that the work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unchecked {
+    /// No checks are configured.
+    NoChecks,
+    /// Every check passed before the run began.
+    PassedBefore,
+    /// No check failed before the run began, and at least one had no result then.
+    UnknownBefore,
+}
+
+impl Unchecked {
+    /// The reason as it stands in parentheses.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NoChecks => "no checks configured",
+            Self::PassedBefore => "the checks passed before the run began",
+            Self::UnknownBefore => "no check is known to have failed before the run began",
+        }
+    }
 }
 
 /// What a caller of the program is told beyond success and failure.
@@ -131,11 +170,25 @@ pub enum Proof {
 pub enum Strictness {
     /// Every orderly ending exits 0.
     Lenient,
-    /// With `--require-complete`: everything but `completed` exits non-zero.
+    /// With `--require-complete`: everything but `completed` with a proof exits non-zero.
     RequireComplete,
 }
 
 impl Outcome {
+    /// A completion with this proof, without checks where the proof is not `checks`.
+    pub fn completed(proof: Proof) -> Self {
+        let unchecked = match proof {
+            Proof::Checks => None,
+            Proof::Model | Proof::None => Some(Unchecked::NoChecks),
+        };
+        Self::Completed { proof, unchecked }
+    }
+
+    /// What a completion rests on; `None` for every other outcome.
+    pub fn proof(&self) -> Option<Proof> {
+        if let Self::Completed { proof, .. } = self { Some(*proof) } else { None }
+    }
+
     /// The name in journal, JSON and hooks.
     pub fn name(&self) -> &'static str {
         match self {
@@ -169,7 +222,8 @@ impl Outcome {
             Strictness::RequireComplete => code,
         };
         match self {
-            Self::Completed { .. } => 0,
+            Self::Completed { proof: Proof::Checks | Proof::Model, .. } => 0,
+            Self::Completed { proof: Proof::None, .. } => unfinished(6),
             Self::MaxIterations { .. }
             | Self::MaxCost { .. }
             | Self::MaxDuration { .. }
@@ -203,14 +257,7 @@ impl Outcome {
     /// The ending in one sentence, given how many iterations were finished.
     pub fn sentence(&self, iterations: u32) -> String {
         match self {
-            Self::Completed { proof } => format!(
-                "Task completed successfully after {}{}",
-                count(iterations, "iteration"),
-                match proof {
-                    Proof::Verified => "",
-                    Proof::NotVerified => ", not verified",
-                }
-            ),
+            Self::Completed { proof, unchecked } => completed(*proof, *unchecked, iterations),
             Self::Stagnated { idle } => format!(
                 "Stagnation detected: {} with no work",
                 count(*idle, "consecutive iteration")
@@ -251,6 +298,16 @@ impl Outcome {
     }
 }
 
+fn completed(proof: Proof, unchecked: Option<Unchecked>, iterations: u32) -> String {
+    let after = format!("after {}", count(iterations, "iteration"));
+    let why = unchecked.map(|why| format!(" ({})", why.words())).unwrap_or_default();
+    match proof {
+        Proof::Checks => format!("Task completed successfully {after}"),
+        Proof::Model => format!("Task judged complete by a model{why} {after}"),
+        Proof::None => format!("Task completed, not verified{why}, {after}"),
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -279,7 +336,7 @@ pub fn count(number: u32, noun: &str) -> String {
 /// One of each, for the reference page and for tests that must cover every ending.
 pub fn samples() -> Vec<Outcome> {
     vec![
-        Outcome::Completed { proof: Proof::Verified },
+        Outcome::completed(Proof::Checks),
         Outcome::Stagnated { idle: 3 },
         Outcome::NoChanges { idle: 2 },
         Outcome::MaxIterations { limit: 10 },

@@ -193,6 +193,7 @@ impl Chronicler {
             is_rehearsal: view.is_rehearsal(),
             verdict: verdict(state, outcome, view.is_rehearsal()),
             ending: outcome.map(Outcome::name),
+            proof: outcome.and_then(Outcome::proof),
             sentence,
             note: summary.note.as_ref().filter(|_| outcome.is_some()).map(text),
             verification: verification.as_ref().map(text),
@@ -328,8 +329,9 @@ fn steps(view: &RunView, run: &RunId, state: State, unread: Option<Break>) -> Ve
 fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> Verdict {
     match (outcome, state) {
         (Some(_), _) if is_rehearsal => Verdict::Rehearsed,
-        (Some(Outcome::Completed { proof: Proof::Verified }), _) => Verdict::Verified,
-        (Some(Outcome::Completed { proof: Proof::NotVerified }), _) => Verdict::NotVerified,
+        (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => Verdict::Verified,
+        (Some(Outcome::Completed { proof: Proof::Model, .. }), _) => Verdict::Judged,
+        (Some(Outcome::Completed { proof: Proof::None, .. }), _) => Verdict::NotVerified,
         (Some(_), _) => Verdict::NotDone,
         (None, State::Running) => Verdict::GoingOn,
         (None, State::Gone | State::Ended) => Verdict::Gone,

@@ -131,7 +131,7 @@ fn tone(verdict: Verdict) -> (&'static str, &'static str) {
     const DOTS: &str = "<path d=\"M7 12h.01M12 12h.01M17 12h.01\"/>";
     match verdict {
         Verdict::Verified => ("good", CHECK),
-        Verdict::NotVerified => ("mixed", DASH),
+        Verdict::Judged | Verdict::NotVerified => ("mixed", DASH),
         Verdict::NotDone => ("bad", CROSS),
         Verdict::GoingOn => ("live", DOTS),
         Verdict::Gone => ("bad", CROSS),

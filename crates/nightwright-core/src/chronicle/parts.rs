@@ -96,9 +96,11 @@ pub struct Claim {
 pub enum Judgement {
     /// Nothing yet.
     Open,
-    /// Believed, and something spoke for it.
+    /// Accepted, and checks confirmed it.
     Verified,
-    /// Believed, with nothing to check it with.
+    /// Accepted by a model.
+    Judged,
+    /// Accepted by the agent's word alone.
     NotVerified,
     /// Not believed.
     Rejected,

@@ -27,7 +27,8 @@ pub(super) fn headline(chronicle: &Chronicle) -> &'static str {
     match (chronicle.verdict, chronicle.is_only_judgement()) {
         (Verdict::Verified, false) => "Done and verified",
         (Verdict::Verified, true) => "Verified",
-        (Verdict::NotVerified, _) => "Said to be done, not verified",
+        (Verdict::Judged, _) => "Judged complete by a model",
+        (Verdict::NotVerified, _) => "Completed, not verified",
         (Verdict::NotDone, false) => "Not done",
         (Verdict::NotDone, true) => "Not verified",
         (Verdict::GoingOn, _) => "Still running",
@@ -65,8 +66,9 @@ pub(super) fn fate(fate: Fate) -> &'static str {
 pub(super) fn judgement(judgement: Judgement) -> &'static str {
     match judgement {
         Judgement::Open => "not decided",
-        Judgement::Verified => "believed",
-        Judgement::NotVerified => "believed, with nothing to check it with",
+        Judgement::Verified => "verified",
+        Judgement::Judged => "accepted by a model",
+        Judgement::NotVerified => "accepted, not verified",
         Judgement::Rejected => "rejected",
         Judgement::Inconclusive => "undecided: nobody could tell",
         Judgement::Unaffordable => "undecided: too little was left to ask a model",

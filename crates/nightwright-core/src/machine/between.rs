@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::hook::Hook;
 use crate::input::{Boxes, Prepared, TimerKey};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Proof};
 use crate::policy::limits::{self, Room, Used};
 use crate::policy::{progress, retry};
 use crate::settings::{EvidenceKind, Scope, Stagnation};
@@ -274,7 +274,11 @@ impl Machine {
             return Some((ending.clone(), None));
         }
         if let Some(GateResult::Passed { proof }) = gate {
-            return Some((Outcome::Completed { proof: *proof }, None));
+            let unchecked = match proof {
+                Proof::Checks => None,
+                Proof::Model | Proof::None => state.unchecked(),
+            };
+            return Some((Outcome::Completed { proof: *proof, unchecked }, None));
         }
         if state.stop == Some(StopWhen::AfterIteration) {
             return Some((Outcome::Stopped, None));

@@ -51,15 +51,21 @@ impl Machine {
             return self.effect(Effect::InspectChanges { ticket });
         }
         if !self.wants_verdict(&gate) {
-            let proof =
-                if verify.commands.is_empty() { Proof::NotVerified } else { Proof::Verified };
-            return self.decide(GateResult::Passed { proof });
+            return self.decide(GateResult::Passed { proof: self.proof(Proof::None) });
         }
         match gate.verdict {
             Some(VerdictKind::Yes) => self.confirm(survey),
             // Decided where the verdict was given.
             Some(VerdictKind::No | VerdictKind::Inconclusive) => {}
             None => self.ask_for_verdict(&gate),
+        }
+    }
+
+    /// What an accepted claim rests on: passing checks, or else what is left.
+    fn proof(&self, otherwise: Proof) -> Proof {
+        match self.ledger.unchecked() {
+            None => Proof::Checks,
+            Some(_) => otherwise,
         }
     }
 
@@ -258,7 +264,7 @@ impl Machine {
 
     fn confirm(&mut self, survey: &Survey) {
         if self.live.judged.as_ref() == Some(&survey.mark.fingerprint) {
-            self.decide(GateResult::Passed { proof: Proof::Verified });
+            self.decide(GateResult::Passed { proof: self.proof(Proof::Model) });
         } else {
             let why = "the project changed while it was being judged".to_owned();
             self.decide(GateResult::Inconclusive { why });

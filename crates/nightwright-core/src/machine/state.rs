@@ -13,7 +13,7 @@ use crate::event::{
     Totals, VerdictKind, WaitKind,
 };
 use crate::input::{Boxes, CheckResult, Finding, Mark};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Unchecked};
 use crate::permissions::denial::Refused;
 use crate::policy::limits::Used;
 use crate::policy::progress::Seen;
@@ -329,6 +329,11 @@ impl State {
             tokens: self.totals.tokens.counted(),
             active: self.active,
         }
+    }
+
+    /// Why passing checks can't show that the work is done; `None` if they can.
+    pub fn unchecked(&self) -> Option<Unchecked> {
+        self.settings.verify.commands.is_empty().then_some(Unchecked::NoChecks)
     }
 
     /// Whether messages can follow the prompt of an attempt.

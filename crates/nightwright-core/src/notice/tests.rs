@@ -129,7 +129,7 @@ fn a_run_is_told_from_its_setup_to_its_end() {
         .then(iteration(1))
         .then(done(1, IterationResult::Done))
         .then(iteration(2))
-        .then(ended(Outcome::Completed { proof: Proof::Verified }));
+        .then(ended(Outcome::completed(Proof::Checks)));
     assert_eq!(story.kinds(), ["setup_complete", "execution_start", "iteration", "completion"]);
     let seqs: Vec<_> = story.told.iter().map(|notice| notice.seq).collect();
     assert_eq!(seqs, [1, 2, 3, 5]);
@@ -146,9 +146,9 @@ fn a_run_is_told_from_its_setup_to_its_end() {
     assert_eq!(
         story.last(),
         (
-            "migrate-api: completed",
+            "migrate-api: completed and verified",
             "Task completed successfully after 1 iteration\n1 iteration, 2 commits, \
-             5m 00s at work\nNext: look at the work, and commit it if it is not"
+             5m 00s at work\nNext: review the changes"
         )
     );
 }
@@ -221,7 +221,7 @@ fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
         .then(ended(Outcome::MaxIterations { limit: 1 }))
         .then(again())
         .then(iteration(2))
-        .then(ended(Outcome::Completed { proof: Proof::NotVerified }));
+        .then(ended(Outcome::completed(Proof::None)));
     assert_eq!(story.kinds(), ["setup_complete", "execution_start", "stopped", "completion"]);
     assert_eq!(story.last().0, "migrate-api: completed, not verified");
     assert_ne!(story.told[2].id(), story.told[3].id());
@@ -305,7 +305,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     let inconclusive = gate(GateResult::Inconclusive { why });
     assert_eq!(inconclusive.kinds(), ["setup_complete", "verification_failed"]);
     for silent in [
-        GateResult::Passed { proof: Proof::Verified },
+        GateResult::Passed { proof: Proof::Checks },
         GateResult::Unaffordable { ending: Outcome::Stopped },
     ] {
         assert_eq!(gate(silent).kinds(), ["setup_complete"]);

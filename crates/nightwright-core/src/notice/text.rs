@@ -192,8 +192,9 @@ fn limits(limits: &Limits) -> String {
 /// An ending in a word or two.
 fn in_a_word(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::Completed { proof: Proof::Verified } => "completed",
-        Outcome::Completed { proof: Proof::NotVerified } => "completed, not verified",
+        Outcome::Completed { proof: Proof::Checks, .. } => "completed and verified",
+        Outcome::Completed { proof: Proof::Model, .. } => "judged complete by a model",
+        Outcome::Completed { proof: Proof::None, .. } => "completed, not verified",
         Outcome::Stagnated { .. } => "stagnated",
         Outcome::NoChanges { .. } => "no more changes",
         Outcome::MaxIterations { .. } => "stopped, no iterations left",

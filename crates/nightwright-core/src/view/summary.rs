@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{GateView, RunView, WORK};
 use crate::event::{GateResult, Spend, VerdictKind};
-use crate::outcome::{Outcome, Proof, Tone};
+use crate::outcome::{Outcome, Proof, Tone, Unchecked};
 use crate::permissions::denial::Refused;
 use crate::units::{Iteration, RunId, Tokens, Usd, human};
 
@@ -67,15 +67,23 @@ pub struct PurposeSpend {
 pub enum Verification {
     /// There was none, or its gate came to no end.
     NoClaim,
-    /// It was believed, for these reasons.
+    /// Checks confirmed it.
     Verified {
-        /// Checks that were passed.
+        /// The checks that passed.
         commands: Vec<String>,
         /// Whether a model said so, too.
         verdict: Option<VerdictKind>,
     },
-    /// It was believed, and nothing spoke for it.
-    NotVerified,
+    /// A model accepted it, and passing checks could not show anything.
+    Judged {
+        /// Checks that passed before the run as well, or whose result then is unknown.
+        commands: Vec<String>,
+    },
+    /// It was accepted, and nothing spoke for it.
+    NotVerified {
+        /// Checks that passed before the run as well, or whose result then is unknown.
+        commands: Vec<String>,
+    },
     /// It was not believed.
     NotBelieved {
         /// In which iteration.
@@ -91,14 +99,26 @@ impl Verification {
         match self {
             Self::NoClaim => None,
             Self::Verified { commands, verdict } => {
-                let mut by: Vec<_> =
-                    commands.iter().map(|command| format!("`{command}`")).collect();
+                let mut by = quoted(commands);
                 if *verdict == Some(VerdictKind::Yes) {
                     by.push("a model's verdict".to_owned());
                 }
                 Some(format!("verified by {}", and(&by)))
             }
-            Self::NotVerified => Some("not verified: there was nothing to verify with".to_owned()),
+            Self::Judged { commands } if commands.is_empty() => {
+                Some("a model judged it complete; no checks are configured".to_owned())
+            }
+            Self::Judged { commands } => Some(format!(
+                "a model judged it complete; passing {} proves nothing new",
+                and(&quoted(commands))
+            )),
+            Self::NotVerified { commands } if commands.is_empty() => {
+                Some("not verified: no checks are configured and no model was asked".to_owned())
+            }
+            Self::NotVerified { commands } => Some(format!(
+                "not verified: passing {} proves nothing new, and no model was asked",
+                and(&quoted(commands))
+            )),
             Self::NotBelieved { iteration: Iteration(0), why } => {
                 Some(format!("not believed: {}", why.trim_end_matches('.')))
             }
@@ -154,11 +174,14 @@ impl RunView {
             GateResult::Passed { .. } if !matches!(outcome, Some(Outcome::Completed { .. })) => {
                 Verification::NoClaim
             }
-            GateResult::Passed { proof: Proof::NotVerified } => Verification::NotVerified,
-            GateResult::Passed { proof: Proof::Verified } => Verification::Verified {
-                commands: checks.iter().map(|check| check.command.clone()).collect(),
-                verdict: *verdict,
-            },
+            GateResult::Passed { proof } => {
+                let commands = checks.iter().map(|check| check.command.clone()).collect();
+                match proof {
+                    Proof::Checks => Verification::Verified { commands, verdict: *verdict },
+                    Proof::Model => Verification::Judged { commands },
+                    Proof::None => Verification::NotVerified { commands },
+                }
+            }
             GateResult::Rejected { why, .. } | GateResult::Inconclusive { why } => {
                 not_believed(why)
             }
@@ -193,12 +216,16 @@ impl RunView {
         let again = format!("`nightwright resume {run} --again`");
         let then = |first: &str| format!("{first}, then {again}");
         match &ending.outcome {
-            Outcome::Completed { proof: Proof::Verified } => {
-                vec!["look at the work, and commit it if it is not".to_owned()]
+            Outcome::Completed { proof: Proof::Checks, .. } => {
+                vec!["review the changes".to_owned()]
             }
-            Outcome::Completed { proof: Proof::NotVerified } => vec![
-                "look at the work yourself: nothing has checked it".to_owned(),
-                "give the next run something to verify with: `--verify COMMAND`".to_owned(),
+            Outcome::Completed { proof: Proof::Model, unchecked } => vec![
+                "review the changes: no check has verified them".to_owned(),
+                next_check(*unchecked),
+            ],
+            Outcome::Completed { proof: Proof::None, unchecked } => vec![
+                "review the changes: nothing has verified them".to_owned(),
+                next_check(*unchecked),
             ],
             Outcome::MaxIterations { limit } => {
                 more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
@@ -254,9 +281,7 @@ impl RunView {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("NAME");
         let again = format!("`nightwright verify {task}`");
         match self.ending.as_ref().map(|ending| &ending.outcome) {
-            Some(Outcome::Completed { .. }) => {
-                vec!["look at the work, and commit it if it is not".to_owned()]
-            }
+            Some(Outcome::Completed { .. }) => vec!["review the changes".to_owned()],
             Some(Outcome::Unverified { .. }) => {
                 vec![format!("mend what keeps it from passing, then {again}")]
             }
@@ -302,6 +327,23 @@ impl RunView {
             Some(_) | None => "claude",
         }
     }
+}
+
+/// How the next run can be verified.
+fn next_check(unchecked: Option<Unchecked>) -> String {
+    match unchecked {
+        Some(Unchecked::NoChecks) | None => {
+            "give the next run a check: `nightwright init`, or `--verify COMMAND`".to_owned()
+        }
+        Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
+            "give the next run a check that fails until the work is done: `--verify COMMAND`"
+                .to_owned()
+        }
+    }
+}
+
+fn quoted(commands: &[String]) -> Vec<String> {
+    commands.iter().map(|command| format!("`{command}`")).collect()
 }
 
 /// The three ways on from a limit: resume, raise, look.

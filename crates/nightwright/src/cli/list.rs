@@ -57,8 +57,9 @@ The objects of --json:
   iterations    {total, setup, execution}
   progress      {completed, total}: the items of the task, by the account of its last run, else the
                 boxes of its list; or null
-  last_run      {id, ending, sentence, iterations, cost_usd, progress, started_at, last_at}, or
-                null; ending and sentence are null while it has none, and if its journal can't be
+  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                ending and sentence are null while it has none, and if its journal can't be
                 read to its end
   problem       what is wrong with the task, or with its last run, or null";
 

@@ -55,11 +55,13 @@ long is cut and says so:
                     or unknown (nobody conducts it, and its journal can't be read to its end)
   is_rehearsal      whether the agent was a script (--dry-run): then nothing was spent, and every
                     cost is what the script says
-  verdict           verified, not_verified, not_done, going_on, gone, rehearsed (over, and only a
-                    rehearsal) or unknown (the journal can't be read to its end)
-  ending, sentence, note, verification
-                    the name of the ending, what it came to in a sentence, what else there is to
-                    say, and what became of the last claim
+  verdict           verified, judged (by a model), not_verified, not_done, going_on, gone,
+                    rehearsed (over, and only a rehearsal) or unknown (the journal can't be read to
+                    its end)
+  ending, proof, sentence, note, verification
+                    the name of the ending, what a completed run rests on (checks, model or
+                    none), what it came to in a sentence, what else there is
+                    to say, and what became of the last claim
   told              {task, goal, mode, only_gate, agent, agent_version, models, more_models,
                     project, git_head, containment, sandbox, checks, more_checks}; more_... is how
                     many there are beyond those in a list, here and below
@@ -86,7 +88,7 @@ long is cut and says so:
     calls           {number, purpose, duration_ms, sentence, cost_usd, figure, tokens}
     claims          {at, by, checks, more_checks, findings, more_findings, changes, verdict, reason,
                     missing, more_missing, judgement, why}; judgement is open, verified,
-                    not_verified, rejected, inconclusive or unaffordable; checks has {command,
+                    judged, not_verified, rejected, inconclusive or unaffordable; checks has {command,
                     verdict, output, duration_ms}, findings {path, what}, changes is as in the event
                     `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,

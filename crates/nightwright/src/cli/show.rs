@@ -47,8 +47,9 @@ The object of --json:
   name, mode    mode is null if the configuration can't be read
   state         as `nightwright list --help` explains
   iterations    {total, setup, execution}
-  last_run      {id, ending, sentence, iterations, cost_usd, progress, started_at, last_at}, or
-                null; ending and sentence are null while it has none, and if its journal can't be
+  last_run      {id, ending, proof, sentence, iterations, cost_usd, progress, started_at,
+                last_at}, or null; proof is what a completed run rests on: checks, model or none;
+                ending and sentence are null while it has none, and if its journal can't be
                 read to its end; progress is {completed, total}: the task's items, or null
   run_folder    where the journal, the prompts and the output of that run are, or null
   live_run      the id of the run that is going on, or null

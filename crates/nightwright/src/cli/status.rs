@@ -12,6 +12,7 @@ use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::chronicle::Unread;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
+use nightwright_core::outcome::Proof;
 use nightwright_core::permissions::denial::Refused;
 use nightwright_core::units::{Tokens, Usd};
 use nightwright_core::view::{Activity, Conduct, Outlook, RunView};
@@ -77,7 +78,8 @@ The object of --json; times are in UTC, and what is not known is null:
   last_warnings     the last of them
   last_iteration    {number, result, files_changed, commits, cost_usd, duration_ms, summary}:
                     result is done, failed or interrupted
-  ending            {name, sentence, note}
+  ending            {name, proof, sentence, note}; proof is checks, model or none if the run is
+                    completed, else null
   started_at, last_at
                     when it began, and when something happened last
   run_folder, journal, log, state_folder
@@ -212,6 +214,7 @@ struct Last {
 #[derive(Debug, Serialize)]
 struct End {
     name: &'static str,
+    proof: Option<Proof>,
     sentence: String,
     note: Option<String>,
 }
@@ -331,6 +334,7 @@ fn places(folder: &RunDir) -> Places {
 fn ending(view: &RunView) -> Option<End> {
     view.ending.as_ref().map(|ending| End {
         name: ending.outcome.name(),
+        proof: ending.outcome.proof(),
         sentence: ending.outcome.sentence(view.totals.iterations),
         note: ending.note.clone(),
     })

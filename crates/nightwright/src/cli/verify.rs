@@ -83,12 +83,13 @@ pub(super) struct Options {
 }
 
 const AFTER_HELP: &str = "\
-Exit code: 0 verified; 1 trouble; 2 wrong usage; 3 a limit was in the way; 6 not verified;
-7 stopped; 130 interrupted.
+Exit code: 0 complete, by the checks or a model; 1 trouble; 2 wrong usage; 3 a limit was in the
+way; 6 not verified; 7 stopped; 130 interrupted.
 
 The object of --json:
   task          the task
   verdict       pass, fail, inconclusive, not_affordable or interrupted
+  proof         what a pass rests on: checks or model; else null
   rehearsal     true if the agent was a script (--dry-run): then no verdict of a model means anything
   reason        why, in a sentence
   missing       what is missing, in the model's words

@@ -79,6 +79,10 @@ pub static VARIABLES: &[Variable] = &[
     given("NIGHTWRIGHT_LAST_COMMIT_SHA", "The commit that is checked out, for hooks."),
     given("NIGHTWRIGHT_STARTED_AT", "When the run began, for hooks."),
     given("NIGHTWRIGHT_FINISH_TYPE", "The name of the ending, for the hook `finished`."),
+    given(
+        "NIGHTWRIGHT_PROOF",
+        "What a completed run rests on, for the hook `finished`: `checks`, `model` or `none`.",
+    ),
     given("NIGHTWRIGHT_FINISH_CLASS", "The kind of ending, for the hook `finished`."),
     given("NIGHTWRIGHT_REHEARSAL_SCRIPT", "The script of the rehearsal agent."),
     given("NIGHTWRIGHT_REHEARSAL_LOG", "Where the rehearsal agent notes what it was asked."),

@@ -8,7 +8,7 @@ use nightwright_core::agent::outcome::{AttemptOutcome, Death};
 use nightwright_core::event::{Event, IterationFinished, Record, Totals};
 use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, Line};
-use nightwright_core::outcome::Outcome;
+use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::RunId;
@@ -234,6 +234,7 @@ impl Told {
             ("LAST_COMMIT_SHA", facts.head.clone().unwrap_or_default()),
             ("STARTED_AT", shown(facts.started_at)),
             ("FINISH_TYPE", shown(outcome.map(Outcome::name))),
+            ("PROOF", shown(outcome.and_then(Outcome::proof).map(Proof::name))),
             ("FINISH_CLASS", shown(outcome.map(|outcome| FinishClass::of(outcome).name()))),
         ]
     }

@@ -329,9 +329,12 @@ fn verdict_given(page: &mut Page<'_>, verdict: VerdictKind, reason: &str) {
 
 fn gate_finished(page: &mut Page<'_>, gate: Option<&GateView>, result: &GateResult) {
     match result {
-        GateResult::Passed { proof: Proof::Verified } => page.sign(Tone::Good, "verified"),
-        GateResult::Passed { proof: Proof::NotVerified } => {
-            page.sign(Tone::Mixed, "claimed complete: there is nothing to verify with");
+        GateResult::Passed { proof: Proof::Checks } => page.sign(Tone::Good, "verified"),
+        GateResult::Passed { proof: Proof::Model } => {
+            page.sign(Tone::Good, "judged complete by a model");
+        }
+        GateResult::Passed { proof: Proof::None } => {
+            page.sign(Tone::Mixed, "claimed complete, not verified");
         }
         GateResult::Rejected { why, .. } => {
             page.sign(Tone::Mixed, &format!("rejected: {}", why.trim_end_matches('.')));

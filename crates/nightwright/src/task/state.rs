@@ -10,7 +10,7 @@ use std::fs;
 
 use jiff::Timestamp;
 use nightwright_core::input::TaskProgress;
-use nightwright_core::outcome::Outcome;
+use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::units::{RunId, Usd};
 use nightwright_core::view::RunView;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,9 @@ pub struct LastRun {
     /// The name of its ending; `None` if it has not come to one.
     #[serde(default)]
     pub ending: Option<String>,
+    /// What it rests on, if it is completed.
+    #[serde(default)]
+    pub proof: Option<Proof>,
     /// Its ending in a sentence.
     #[serde(default)]
     pub sentence: Option<String>,
@@ -286,6 +289,7 @@ impl State {
         self.state = Status::Error;
         if let Some(last) = &mut self.last_run {
             last.ending = None;
+            last.proof = None;
             last.sentence = None;
         }
     }
@@ -303,6 +307,7 @@ impl State {
         self.last_run = Some(LastRun {
             id: run.clone(),
             ending: outcome.map(|outcome| outcome.name().to_owned()),
+            proof: outcome.and_then(Outcome::proof),
             sentence: outcome.map(|outcome| outcome.sentence(iterations)),
             iterations,
             cost_usd: view.totals.cost,

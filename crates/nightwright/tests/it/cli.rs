@@ -59,7 +59,10 @@ fn a_dry_run_changes_nothing_and_ends() {
     hermit
         .run(&["run", "-p", "make it better", "-m", "5", "--dry-run", "--no-delay"])
         .exits(0)
-        .says(&["Task completed successfully after 2 iterations", "mock-claude.log"]);
+        .says(&[
+            "judged complete by a model (no checks configured) after 2 iterations",
+            "mock-claude.log",
+        ]);
     assert_eq!(fs::read_to_string(hermit.project().join("a.txt")).unwrap(), "mine");
     assert_eq!(fs::read_dir(hermit.project()).unwrap().count(), 1);
 }

@@ -191,6 +191,7 @@ cost = 0.5
             ("TOTAL_ITERATIONS", "0"),
             ("TOTAL_COST", "0.0000"),
             ("FINISH_TYPE", ""),
+            ("PROOF", ""),
             ("FINISH_CLASS", ""),
             ("PLAN_FILE", ""),
             ("DRY_RUN", "1"),
@@ -213,6 +214,7 @@ cost = 0.5
         "finished.2",
         &[
             ("FINISH_TYPE", "max_iterations"),
+            ("PROOF", ""),
             ("FINISH_CLASS", "max_iterations"),
             ("TOTAL_COMMITS", "2"),
             ("TOTAL_ITERATIONS", "2"),

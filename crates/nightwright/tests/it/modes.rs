@@ -49,7 +49,7 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
         "#,
     )
     .exits(0)
-    .says(&["Task completed successfully after 2 iterations"]);
+    .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
     assert_eq!(ending(&hermit.journal()), "completed");
     let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
     for said in ["The one before said: “the lexer”", "Done by then: 1 of 2.", "It was at: parser."]
@@ -76,7 +76,7 @@ fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
         "#,
     )
     .exits(0)
-    .says(&["completed successfully after 1 iteration"]);
+    .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
     let hermit = with_task("loop");
     rehearse(
         &hermit,
@@ -110,7 +110,7 @@ fn iterative_stops_when_two_iterations_in_a_row_do_nothing() {
         "#,
     )
     .exits(0)
-    .says(&["completed successfully after 1 iteration"]);
+    .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
         "#,
     )
     .exits(0)
-    .says(&["completed successfully after 2 iterations"]);
+    .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
 
     let built = r#"
         [[attempt]]
@@ -142,7 +142,7 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
         "#;
     rehearse(&hermit, &["build", "-m", "3"], built)
         .exits(0)
-        .says(&["completed successfully after 1 iteration"]);
+        .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
         "#,
     )
     .exits(0)
-    .says(&["completed successfully after 2 iterations"]);
+    .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
     let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
     assert!(second.contains("the left half is tidy"), "{second}");
 }
@@ -264,7 +264,7 @@ fn a_mode_of_the_projects_own_works_by_its_own_words() {
     );
     rehearse(&hermit, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
         .exits(0)
-        .says(&["files of this project", "completed successfully"]);
+        .says(&["files of this project", "judged complete by a model"]);
     let asked = hermit.asked()[0]["prompt"].as_str().unwrap().to_owned();
     assert!(asked.starts_with("# Pages\n\nWrite one page in /"), "{asked}");
 

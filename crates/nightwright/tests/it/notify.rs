@@ -98,7 +98,8 @@ fn everybody_gets_it_in_the_form_they_take() {
     let header = |name| ntfy[2].header(name).unwrap_or_default();
     assert_eq!(
         header("title"),
-        "=?UTF-8?Q?=5Brehearsal=5D=20make=20it=20gr=C3=B6=C3=9Fer=3A=20completed?="
+        "=?UTF-8?Q?=5Brehearsal=5D=20make=20it=20gr=C3=B6=C3=9Fer=3A=20completed?= \
+         =?UTF-8?Q?=20and=20verified?="
     );
     assert_eq!((header("priority"), header("tags")), ("high", "white_check_mark,nightwright"));
     assert_eq!(header("authorization"), "Bearer tk_mine");
@@ -107,7 +108,10 @@ fn everybody_gets_it_in_the_form_they_take() {
 
     let [slack] = at(&seen, "/slack")[..] else { panic!("{seen:?}") };
     let text = slack.json()["text"].as_str().unwrap().to_owned();
-    assert!(text.starts_with("*[rehearsal] make it größer: completed*\nTask completed"), "{text}");
+    assert!(
+        text.starts_with("*[rehearsal] make it größer: completed and verified*\nTask completed"),
+        "{text}"
+    );
     let [discord] = at(&seen, "/discord")[..] else { panic!("{seen:?}") };
     let json = discord.json();
     assert_eq!(json["allowed_mentions"], json!({ "parse": [] }));

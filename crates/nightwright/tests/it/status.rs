@@ -83,10 +83,16 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
     hermit.file("go", "");
     finish(child).exits(0);
     let text = hermit.run(&["status"]).exits(0).out;
-    assert!(text.contains("state         ended: Task completed successfully"), "{text}");
+    assert!(
+        text.contains(
+            "state         ended: Task judged complete by a model (no checks configured)"
+        ),
+        "{text}"
+    );
     assert!(text.contains("last          iteration 1: done, 2 files, $0.26"), "{text}");
     let page = object(&hermit);
     assert_eq!((&page["state"], &page["ending"]["name"]), (&"ended".into(), &"completed".into()));
+    assert_eq!(page["ending"]["proof"], "model");
     assert_eq!(page["cost_usd"], 0.26);
     assert!(page["log"].as_str().unwrap().contains("/iterate-"));
     let help = hermit.run(&["status", "--help"]).exits(0).out;

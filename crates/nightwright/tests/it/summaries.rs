@@ -13,7 +13,7 @@ use crate::report::{everybody_asked, records, run, style};
 /// A summary of a run with all samples but its end, and this one.
 fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
     let mut records = records();
-    if let Outcome::Completed { proof } = outcome {
+    if let Outcome::Completed { proof, .. } = outcome {
         for record in &mut records {
             if let Event::GateFinished { result } = &mut record.event {
                 *result = GateResult::Passed { proof };
@@ -33,7 +33,7 @@ fn closing(outcome: Outcome, note: Option<&str>, utf8: bool) -> String {
 
 #[test]
 fn a_completed_run_says_what_was_verified_and_what_it_cost() {
-    let text = closing(Outcome::Completed { proof: Proof::Verified }, None, true);
+    let text = closing(Outcome::completed(Proof::Checks), None, true);
     assert_snapshot!(text, @r#"
     ✓ Task completed successfully after 1 iteration
       verified by `cargo test`
@@ -42,7 +42,7 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: look at the work, and commit it if it is not
+      next: review the changes
     "#);
 }
 

@@ -143,7 +143,7 @@ fn a_model_decides_and_says_what_is_missing() {
     assert_eq!((&said["verdict"], &said["reason"]), (&json!("fail"), &json!("half of it")));
     assert_eq!(said["missing"], json!(["the farewell"]));
     let did = rehearse(&hermit, yes, &[]).exits(0);
-    assert!(did.out.starts_with("`a` would be verified: "), "{}", did.out);
+    assert!(did.out.starts_with("`a` would be accepted: "), "{}", did.out);
     let did = rehearse(&hermit, no, &[]).exits(6);
     assert!(did.out.starts_with("`a` would not be complete: half of it\n"), "{}", did.out);
     assert!(did.out.contains("  missing: the farewell\n"), "{}", did.out);
@@ -341,8 +341,8 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     ]);
     hermit.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
-        "Task completed successfully after 1 iteration, not verified",
-        "not verified: there was nothing to verify with",
+        "Task completed, not verified (no checks configured), after 1 iteration",
+        "not verified: no checks are configured and no model was asked",
         "cost $0.01 (work $0.01 in 1 attempt)",
     ]);
 }

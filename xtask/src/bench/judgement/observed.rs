@@ -72,7 +72,7 @@ impl Observed {
             }
             "run_finished" => {
                 self.ending = text("reason");
-                self.verified = event["proof"].as_str() == Some("verified");
+                self.verified = matches!(event["proof"].as_str(), Some("checks" | "model"));
                 let iterations = event["totals"]["iterations"].as_u64();
                 let iterations = iterations.and_then(|number| u32::try_from(number).ok());
                 self.iterations = iterations.unwrap_or(self.iterations);
@@ -100,7 +100,7 @@ mod tests {
 {"event":"call_started","purpose":"advise"}
 {"event":"iteration_started","iteration":2}
 {"event":"call_started","purpose":"advise"}
-{"event":"run_finished","reason":"completed","proof":"verified","note":"a note","totals":{"iterations":2}}
+{"event":"run_finished","reason":"completed","proof":"checks","note":"a note","totals":{"iterations":2}}
 "#;
 
     #[test]

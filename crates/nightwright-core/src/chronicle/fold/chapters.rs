@@ -173,7 +173,9 @@ impl Chapter {
     fn fate_when_done(&self, movement: Movement) -> Fate {
         let judged = self.claims.last().map(|claim| claim.judgement);
         match (judged, movement) {
-            (Some(Judgement::Verified | Judgement::NotVerified), _) => Fate::Believed,
+            (Some(Judgement::Verified | Judgement::Judged | Judgement::NotVerified), _) => {
+                Fate::Believed
+            }
             (Some(Judgement::Rejected | Judgement::Inconclusive | Judgement::Unaffordable), _) => {
                 Fate::Rejected
             }
@@ -220,10 +222,9 @@ impl Claim {
 
     pub(super) fn judged(&mut self, result: &GateResult) {
         let (judgement, why) = match result {
-            GateResult::Passed { proof: Proof::Verified } => (Judgement::Verified, String::new()),
-            GateResult::Passed { proof: Proof::NotVerified } => {
-                (Judgement::NotVerified, String::new())
-            }
+            GateResult::Passed { proof: Proof::Checks } => (Judgement::Verified, String::new()),
+            GateResult::Passed { proof: Proof::Model } => (Judgement::Judged, String::new()),
+            GateResult::Passed { proof: Proof::None } => (Judgement::NotVerified, String::new()),
             GateResult::Rejected { why, .. } => (Judgement::Rejected, cut(why, LONGEST_WORDS)),
             GateResult::Inconclusive { why } => (Judgement::Inconclusive, cut(why, LONGEST_WORDS)),
             GateResult::Unaffordable { .. } => (Judgement::Unaffordable, String::new()),

@@ -31,7 +31,7 @@ pub(super) fn proof(out: &mut String, chronicle: &Chronicle) {
 /// A claim and what became of it, without its heading.
 pub(super) fn claim(out: &mut String, claim: &Claim) {
     let class = match claim.judgement {
-        Judgement::Verified => "believed",
+        Judgement::Verified | Judgement::Judged => "believed",
         Judgement::NotVerified | Judgement::Inconclusive | Judgement::Unaffordable => "rejected",
         Judgement::Rejected => "failed",
         Judgement::Open => "idle",

@@ -1,7 +1,8 @@
 //! What is said first: whether it is over, whether it is real, whether all of it is known.
 
 use super::*;
-use crate::event::Event;
+use crate::event::{Event, GateResult};
+use crate::outcome::{Outcome, Proof};
 use crate::settings::Scope;
 use crate::view::Break;
 
@@ -84,10 +85,38 @@ fn what_can_be_done_with_a_run_that_is_going_on_is_no_resume() {
 }
 
 #[test]
+fn only_checks_are_called_a_verification() {
+    for (proof, verdict, headline) in [
+        (Proof::Checks, "verified", "Done and verified"),
+        (Proof::Model, "judged", "Judged complete by a model"),
+        (Proof::None, "not_verified", "Completed, not verified"),
+    ] {
+        let mut records = sample(3).records();
+        for record in &mut records {
+            match &mut record.event {
+                Event::GateFinished { result: GateResult::Passed { proof: passed } } => {
+                    *passed = proof;
+                }
+                Event::RunFinished { outcome, .. } => *outcome = Outcome::completed(proof),
+                _ => {}
+            }
+        }
+        let chronicle = told(&records, false);
+        let json = serde_json::to_value(&chronicle).unwrap();
+        assert_eq!((&json["proof"], &json["verdict"]), (&proof.name().into(), &verdict.into()));
+        for page in [chronicle.markdown(), chronicle.html()] {
+            assert!(page.contains(headline), "{page}");
+            let claims = page.contains("Done and verified") || page.contains("erified by `");
+            assert_eq!(claims, proof == Proof::Checks, "{page}");
+        }
+    }
+}
+
+#[test]
 fn what_to_do_next_is_on_both_pages_however_it_ended() {
     let chronicle = told(&sample(3).records(), false);
-    assert!(chronicle.markdown().contains("## Next\n\n- look at the work"));
-    assert!(chronicle.html().contains("<h2>What to do next</h2><ul><li>Look at the work"));
+    assert!(chronicle.markdown().contains("## Next\n\n- review the changes"));
+    assert!(chronicle.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
 }
 
 #[test]

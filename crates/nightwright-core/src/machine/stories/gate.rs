@@ -1,6 +1,7 @@
 //! The gate: only what passes here completes a run.
 
 use super::super::story::story;
+use crate::outcome::Strictness;
 
 #[test]
 fn done_needs_both_the_claim_and_the_checks() {
@@ -23,10 +24,31 @@ fn done_needs_both_the_claim_and_the_checks() {
         > agent finishes promise
         > surveyed D
         > checks pass
-          gate_finished passed Verified
+          gate_finished passed by checks
           run_finished completed exit 0
         ",
     );
+}
+
+#[test]
+fn without_checks_a_model_judges_and_nothing_is_called_verified() {
+    let told = story(
+        "
+        given model auto
+        > start
+        > iteration A->B promise
+        > inspected clean
+        > call yes
+        > surveyed B
+          gate_finished passed by model
+          run_finished completed exit 0
+        ",
+    );
+    assert_eq!(
+        told.ending().sentence(1),
+        "Task judged complete by a model (no checks configured) after 1 iteration"
+    );
+    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 0);
 }
 
 #[test]
@@ -35,14 +57,15 @@ fn an_empty_gate_lets_a_claim_pass_and_says_so() {
         "
         > start
         > iteration A->B promise
-          gate_finished passed NotVerified
+          gate_finished passed by none
           run_finished completed exit 0
         ",
     );
     assert_eq!(
         told.ending().sentence(1),
-        "Task completed successfully after 1 iteration, not verified"
+        "Task completed, not verified (no checks configured), after 1 iteration"
     );
+    assert_eq!(told.ending().exit_code(Strictness::RequireComplete), 6);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn the_gate_by_hand_needs_no_claim_and_starts_no_attempt() {
         > call yes
           -> survey
         > surveyed A files 0
-          gate_finished passed Verified
+          gate_finished passed by checks
           run_finished completed exit 0
         ",
     );
@@ -236,7 +236,7 @@ fn boxes_that_were_ticked_with_the_work_are_no_finding() {
         > inspected clean
           not warning
           not call_started
-          gate_finished passed Verified
+          gate_finished passed by checks
           run_finished completed exit 0
         ",
     );

@@ -57,7 +57,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::CallCut { call, why } => format!("{name} {call} {why:?}"),
         Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
         Event::GateFinished { result } => match result {
-            GateResult::Passed { proof } => format!("{name} passed {proof:?}"),
+            GateResult::Passed { proof } => format!("{name} passed by {}", proof.name()),
             GateResult::Rejected { why, .. } => format!("{name} rejected: {why}"),
             GateResult::Inconclusive { why } => format!("{name} inconclusive: {why}"),
             GateResult::Unaffordable { .. } => format!("{name} unaffordable"),

@@ -12,9 +12,9 @@ fn a_summary_says_what_it_came_to() {
         .claims()
         .check(CheckVerdict::Passed)
         .call_ends(Purpose::Verify, 3, Figure::Estimated)
-        .gate(GateResult::Passed { proof: Proof::Verified })
+        .gate(GateResult::Passed { proof: Proof::Checks })
         .done(1, Movement::Work, 5)
-        .ends(Outcome::Completed { proof: Proof::Verified });
+        .ends(Outcome::completed(Proof::Checks));
     let summary = story.summary();
     assert_eq!(summary.tone, Tone::Good);
     assert_eq!(summary.reason, "Task completed successfully after 1 iteration");
@@ -43,16 +43,16 @@ fn a_summary_says_what_was_verified_and_by_what() {
         (Story::begun(), None),
         (claimed(), None),
         (
-            claimed().check(CheckVerdict::Flaky).then(verdict()).gate(passed(Proof::Verified)),
+            claimed().check(CheckVerdict::Flaky).then(verdict()).gate(passed(Proof::Checks)),
             Some("verified by `make test` and a model's verdict"),
         ),
         (
-            claimed().then(verdict()).gate(passed(Proof::Verified)),
+            claimed().then(verdict()).gate(passed(Proof::Checks)),
             Some("verified by a model's verdict"),
         ),
         (
-            claimed().gate(passed(Proof::NotVerified)),
-            Some("not verified: there was nothing to verify with"),
+            claimed().gate(passed(Proof::None)),
+            Some("not verified: no checks are configured and no model was asked"),
         ),
         (
             claimed().gate(rejected),
@@ -60,17 +60,17 @@ fn a_summary_says_what_was_verified_and_by_what() {
         ),
     ];
     for (story, sentence) in cases {
-        let proof = Proof::Verified;
-        let summary = story.ends(Outcome::Completed { proof }).summary();
+        let proof = Proof::Checks;
+        let summary = story.ends(Outcome::completed(proof)).summary();
         assert_eq!(summary.verification.sentence().as_deref(), sentence);
     }
 }
 
 #[test]
 fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
-    let proof = Proof::Verified;
+    let proof = Proof::Checks;
     let story = Story::begun().claims().gate(GateResult::Passed { proof });
-    let story = story.ends(Outcome::Completed { proof });
+    let story = story.ends(Outcome::completed(proof));
     let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
     let summary = story.ends(Outcome::Stopped).summary();
     assert_eq!(summary.verification, Verification::NoClaim);

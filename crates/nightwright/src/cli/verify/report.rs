@@ -9,7 +9,7 @@ use nightwright_core::agent::outcome::Death;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{GateResult, VerdictKind};
 use nightwright_core::input::{Changes, CheckResult, CheckVerdict, Finding};
-use nightwright_core::outcome::{Outcome, count};
+use nightwright_core::outcome::{Outcome, Proof, count};
 use nightwright_core::units::{Usd, human};
 use nightwright_core::view::{GateView, RunView};
 use serde::{Serialize, Serializer};
@@ -33,6 +33,7 @@ const WORDS: usize = 2000;
 pub(super) struct Report {
     task: String,
     verdict: Verdict,
+    proof: Option<Proof>,
     rehearsal: bool,
     reason: String,
     missing: Vec<String>,
@@ -92,6 +93,7 @@ impl Report {
         Self {
             task: task.name().to_string(),
             verdict,
+            proof: outcome.and_then(Outcome::proof),
             rehearsal,
             reason,
             missing: gate.map(|gate| gate.missing.clone()).unwrap_or_default(),
@@ -115,13 +117,22 @@ impl Report {
         self.report.is_some()
     }
 
+    /// Only passing checks are called a verification.
+    fn accepted(&self) -> &'static str {
+        match self.proof {
+            Some(Proof::Checks) => "is verified",
+            Some(Proof::Model) | None => "is judged complete by a model",
+            Some(Proof::None) => "is not verified",
+        }
+    }
+
     /// In one line.
     fn headline(&self) -> String {
         let task = &self.task;
         // A script's word about the work is no word about the work.
         let what = match (self.verdict, self.rehearsal) {
-            (Verdict::Pass, false) => "is verified",
-            (Verdict::Pass, true) => "would be verified",
+            (Verdict::Pass, false) => self.accepted(),
+            (Verdict::Pass, true) => "would be accepted",
             (Verdict::Fail, false) => "is not complete",
             (Verdict::Fail, true) => "would not be complete",
             (Verdict::Inconclusive, false) => "is not verified",
@@ -166,7 +177,7 @@ impl Report {
     /// anywhere.
     pub(super) fn markdown(&self) -> String {
         let word = match self.verdict {
-            Verdict::Pass => "verified",
+            Verdict::Pass => self.accepted().trim_start_matches("is "),
             Verdict::Fail => "not complete",
             Verdict::Inconclusive | Verdict::NotAffordable | Verdict::Interrupted => "not verified",
         };

@@ -10,8 +10,8 @@ steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
 ending = { result = "Some of it." }
 "#;
 
-const TELLS: &str =
-    "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS >> SEEN/end; cat >> SEEN/line";
+const TELLS: &str = "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS $NIGHTWRIGHT_PROOF >> SEEN/end; \
+     cat >> SEEN/line";
 
 #[track_caller]
 fn told(hermit: &Hermit, expected: &str) {
@@ -26,7 +26,7 @@ fn every_ending_by_itself_is_told_once() {
     let failing = "[[attempt]]\nending = { auth = \"Please run /login\" }\n";
     let blocked = "[[attempt]]\nending = { result = \"<blocker>a key</blocker>\" }\n";
     for (script, more, code, expected) in [
-        (WORKS, &["-m", "3"][..], 0, "completed complete"),
+        (WORKS, &["-m", "3"][..], 0, "completed complete model"),
         (GOES_ON, &["-m", "1"], 0, "max_iterations max_iterations"),
         (GOES_ON, &["-m", "9", "--max-cost", "0.01"], 0, "max_cost other"),
         (IDLES, &["-m", "9", "--stagnation-threshold", "1"], 0, "stagnated no_changes"),

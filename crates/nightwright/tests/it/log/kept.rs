@@ -104,7 +104,7 @@ fn what_is_heavy_of_old_runs_goes_and_their_history_stays() {
     hermit.run(&["log", &id, "--raw"]).exits(1).says(&["pruned to make room"]);
     let journal = fs::read_to_string(runs[0].join("journal.jsonl")).unwrap();
     assert_eq!(hermit.run(&["log", &id, "--json"]).exits(0).out, journal);
-    assert!(hermit.run(&["status", &id]).exits(0).out.contains("completed"));
+    assert!(hermit.run(&["status", &id]).exits(0).out.contains("judged complete by a model"));
 }
 
 #[test]

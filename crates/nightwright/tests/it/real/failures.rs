@@ -43,7 +43,9 @@ fn a_refused_token_of_a_subscription_ends_the_run() {
 fn an_overloaded_provider_is_tried_again_and_the_run_goes_on() {
     let answers = vec![overloaded(), overloaded(), overloaded(), claim()];
     let Some(real) = Real::begin(believed(answers)) else { return };
-    real.run("x", &["-m", "3"]).exits(0).says(&["Task completed successfully after 1 iteration"]);
+    real.run("x", &["-m", "3"])
+        .exits(0)
+        .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
     assert_eq!(real.outcomes(), ["overloaded", "finished"]);
     assert!(names(&real.journal()).contains(&"retry_scheduled"));
     let cost = real.totals().cost.micros();

@@ -21,7 +21,7 @@ use super::{Real, VERIFIER, believed, claim, verdict};
 
 /// The end that a claim comes to when it is believed.
 fn settled(proof: Proof) -> Outcome {
-    Outcome::Completed { proof }
+    Outcome::completed(proof)
 }
 
 /// A file of the project is written.
@@ -98,7 +98,7 @@ fn the_output_of_a_failed_check_is_what_the_next_iteration_is_told_and_can_repai
     let did = real.run("write the answer", &["-m", "5", "--verify", "sh check.sh"]).exits(0);
     let did = did.says(&["rejected: `sh check.sh` failed (exit 3)", "expected 42, got 40"]);
     did.says(&["Task completed successfully after 2 iterations"]);
-    assert_eq!(real.outcome(), settled(Proof::Verified));
+    assert_eq!(real.outcome(), settled(Proof::Checks));
     assert_eq!(real.read("answer.txt").as_deref(), Some("forty-two\n"));
     let runs = fs::read_to_string(real.hermit.path("checks.log")).unwrap().lines().count();
     assert_eq!(runs, 3, "a failed check gets a second chance");
@@ -135,9 +135,13 @@ fn a_verdict_has_a_form_a_cheap_model_and_no_tools_and_its_no_reaches_the_next_i
     };
     let Some(real) = Real::begin_in(scenario) else { return };
     let did = real.run("write both halves", &["-m", "5"]).exits(0);
-    let did = did.says(&["rejected: there is no second half", "missing: its test", "verified"]);
+    let did = did.says(&[
+        "rejected: there is no second half",
+        "missing: its test",
+        "judged complete by a model",
+    ]);
     did.says(&["after 2 iterations", "verify $0.06 in 2 calls"]);
-    assert_eq!(real.outcome(), settled(Proof::Verified));
+    assert_eq!(real.outcome(), settled(Proof::Model));
 
     let asked = real.asked_for_verdict();
     assert_eq!(asked.len(), 2, "a verdict takes one message");
@@ -180,7 +184,7 @@ fn a_deep_verdict_looks_at_the_project_and_can_change_nothing() {
     let Some(real) = Real::begin_in(scenario) else { return };
     real.hermit.run(&["config", "set", "verify.depth", "deep"]).exits(0);
     real.run("make it", &["-m", "2", "--allowed-tools", "Bash"]).exits(0);
-    assert_eq!(real.outcome(), settled(Proof::Verified));
+    assert_eq!(real.outcome(), settled(Proof::Model));
     let asked = real.asked_for_verdict();
     assert_eq!(asked.len(), 4);
     assert!(asked.iter().all(|request| request.tools() == ["Glob", "Grep", "Read", FORM]));
@@ -231,7 +235,7 @@ fn a_verdict_after_a_reminder_or_a_mistake_in_the_form_is_a_verdict() {
     ];
     assert_eq!(given, expected);
     assert_eq!(real.totals().by_purpose["verify"].count, 2, "one call for each verdict");
-    assert_eq!(real.outcome(), settled(Proof::Verified));
+    assert_eq!(real.outcome(), settled(Proof::Model));
 }
 
 #[test]
@@ -242,7 +246,7 @@ fn a_usage_limit_in_front_of_the_verdict_is_waited_out_and_costs_neither_claim_n
     let Some(real) = Real::begin(scenario) else { return };
     let real = real.subscribed();
     let did = real.run("x", &["-m", "1"]).exits(0);
-    assert_eq!(real.outcome(), settled(Proof::Verified), "{}", did.err);
+    assert_eq!(real.outcome(), settled(Proof::Model), "{}", did.err);
     assert!(did.err.contains("usage limit: waiting until"), "{}", did.err);
     assert_eq!(real.asked_for_work().len(), 1, "the work is not done again");
     assert_eq!(real.iterations().len(), 1);
@@ -288,7 +292,7 @@ fn a_verifier_whose_model_does_not_exist_is_replaced_by_the_agent_s_own_with_a_w
     real.hermit.run(&["config", "set", "verify.model_name", "claude-none"]).exits(0);
     let did = real.run("x", &["-m", "3"]).exits(0);
     did.says(&["claude-none", "verify.model_name"]);
-    assert_eq!(real.outcome(), settled(Proof::Verified));
+    assert_eq!(real.outcome(), settled(Proof::Model));
     let asked = real.asked_for_verdict();
     assert_eq!(asked.len(), 3);
     assert!(asked[..2].iter().all(|request| request.model() == "claude-none"));

@@ -19,7 +19,7 @@ fn run_task(real: &Real, mode: &str) {
     real.hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
     real.finish(real.command(&["run", "port", "--no-delay"]).spawn().unwrap())
         .exits(0)
-        .says(&["completed successfully"]);
+        .says(&["judged complete by a model"]);
     assert_eq!(ending(&real.journal()), "completed");
     let asked = real.asked_for_work();
     assert!(asked[0].says("Port the parser to Rust."), "the task is in the prompt");
@@ -80,13 +80,13 @@ fn a_plan_is_written_and_then_built() {
     let Some(real) = Real::begin_in(scenario) else { return };
     real.finish(real.command(&["plan"]).spawn().unwrap())
         .exits(0)
-        .says(&["completed successfully after 1 iteration"]);
+        .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
     let verdict =
         real.api().asked().into_iter().any(|request| request.says("asked to plan the goal"));
     assert!(verdict, "the verifier is asked about the plan and not about the work");
     real.finish(real.command(&["build", "-m", "3"]).spawn().unwrap())
         .exits(0)
-        .says(&["completed successfully after 1 iteration"]);
+        .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
     assert_eq!(real.read("IMPLEMENTATION_PLAN.md").as_deref(), Some("- [x] the parser\n"));
 }
 

@@ -23,7 +23,7 @@ fn a_list_of_tasks_shows_how_each_stands() {
     hermit.run(&["new", "unfinished"]).exits(0);
     hermit.file(".nightwright/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
     fs::create_dir(hermit.project().join(".nightwright/tasks/no name")).unwrap();
-    recorded(&hermit, "migrate-api", 12, Some(Outcome::Completed { proof: Proof::Verified }));
+    recorded(&hermit, "migrate-api", 12, Some(Outcome::completed(Proof::Checks)));
     let needs = "a password\u{1b}[31m for the\nstaging database".to_owned();
     recorded(&hermit, "stuck", 2, Some(Outcome::Blocked { needs }));
     hermit.file(".nightwright/tasks/docs/TODO.md", "- [x] one\n- [ ] two\n- [ ] three\n");
@@ -160,7 +160,7 @@ fn the_last_line_says_what_to_do_next() {
     drop(lock);
     lines.push(steady(&hermit, &[live.id()], &next(&hermit)));
     for outcome in [
-        Outcome::Completed { proof: Proof::Verified },
+        Outcome::completed(Proof::Checks),
         Outcome::Blocked { needs: "a password".to_owned() },
         Outcome::Stopped,
         Outcome::Failed { why: "no such library".to_owned() },
@@ -173,7 +173,7 @@ fn the_last_line_says_what_to_do_next() {
     next: `nightwright validate a` lets the agent judge the instructions, `nightwright run a` begins
     next: `nightwright tell a "..."` says something to the agent, `nightwright stop a` stops after this iteration
     next: `nightwright resume [run]` goes on with it if its process is gone
-    next: look at the work, and commit it if it is not; `nightwright archive a` puts the task away
+    next: review the changes; `nightwright archive a` puts the task away
     next: give it what it needs, then `nightwright resume [run] --again` (Blocked: a password)
     next: `nightwright resume [run] --again` goes on where it stopped
     next: clear what made it fail, then `nightwright resume [run] --again`

@@ -33,7 +33,7 @@ fn a_run_that_nobody_noted_is_found_in_its_journal() {
 #[test]
 fn a_note_that_is_broken_or_lost_is_taken_from_the_journals() {
     let hermit = with_task();
-    recorded(&hermit, "a", 2, Some(Outcome::Completed { proof: Proof::Verified }));
+    recorded(&hermit, "a", 2, Some(Outcome::completed(Proof::Checks)));
     for broken in [Some("{\"state\": \"running"), Some("[]"), Some(""), None] {
         match broken {
             Some(text) => drop(hermit.file(STATE, text)),
@@ -147,7 +147,7 @@ fn a_task_stands_as_the_run_says_that_was_heard_of_last() {
 fn a_rehearsal_does_not_change_how_a_task_stands() {
     let hermit = with_task();
     let run = RunDir::create(&home(&hermit), at("07:00")).unwrap();
-    let completed = Outcome::Completed { proof: Proof::Verified };
+    let completed = Outcome::completed(Proof::Checks);
     write_journal_of("rehearsal", at("07:00"), &run, "a", 3, Some(completed));
     let page = shown(&hermit);
     assert_eq!((&page["state"], &page["iterations"]["total"]), (&"ready".into(), &0.into()));

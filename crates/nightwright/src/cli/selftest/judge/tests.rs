@@ -62,7 +62,7 @@ fn rejected() -> Event {
 }
 
 fn passed() -> Event {
-    Event::GateFinished { result: GateResult::Passed { proof: Proof::Verified } }
+    Event::GateFinished { result: GateResult::Passed { proof: Proof::Checks } }
 }
 
 fn feedback() -> Event {
@@ -97,7 +97,7 @@ fn over(outcome: Outcome) -> Event {
 }
 
 fn done() -> Event {
-    over(Outcome::Completed { proof: Proof::Verified })
+    over(Outcome::completed(Proof::Checks))
 }
 
 fn row(name: &str) -> &'static Row {
@@ -305,7 +305,7 @@ fn a_liar_who_is_believed_is_missed() {
     spoiled.records[3].event = done();
     missed(row("stubborn-lie"), &spoiled);
     let mut unproved = good("lie");
-    unproved.records[5].event = over(Outcome::Completed { proof: Proof::NotVerified });
+    unproved.records[5].event = over(Outcome::completed(Proof::None));
     missed(row("lie"), &unproved);
 }
 
