@@ -9,13 +9,14 @@ use crate::program::{self, cargo};
 use crate::{deny, test, tidy};
 
 /// The integration tests that take long, by module.
-const SLOW: [&str; 11] = [
+const SLOW: [&str; 12] = [
     "containment",
     "detach",
     "fake_agent",
     "kill",
     "locks",
     "memory",
+    "projects",
     "real",
     "report_page",
     "selftest",

@@ -21,7 +21,7 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_CLAUDE_DIR";
 
 pub(crate) const SUITE: Suite =
-    Suite { name: "tests with the real agent program", prefix: "real::", least: 18 };
+    Suite { name: "tests with the real agent program", prefix: "real::", least: 20 };
 
 const INSTALLERS: [Tool; 2] = [
     Tool { program: "node", package: "nodejs", why: "npm runs on it" },

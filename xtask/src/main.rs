@@ -25,6 +25,7 @@ mod simulate;
 mod tally;
 mod test;
 mod tidy;
+mod toolchains;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test                     everything a change must pass: format, lints, docs, tests, judgement, tidy, pages
-  test STEP                one step of it, for instance `test judgement`
+  test STEP                one step of it, for instance `test projects`
   check                    the quick part of it, for daily use: format, lints, unit tests, fast
                            integration tests, tidy
   tidy                     the rules of the source tree that no compiler checks

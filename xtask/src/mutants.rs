@@ -4,7 +4,8 @@
 //! beside its own build folder, so that only what a patch changes is built anew, and the tests that
 //! should find the error are run: first the machine's own, then the supervisor's and the simulated
 //! runs. One whose name begins with `selftest-` has to be found by `nightwright selftest`, one that begins
-//! with `report-` by the tests of what tells of a run, and nothing else is asked. It takes minutes, and so it is no part of the test command; only that every patch
+//! with `report-` by the tests of what tells of a run, one that begins with `projects-` by those
+//! with real projects, and nothing else is asked. It takes minutes, and so it is no part of the test command; only that every patch
 //! still applies is.
 
 use std::fs;
@@ -124,11 +125,14 @@ impl Copy<'_> {
         let night: &[&str] =
             &["test", "--package", "nightwright", "--test", "it", "--", "selftest::every_row"];
         let hooks: &[&str] = &["test", "--package", "nightwright", "--test", "it", "--", "hooks::"];
+        let projects: &[&str] =
+            &["test", "--package", "nightwright", "--test", "it", "--", "projects::"];
         let pages: &[&str] = &["test", "--package", "nightwright-core", "--lib", "chronicle"];
         let hunters = match name.split_once('-') {
             Some(("selftest", _)) => vec![night],
             Some(("report", _)) => vec![pages],
             Some(("hooks", _)) => vec![hooks],
+            Some(("projects", _)) => vec![projects],
             Some(_) | None => vec![core, whole],
         };
         for arguments in hunters {

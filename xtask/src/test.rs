@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 
 use crate::bench::judgement;
 use crate::program::{self, cargo};
-use crate::{claude, deny, docs, tidy, tools};
+use crate::{claude, deny, docs, tidy, toolchains, tools};
 
 pub(crate) type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     ("tools", |_| tools::ensure_tools()),
     ("format", format),
     ("clippy", clippy),
     ("docs", documentation),
     ("build", build),
     ("tests", tests),
+    ("projects", toolchains::run),
     ("judgement", judgement::check),
     ("real agent", claude::run),
     ("tidy", tidy::run),
@@ -82,19 +83,19 @@ fn build(root: &Path) -> Result<(), String> {
 }
 
 /// With nextest where it is installed: it ends tests that hang. Examples in comments follow. The
-/// tests with the real agent program are a step of their own.
+/// suites that need programs of their own are steps of their own.
 fn tests(root: &Path) -> Result<(), String> {
-    let real = &claude::SUITE;
+    let [projects, real] = [&toolchains::SUITE, &claude::SUITE];
     let targets = ["--lib", "--bins", "--tests"];
     if program::works(&mut cargo(root, &["nextest", "--version"])) {
-        let others = format!("not ({})", real.filter());
+        let others = format!("not ({}) and not ({})", projects.filter(), real.filter());
         let mut arguments = vec!["nextest", "run", "--workspace", "--filterset", &others];
         arguments.extend(targets);
         program::run(&mut cargo(root, &arguments))?;
     } else {
         let mut arguments = vec!["test", "--workspace"];
         arguments.extend(targets);
-        arguments.extend(["--", "--skip", real.prefix]);
+        arguments.extend(["--", "--skip", projects.prefix, "--skip", real.prefix]);
         program::run(&mut cargo(root, &arguments))?;
     }
     doc_tests(root)
@@ -125,6 +126,7 @@ mod tests {
                 "docs",
                 "build",
                 "tests",
+                "projects",
                 "judgement",
                 "real agent",
                 "tidy",

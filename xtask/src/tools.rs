@@ -57,6 +57,13 @@ fn install(tools: &[Tool], path: &OsStr) -> Result<(), String> {
     }
 }
 
+/// Installs a package that brings no program by which it could be found.
+pub(crate) fn install_package(package: &str) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    install_packages(&[package], &path)
+        .map_err(|failure| format!("{failure}\nhint: install it yourself: {package}"))
+}
+
 fn install_packages(packages: &[&str], path: &OsStr) -> Result<(), String> {
     if !is_on("apt-get", path) {
         return Err("can't install anything here: there is no `apt-get`".to_owned());

@@ -40,6 +40,7 @@ mod panel;
 mod permissions;
 mod principles;
 mod process;
+mod projects;
 mod prompts;
 mod pty;
 mod publish;

@@ -26,6 +26,7 @@ mod injections;
 mod limits;
 mod modes;
 mod permissions;
+mod projects;
 mod prompts;
 mod sessions;
 mod setup;

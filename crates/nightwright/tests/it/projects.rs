@@ -1,0 +1,351 @@
+//! Whole runs in small but real projects, by the commands that `init` finds in them.
+//!
+//! A project is a text file in `projects/`: `-- path --` begins each of its files. One of its tests
+//! fails. `nightwright init --yes` sets the project up, the rehearsal agent makes the test pass by a
+//! real edit, and the run has to end as completed because the project's own test command passed.
+//! Two of the projects are also run with the real agent program, in `real::projects`.
+//!
+//! The tests need the toolchains of the projects, and no network. `cargo xtask test` installs the
+//! toolchains, pinned in `projects/vitest` and `projects/pytest`, into `nightwright-tests` in the
+//! user's cache folder, or into the folder that `NIGHTWRIGHT_TEST_TOOLCHAINS_DIR` names. A test whose
+//! toolchain is missing says so and tests nothing; the test command counts the others by the files
+//! that they leave in the folder `NIGHTWRIGHT_TEST_TALLY`.
+
+pub(crate) mod toolchain;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use nightwright_core::event::Event;
+use nightwright_core::outcome::Outcome;
+
+use self::toolchain::{Missing, Toolchain};
+use super::git::git;
+use super::harness::{Did, Hermit, finish};
+
+/// A project, the command that `init` finds in it, and the edit that makes its tests pass.
+pub(crate) struct Project {
+    pub(crate) name: &'static str,
+    pub(crate) archive: &'static str,
+    pub(crate) check: &'static str,
+    pub(crate) fix: Fix,
+}
+
+/// A text that occurs once in a file, and its replacement.
+pub(crate) struct Fix {
+    pub(crate) file: &'static str,
+    pub(crate) old: &'static str,
+    pub(crate) new: &'static str,
+}
+
+pub(crate) const RUST_LIBRARY: Project = Project {
+    name: "rust_library",
+    archive: include_str!("projects/rust_library.txt"),
+    check: "cargo test",
+    fix: Fix {
+        file: "src/lib.rs",
+        old: r#"[(10, "X"), (5, "V"), (1, "I")]"#,
+        new: r#"[(10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")]"#,
+    },
+};
+
+const CARGO_WORKSPACE: Project = Project {
+    name: "cargo_workspace",
+    archive: include_str!("projects/cargo_workspace.txt"),
+    check: "cargo test --workspace",
+    fix: Fix { file: "units/src/lib.rs", old: "bytes / 1024", new: "bytes.div_ceil(1024)" },
+};
+
+pub(crate) const NPM_NODE_TEST: Project = Project {
+    name: "npm_node_test",
+    archive: include_str!("projects/npm_node_test.txt"),
+    check: "npm test",
+    fix: Fix {
+        file: "src/slug.js",
+        old: ".replaceAll(' ', '-')",
+        new: ".replace(/[^a-z0-9 ]/g, '').replaceAll(' ', '-')",
+    },
+};
+
+const NPM_VITEST: Project = Project {
+    name: "npm_vitest",
+    archive: include_str!("projects/npm_vitest.txt"),
+    check: "npm test",
+    fix: Fix { file: "src/cart.ts", old: "sum + item.price", new: "sum + item.price * item.count" },
+};
+
+const PYTHON_PYTEST: Project = Project {
+    name: "python_pytest",
+    archive: include_str!("projects/python_pytest.txt"),
+    check: ".venv/bin/python -m pytest",
+    fix: Fix { file: "wordcount/__init__.py", old: "text.split()", new: "text.lower().split()" },
+};
+
+const GO: Project = Project {
+    name: "go",
+    archive: include_str!("projects/go.txt"),
+    check: "go test ./...",
+    fix: Fix {
+        file: "stack.go",
+        old: "\tword := s.words[last]",
+        new: "\tif last < 0 {\n\t\treturn \"\", false\n\t}\n\tword := s.words[last]",
+    },
+};
+
+const MAKE_C: Project = Project {
+    name: "make_c",
+    archive: include_str!("projects/make_c.txt"),
+    check: "make test",
+    fix: Fix { file: "rle.c", old: " && length < 2", new: "" },
+};
+
+const MONOREPO: Project = Project {
+    name: "monorepo",
+    archive: include_str!("projects/monorepo.txt"),
+    check: "npm test",
+    fix: Fix { file: "tax.js", old: "1.9", new: "1.19" },
+};
+
+const WITHOUT_TESTS: Project = Project {
+    name: "without_tests",
+    archive: include_str!("projects/without_tests.txt"),
+    check: "",
+    fix: Fix { file: "index.html", old: "Helo", new: "Hello" },
+};
+
+const WITHOUT_GIT: Project = Project {
+    name: "without_git",
+    archive: include_str!("projects/without_git.txt"),
+    check: "python3 -m unittest discover -s tests",
+    fix: Fix {
+        file: "leap.py",
+        old: "year % 4 == 0",
+        new: "year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)",
+    },
+};
+
+impl Project {
+    /// Writes the files of the project.
+    pub(crate) fn unpack(&self, hermit: &Hermit) {
+        for file in self.archive.split("\n-- ") {
+            let (name, text) = file.trim_start_matches("-- ").split_once(" --\n").unwrap();
+            let path = hermit.project().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{}\n", text.trim_end_matches('\n'))).unwrap();
+        }
+    }
+
+    /// A script for the rehearsal agent: the edit, and the claim that all is done.
+    fn script(&self) -> String {
+        let Fix { file, old, new } = self.fix;
+        format!(
+            "[[attempt]]\nsteps = [\n  {{ read = '{file}' }},\n  \
+             {{ edit = '{file}', old = '''{old}''', new = '''{new}''' }},\n]\n\
+             ending = {{ result = \"Fixed.\\n<promise>COMPLETE</promise>\" }}\n"
+        )
+    }
+}
+
+/// Commits everything in a new repository.
+pub(crate) fn commit_all(hermit: &Hermit) {
+    git(&hermit.project(), &["init", "--quiet", "--initial-branch=main"]);
+    git(&hermit.project(), &["add", "--all"]);
+    git(&hermit.project(), &["commit", "--quiet", "-m", "first"]);
+}
+
+/// What a completion rests on, in the words of the events.
+pub(crate) fn proof(outcome: &Outcome) -> String {
+    let value = serde_json::to_value(outcome).unwrap();
+    value["proof"].as_str().unwrap_or_else(|| panic!("not completed: {value}")).to_owned()
+}
+
+/// A project of which something is to be shown, with its toolchain at hand.
+struct Trial<'a> {
+    project: &'a Project,
+    hermit: Hermit,
+    toolchain: Toolchain,
+    /// Where the commands are typed.
+    folder: PathBuf,
+}
+
+impl<'a> Trial<'a> {
+    /// `None` where the toolchain is missing.
+    fn new(project: &'a Project, find: fn(&Hermit) -> Result<Toolchain, Missing>) -> Option<Self> {
+        let hermit = Hermit::new();
+        project.unpack(&hermit);
+        match find(&hermit) {
+            Ok(toolchain) => Some(Self { project, folder: hermit.project(), hermit, toolchain }),
+            Err(Missing(why)) => {
+                toolchain::skipped(project.name, &why);
+                None
+            }
+        }
+    }
+
+    /// Puts the project under git's control.
+    fn committed(self) -> Self {
+        commit_all(&self.hermit);
+        self
+    }
+
+    /// Types the commands in a folder of the project.
+    fn typed_in(mut self, folder: &str) -> Self {
+        self.folder = self.hermit.project().join(folder);
+        self
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.hermit.command(arguments);
+        command.current_dir(&self.folder);
+        self.toolchain.add_to(&mut command);
+        command
+    }
+
+    fn init(&self) -> Did {
+        finish(self.command(&["init", "--yes"]).spawn().unwrap()).exits(0)
+    }
+
+    /// Runs the rehearsal agent until it has made the edit and the claim is judged.
+    fn run(&self) -> Did {
+        let script = self.hermit.script(&self.project.script());
+        let arguments = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
+        let arguments = [&arguments[..], &["--dry-run", "--rehearsal", &script]].concat();
+        finish(self.command(&arguments).spawn().unwrap())
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.folder.join(file)).unwrap()
+    }
+
+    /// What the completion rests on, as every reader of the journal sees it.
+    fn proof(&self) -> String {
+        match self.hermit.journal().last().map(|record| &record.event) {
+            Some(Event::RunFinished { outcome, .. }) => proof(outcome),
+            other => panic!("the last event is {other:?}"),
+        }
+    }
+
+    /// `init` finds the test command, and the run completes because that command passes.
+    #[track_caller]
+    fn completes(&self) -> Did {
+        let Project { check, fix, .. } = self.project;
+        self.init().says(&[check]);
+        let set = format!("commands = [\"{check}\"]");
+        let config = self.read(".nightwright/config.toml");
+        assert!(config.contains(&set), "no `{set}` in\n{config}");
+        let did = self.run().exits(0);
+        assert_eq!(self.proof(), "checks", "{}", did.err);
+        assert!(did.err.contains("verified"), "{}", did.err);
+        assert!(self.read(fix.file).contains(fix.new));
+        self.leaves_nothing();
+        did
+    }
+
+    /// Nothing is left in the temporary folder, and the test has been counted.
+    fn leaves_nothing(&self) {
+        let left: Vec<_> = fs::read_dir(self.hermit.path("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|name| !name.to_string_lossy().starts_with("nightwright-"))
+            .collect();
+        assert!(left.is_empty(), "{left:?} are left in the temporary folder");
+        toolchain::count(self.project.name);
+    }
+
+    /// What git says has changed, besides our own folder.
+    fn changed(&self) -> Vec<String> {
+        let status = git(&self.hermit.project(), &["status", "--porcelain", "-uall"]);
+        let lines = status.lines().map(|line| line.trim().to_owned());
+        lines.filter(|line| !line.contains(".nightwright/")).collect()
+    }
+}
+
+#[test]
+fn a_rust_library_with_doc_tests() {
+    let Some(trial) = Trial::new(&RUST_LIBRARY, toolchain::cargo) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M src/lib.rs"]);
+}
+
+#[test]
+fn a_cargo_workspace() {
+    let Some(trial) = Trial::new(&CARGO_WORKSPACE, toolchain::cargo) else { return };
+    trial.committed().completes();
+}
+
+#[test]
+fn npm_with_the_test_runner_of_node() {
+    let Some(trial) = Trial::new(&NPM_NODE_TEST, toolchain::node) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M src/slug.js"]);
+}
+
+#[test]
+fn npm_with_vitest() {
+    let Some(trial) = Trial::new(&NPM_VITEST, toolchain::vitest) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M src/cart.ts"]);
+}
+
+#[test]
+fn python_with_pytest_in_an_environment_that_is_not_activated() {
+    let Some(trial) = Trial::new(&PYTHON_PYTEST, toolchain::pytest) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M wordcount/__init__.py"]);
+}
+
+#[test]
+fn go() {
+    let Some(trial) = Trial::new(&GO, toolchain::go) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M stack.go"]);
+}
+
+#[test]
+fn make_and_c() {
+    let Some(trial) = Trial::new(&MAKE_C, toolchain::c) else { return };
+    let trial = trial.committed();
+    trial.completes();
+    assert_eq!(trial.changed(), ["M rle.c"]);
+}
+
+#[test]
+fn a_package_of_a_monorepo_leaves_the_others_alone() {
+    let Some(trial) = Trial::new(&MONOREPO, toolchain::node) else { return };
+    let trial = trial.committed().typed_in("services/billing");
+    trial.hermit.file("services/web/index.js", "console.log('half done');\n");
+    trial.completes();
+    assert!(
+        !trial.hermit.project().join(".nightwright").exists(),
+        "the whole repository is set up"
+    );
+    assert_eq!(trial.changed(), ["M services/billing/tax.js", "M services/web/index.js"]);
+}
+
+#[test]
+fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
+    let Some(trial) = Trial::new(&WITHOUT_TESTS, toolchain::none) else { return };
+    let trial = trial.committed();
+    trial.init().says(&["a model alone"]);
+    let did = trial.run().exits(0).says(&["judged complete by a model"]);
+    assert_eq!(trial.proof(), "model");
+    let told = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);
+    let status = finish(trial.command(&["status"]).spawn().unwrap());
+    for text in [&did.err, &did.out, &told.out, &status.out, &status.err] {
+        let text = text.to_lowercase().replace("no check has verified", "");
+        assert!(!text.contains("verified"), "{text}");
+    }
+    trial.leaves_nothing();
+}
+
+#[test]
+fn a_folder_without_git() {
+    let Some(trial) = Trial::new(&WITHOUT_GIT, toolchain::python) else { return };
+    trial.completes();
+}

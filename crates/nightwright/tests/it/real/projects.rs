@@ -1,0 +1,59 @@
+//! Real projects with the real program: `init` sets them up, the model reads, edits, runs the tests
+//! itself and claims, and the project's own test command decides.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::super::harness::finish;
+use super::super::messages_api::scenario::{Scenario, bash, call};
+use super::super::projects::toolchain::{self, Missing, Toolchain};
+use super::super::projects::{Fix, NPM_NODE_TEST, Project, RUST_LIBRARY, commit_all, proof};
+use super::{Real, believed, claim};
+
+/// The model reads the file, edits it, runs the tests and says that it is done.
+fn works(folder: &Path, project: &Project) -> Scenario {
+    let Fix { file, old, new } = project.fix;
+    let path = folder.join(file);
+    believed(vec![
+        call("Read", json!({ "file_path": path })),
+        call("Edit", json!({ "file_path": path, "old_string": old, "new_string": new })),
+        bash(project.check),
+        claim(),
+    ])
+}
+
+/// Sets a project up and runs it to its end.
+fn completes(project: &Project, find: fn(&super::Hermit) -> Result<Toolchain, Missing>) {
+    let Some(real) = Real::begin_in(|folder| works(folder, project)) else { return };
+    project.unpack(&real.hermit);
+    let toolchain = match find(&real.hermit) {
+        Ok(toolchain) => toolchain,
+        Err(Missing(why)) => return toolchain::skipped(project.name, &why),
+    };
+    commit_all(&real.hermit);
+    let run = |arguments: &[&str]| {
+        let mut command = real.command(arguments);
+        toolchain.add_to(&mut command);
+        finish(command.spawn().unwrap())
+    };
+    run(&["init", "--yes"]).exits(0).says(&[project.check]);
+    let goal = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
+    let did = run(&goal).exits(0).says(&["verified"]);
+    real.nobody_is_alive();
+    assert_eq!(proof(&real.outcome()), "checks", "{}", did.err);
+    let asked = real.asked_for_work();
+    let results = asked.last().unwrap().tool_results();
+    assert!(results.iter().all(|(_, failed)| !failed), "the agent was kept from it: {results:?}");
+    assert_eq!(real.iterations().len(), 1);
+}
+
+#[test]
+fn a_rust_library() {
+    completes(&RUST_LIBRARY, toolchain::cargo);
+}
+
+#[test]
+fn npm_with_the_test_runner_of_node() {
+    completes(&NPM_NODE_TEST, toolchain::node);
+}

@@ -1,0 +1,160 @@
+//! The tests with real projects (`it::projects`), and the toolchains of these projects.
+//!
+//! The packages of the npm and Python projects are installed once, in the versions that the files
+//! of the tests pin, so that the tests themselves need no network. A toolchain that cannot be
+//! installed here is named, and its projects are skipped; in CI only Go may be missing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cache;
+use crate::program;
+use crate::tally::Suite;
+use crate::tools::{self, Tool};
+
+/// Names the folder with the toolchains, instead of the cache folder. The tests read it too.
+const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_TOOLCHAINS_DIR";
+
+pub(crate) const SUITE: Suite =
+    Suite { name: "tests with real projects", prefix: "projects::", least: LEAST };
+
+/// All but the one for Go.
+const LEAST: usize = 9;
+
+/// The file in a folder of the cache that says what was installed there.
+const STAMP: &str = "installed";
+
+const NODE: [Tool; 2] = [
+    Tool { program: "node", package: "nodejs", why: "two of the projects are written for it" },
+    Tool { program: "npm", package: "npm", why: "it runs their tests" },
+];
+const PYTHON: [Tool; 1] =
+    [Tool { program: "python3", package: "python3", why: "two of the projects are written in it" }];
+const C: [Tool; 2] = [
+    Tool { program: "make", package: "make", why: "one of the projects is built by it" },
+    Tool { program: "cc", package: "gcc", why: "one of the projects is written in C" },
+];
+const GO: [Tool; 1] =
+    [Tool { program: "go", package: "golang-go", why: "one of the projects is written in it" }];
+
+const VITEST_PACKAGE: &str =
+    include_str!("../../crates/nightwright/tests/it/projects/vitest/package.json");
+const VITEST_LOCK: &str =
+    include_str!("../../crates/nightwright/tests/it/projects/vitest/package-lock.json");
+const PYTEST_REQUIREMENTS: &str =
+    include_str!("../../crates/nightwright/tests/it/projects/pytest/requirements.txt");
+
+type Toolchain = (&'static str, fn(&Path) -> Result<(), String>);
+
+const TOOLCHAINS: [Toolchain; 4] = [
+    ("C", |_| tools::ensure(&C)),
+    ("npm and vitest", |cache| {
+        tools::ensure(&NODE)?;
+        cache::ensure(&cache.join("vitest"), vitest_works, install_vitest)
+    }),
+    ("Python and pytest", |cache| {
+        tools::ensure(&PYTHON)?;
+        cache::ensure(&cache.join("pytest"), pytest_works, install_pytest)
+    }),
+    ("Go", |_| tools::ensure(&GO)),
+];
+
+/// Installs the toolchains and runs the tests.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let cache = match std::env::var_os(FOLDER_VARIABLE) {
+        Some(folder) => folder.into(),
+        None => cache::folder(|name| std::env::var_os(name))?,
+    };
+    for (name, ensure) in TOOLCHAINS {
+        if let Err(why) = ensure(&cache) {
+            eprintln!("skipped: projects with {name}: {why}");
+        }
+    }
+    let ran = SUITE.run(SUITE.command(root).env(FOLDER_VARIABLE, &cache))?;
+    SUITE.judge(ran)
+}
+
+fn vitest_works(folder: &Path) -> Result<(), String> {
+    stamp_is(folder, VITEST_LOCK)?;
+    works(Command::new("node").arg(folder.join("node_modules/vitest/vitest.mjs")).arg("--version"))
+}
+
+fn install_vitest(folder: &Path) -> Result<(), String> {
+    eprintln!("installing vitest, some 30 MB, once");
+    write(&folder.join("package.json"), VITEST_PACKAGE)?;
+    write(&folder.join("package-lock.json"), VITEST_LOCK)?;
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--include=dev"])
+        .args(["--include=optional", "--fetch-timeout=60000", "--fetch-retries=2"])
+        .current_dir(folder);
+    program::run(&mut npm)?;
+    write(&folder.join(STAMP), VITEST_LOCK)
+}
+
+fn pytest_works(folder: &Path) -> Result<(), String> {
+    stamp_is(folder, PYTEST_REQUIREMENTS)?;
+    works(Command::new(folder.join("bin/python")).args(["-m", "pytest", "--version"]))
+}
+
+fn install_pytest(folder: &Path) -> Result<(), String> {
+    eprintln!("installing pytest, some 40 MB, once");
+    // Debian has the part of Python that makes environments in a package of its own.
+    if !program::works(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
+        tools::install_package("python3-venv")?;
+    }
+    program::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let requirements = folder.join("requirements.txt");
+    write(&requirements, PYTEST_REQUIREMENTS)?;
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&requirements);
+    program::run(&mut pip)?;
+    write(&folder.join(STAMP), PYTEST_REQUIREMENTS)
+}
+
+/// Whether exactly this was installed.
+fn stamp_is(folder: &Path, wanted: &str) -> Result<(), String> {
+    let file = folder.join(STAMP);
+    match fs::read_to_string(&file) {
+        Ok(text) if text == wanted => Ok(()),
+        Ok(_) => Err(format!("`{}` holds other versions", folder.display())),
+        Err(error) => Err(format!("cannot read `{}`: {error}", file.display())),
+    }
+}
+
+fn works(command: &mut Command) -> Result<(), String> {
+    program::stdout(command).map(|_| ())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| format!("cannot write `{}`: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_is_pinned() {
+        for line in PYTEST_REQUIREMENTS.lines().filter(|line| !line.starts_with('#')) {
+            assert!(line.contains("=="), "{line}");
+        }
+        let wanted = VITEST_PACKAGE.split_once("\"vitest\": \"").unwrap().1;
+        let wanted = wanted.split('"').next().unwrap();
+        assert!(wanted.split('.').all(|part| part.parse::<u32>().is_ok()), "{wanted}");
+        assert!(VITEST_LOCK.contains(&format!("\"vitest\": \"{wanted}\"")), "{wanted}");
+    }
+
+    #[test]
+    fn other_versions_are_not_taken_for_the_right_ones() {
+        let folder = std::env::temp_dir().join(format!("nightwright-stamp-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let missing = stamp_is(&folder, "1").unwrap_err();
+        write(&folder.join(STAMP), "1").unwrap();
+        let (same, other) = (stamp_is(&folder, "1"), stamp_is(&folder, "2").unwrap_err());
+        cache::remove(&folder).unwrap();
+        assert_eq!(same, Ok(()));
+        assert!(missing.contains("cannot read") && other.contains("other versions"));
+    }
+}
