@@ -1,18 +1,21 @@
 //! What the agent's last words and its files amount to.
 //!
-//! A marker counts only where the agent itself says it: not in code, not in a quotation, not as a
-//! part of another word. Words never decide anything alone; they make a claim, and the gate has
-//! the last word.
+//! A marker counts only where the agent itself says it: not in a code block, not in a quotation, not
+//! as a part of another word. Words never decide anything alone; they make a claim, and the gate
+//! has the last word.
 
 use crate::agent::dialect::Speech;
 use crate::agent::report::Words;
 use crate::settings::Completion;
 use crate::watchdog::{self, Beside};
+use marker::Marker;
+pub(crate) use marker::retracts;
 
 pub(crate) mod blockers;
 pub mod boxes;
 mod done;
 pub mod identity;
+mod marker;
 pub mod plan;
 pub(crate) mod prose;
 pub mod status;
@@ -35,13 +38,15 @@ pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
     // Code at the very end still is what the message ends with, so only blank lines are dropped.
     let message = message.trim_end();
     let lines = prose::own_lines(message);
+    let marker = marker::read(message, speech);
     let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let claims = match speech {
         Speech::Messages => &lines[..],
         Speech::OneText => tail,
     };
     let mut words = Words {
-        promise: claims.iter().any(|line| prose::visible(line) == PROMISE),
+        promise: marker == Marker::Counts,
+        marker_ignored: marker.ignored(),
         signal: gives(claims, &completion.signal),
         end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| gives(tail, phrase)),
         says_done: done::says_done(claims),

@@ -152,6 +152,7 @@ impl FinishClass {
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => Self::NoChanges,
             Outcome::Failed { .. }
             | Outcome::ConsecutiveErrors { .. }
+            | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
             | Outcome::HookAbort { .. }
@@ -206,6 +207,7 @@ mod tests {
                 ("stopped", "manual"),
                 ("failed", "error"),
                 ("consecutive_errors", "error"),
+                ("all_iterations_failed", "error"),
                 ("auth", "error"),
                 ("bad_agent", "error"),
                 ("hook_abort", "error"),

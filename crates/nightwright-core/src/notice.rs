@@ -180,6 +180,7 @@ impl Kind {
             | Outcome::Interrupted => Self::Stopped,
             Outcome::Failed { .. }
             | Outcome::ConsecutiveErrors { .. }
+            | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
             | Outcome::HookAbort { .. }

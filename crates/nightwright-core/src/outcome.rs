@@ -78,6 +78,15 @@ pub enum Outcome {
         /// The last one.
         last: String,
     },
+    /// A limit was reached, no iteration of the run succeeded, and the last one failed.
+    AllIterationsFailed {
+        /// How many iterations there were.
+        iterations: u32,
+        /// Why the last one failed.
+        last: String,
+        /// The limit that was reached.
+        limit: Box<Outcome>,
+    },
     /// The account does not let the agent work: not logged in, refused, no credit.
     Auth {
         /// What the agent said.
@@ -204,6 +213,7 @@ impl Outcome {
             Self::Stopped => "stopped",
             Self::Failed { .. } => "failed",
             Self::ConsecutiveErrors { .. } => "consecutive_errors",
+            Self::AllIterationsFailed { .. } => "all_iterations_failed",
             Self::Auth { .. } => "auth",
             Self::BadAgent { .. } => "bad_agent",
             Self::HookAbort { .. } => "hook_abort",
@@ -234,6 +244,7 @@ impl Outcome {
             Self::Stopped => unfinished(7),
             Self::Failed { .. }
             | Self::ConsecutiveErrors { .. }
+            | Self::AllIterationsFailed { .. }
             | Self::Auth { .. }
             | Self::BadAgent { .. }
             | Self::HookAbort { .. }
@@ -264,7 +275,7 @@ impl Outcome {
             ),
             Self::NoChanges { idle } => format!("No changes in {}", count(*idle, "iteration")),
             Self::MaxIterations { limit } => format!("Reached maximum iterations ({limit})"),
-            Self::MaxCost { limit } => format!("Reached maximum cost ({limit})"),
+            Self::MaxCost { limit } => format!("Reached maximum cost ({})", limit.exact()),
             Self::MaxDuration { limit } => format!("Reached maximum duration ({})", human(*limit)),
             Self::MaxTokens { limit } => format!("Reached maximum tokens ({limit})"),
             Self::Blocked { needs } => format!("Blocked: {needs}"),
@@ -276,6 +287,12 @@ impl Outcome {
             Self::Failed { why } => format!("The agent reports that the task failed: {why}"),
             Self::ConsecutiveErrors { errors, last } => {
                 format!("{errors} errors in a row; the last: {last}")
+            }
+            Self::AllIterationsFailed { iterations: 1, last, .. } => {
+                format!("The only iteration failed: {last}")
+            }
+            Self::AllIterationsFailed { iterations, last, .. } => {
+                format!("All {iterations} iterations failed; the last: {last}")
             }
             Self::Auth { why } => format!("The agent's account refused to work: {why}"),
             Self::BadAgent { why } => format!("The agent program can't work: {why}"),
@@ -348,6 +365,11 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::Stopped,
         Outcome::Failed { why: "the library does not support this".to_owned() },
         Outcome::ConsecutiveErrors { errors: 3, last: "overloaded".to_owned() },
+        Outcome::AllIterationsFailed {
+            iterations: 2,
+            last: "overloaded".to_owned(),
+            limit: Box::new(Outcome::MaxIterations { limit: 2 }),
+        },
         Outcome::Auth { why: "not logged in".to_owned() },
         Outcome::BadAgent { why: "error: unknown option '--colour'".to_owned() },
         Outcome::HookAbort { why: "`started` exited with 2".to_owned() },

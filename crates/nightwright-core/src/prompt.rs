@@ -17,7 +17,7 @@ mod question;
 mod quoted;
 mod template;
 
-pub(crate) use changing::{decided_before, decided_now, undecided};
+pub(crate) use changing::{decided_before, decided_now, marker_ignored, undecided};
 pub use contract::EXAMPLE as STATUS_EXAMPLE;
 pub use question::{
     AnswerForm, Case, Reviewed, advice_question, council_question, review_question, verify_question,
@@ -116,9 +116,26 @@ pub struct Prompt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The notes of earlier iterations.
-    pub notes: Option<String>,
+    pub notes: Option<Notes>,
     /// What became of the file that principles were to be written into.
     pub principles: Collected,
+}
+
+/// The notes of earlier iterations. Of very long ones only the two ends are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// The beginning.
+    pub head: String,
+    /// The end, if something was left out before it.
+    pub tail: String,
+    /// Bytes that were left out between the two.
+    pub left_out: u64,
+}
+
+impl From<String> for Notes {
+    fn from(head: String) -> Self {
+        Self { head, ..Self::default() }
+    }
 }
 
 /// What became of the file that principles were to be written into.
@@ -155,7 +172,7 @@ pub fn compose(
     section(&mut user, contract::task_heading(settings), settings.goal.trim());
     // From here on the text changes from one iteration to the next.
     if let Some(file) = &settings.notes_file {
-        let notes = changing::notes(briefing, file, found.notes.as_deref());
+        let notes = changing::notes(briefing, file, found.notes.as_ref());
         section(&mut user, "CONTEXT FROM PREVIOUS ITERATION", &notes);
     }
     if let Some(decided) = changing::decided(&briefing.decisions, &briefing.feedback) {
@@ -203,10 +220,17 @@ pub(crate) fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
-    let head = &text[..text.floor_char_boundary(most / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - most / 2)..];
-    let left_out = text.len() - head.len() - tail.len();
-    Cow::Owned(format!("{head}\n\n[{left_out} bytes left out here]\n\n{tail}"))
+    Cow::Owned(joined(text, text, 0, most))
+}
+
+/// The beginning of one text and the end of another, with what is missing between them named.
+/// `gap` bytes of it belong to neither; where there is none, both are the same text.
+fn joined(first: &str, last: &str, gap: u64, most: usize) -> String {
+    let head = &first[..first.floor_char_boundary(most / 2)];
+    let tail = &last[last.ceil_char_boundary(last.len().saturating_sub(most / 2))..];
+    let both = if gap == 0 { first.len() } else { first.len() + last.len() };
+    let left_out = (both - head.len() - tail.len()) as u64 + gap;
+    format!("{head}\n\n[{left_out} bytes left out here]\n\n{tail}")
 }
 
 /// What the agent is told since the last iteration, as people can read it too; empty if nothing.

@@ -348,14 +348,14 @@ pub enum EvidenceKind {
     Plan,
     /// A plan that was written: it has at least one open box. Counts only beside a promise.
     Planned,
-    /// `<promise>COMPLETE</promise>` alone on a line of the final message.
+    /// `<promise>COMPLETE</promise>` in the final message, where it counts.
     Promise,
     /// The completion signal, several iterations in a row.
     Signal,
     /// The end phrase.
     EndPhrase,
-    /// The last words say that all is done, and the run would otherwise end for lack of progress.
-    LastWords,
+    /// Nothing claims completion, but the run would end for lack of progress with work to show.
+    NoProgress,
     /// Nobody claims anything: a person wants to know.
     Asked,
 }
@@ -364,7 +364,7 @@ impl EvidenceKind {
     /// Whether it is nothing but something the agent said.
     pub fn is_only_words(self) -> bool {
         match self {
-            Self::Promise | Self::Signal | Self::EndPhrase | Self::LastWords | Self::Asked => true,
+            Self::Promise | Self::Signal | Self::EndPhrase | Self::NoProgress | Self::Asked => true,
             Self::Status | Self::Todo | Self::Plan | Self::Planned => false,
         }
     }

@@ -148,6 +148,15 @@ impl Usd {
         self.micros
     }
 
+    /// The amount with all its digits, two at least: an amount that somebody set, such as a limit, is
+    /// shown as it was set. [`Display`](fmt::Display) rounds, for amounts that were measured.
+    pub fn exact(self) -> String {
+        let (dollars, micros) = (self.micros / 1_000_000, self.micros % 1_000_000);
+        let digits = format!("{micros:06}");
+        let (cents, rest) = digits.split_at(2);
+        format!("${dollars}.{cents}{}", rest.trim_end_matches('0'))
+    }
+
     /// What is left after taking `other` away; never below nothing.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
@@ -187,7 +196,8 @@ impl AddAssign for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// `$0.42`; four decimals where two would show nothing.
+    /// `$0.42`; four decimals where two would show nothing. For amounts that somebody set there is
+    /// [`Usd::exact`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.micros > 0 && self.micros < 10_000 {
             write!(f, "${:.4}", self.dollars())
@@ -321,6 +331,22 @@ pub fn human(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_that_was_set_keeps_its_digits() {
+        for (dollars, shown) in [
+            (0.0, "$0.00"),
+            (0.035, "$0.035"),
+            (0.04, "$0.04"),
+            (0.5, "$0.50"),
+            (1.005, "$1.005"),
+            (10.0, "$10.00"),
+            (0.000_001, "$0.000001"),
+            (1234.567_8, "$1234.5678"),
+        ] {
+            assert_eq!(Usd::from_dollars(dollars).unwrap().exact(), shown);
+        }
+    }
 
     #[test]
     fn money_survives_json_to_the_last_millionth() {

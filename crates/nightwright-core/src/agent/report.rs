@@ -171,6 +171,10 @@ pub struct AttemptReport {
     /// Uses of tools that were not allowed.
     #[serde(default)]
     pub denied: Vec<Denial>,
+    /// Files that its tools wrote or edited, each once, the first of them; `None` = not known. What a
+    /// shell wrote is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Vec<String>>,
     /// The answer, if this was a call.
     #[serde(default)]
     pub answer: Option<Answer>,
@@ -196,6 +200,7 @@ impl AttemptReport {
             turns: 0,
             words: Words::default(),
             denied: Vec::new(),
+            edited: None,
             answer: None,
             heard: None,
             stream: StreamFacts::default(),
@@ -232,8 +237,11 @@ pub struct StreamFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Words {
-    /// The promise marker stood alone on a line of the final message.
+    /// The final message has a completion marker that counts.
     pub promise: bool,
+    /// Why a completion marker in the final message was not counted, as the rest of a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marker_ignored: Option<String>,
     /// The completion signal was in the final message.
     pub signal: bool,
     /// The end phrase was near the end of the final message.

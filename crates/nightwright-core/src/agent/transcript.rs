@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::dialect::{Dialect, Ending, Speech};
 use super::message::{
@@ -75,6 +76,8 @@ pub struct Closing<'a> {
     pub stdout_bytes: u64,
     /// Bytes on standard error.
     pub stderr_bytes: u64,
+    /// The time zone of the machine, if it is known.
+    pub zone: Option<&'a TimeZone>,
 }
 
 /// An attempt that is over.
@@ -239,6 +242,7 @@ impl Transcript {
             saw_stdout: self.heard,
             stderr: closing.stderr,
             now: wall,
+            zone: closing.zone,
         });
         let text = self.final_message();
         let words = self.words(&outcome, closing.cut, text);
@@ -259,6 +263,7 @@ impl Transcript {
             turns: self.turns,
             words,
             denied: self.denied,
+            edited: self.dialect.tells_tools().then(|| self.tools.edited().to_vec()),
             answer,
             heard: self.talk.heard(),
             stream: StreamFacts {
@@ -304,6 +309,9 @@ impl Transcript {
                 let is_main = owner.is_main();
                 let subject = self.dialect.subject_of(input);
                 let is_new = self.tools.begin(mono, &id, (&name, subject), CallOf::new(owner));
+                if is_new && let Some(path) = self.dialect.edited_file(&name, input) {
+                    self.tools.note_edit(path);
+                }
                 if is_main && is_new {
                     self.watch(|rhythm| rhythm.call(&name, input), tell);
                 }
@@ -433,17 +441,21 @@ impl Transcript {
 
     /// A claim stands when all that came after it was an answer in words to something that we had
     /// said before: the agent said it once, and did nothing since.
-    fn with_claim_before(&self, mut words: Words) -> Words {
+    fn with_claim_before(&self, mut words: Words, text: &str) -> Words {
         if let Some(Queued { calls, words: before }) = &self.before
             && *calls == self.tools.calls()
             && words.noticed.is_empty()
             && words.blockers.is_empty()
             && words.conflict.is_none()
+            && !evidence::retracts(text)
         {
             words.promise |= before.promise;
             words.signal |= before.signal;
             words.end_phrase |= before.end_phrase;
             words.says_done |= before.says_done;
+            if words.promise {
+                words.marker_ignored = None;
+            }
         }
         words
     }
@@ -466,7 +478,7 @@ impl Transcript {
         let mut words = match outcome.consequence() {
             Consequence::Judge if self.purpose.is_none() => {
                 let words = evidence::words(text, &self.completion, self.dialect.speech());
-                self.with_claim_before(words)
+                self.with_claim_before(words, text)
             }
             Consequence::Judge
             | Consequence::JudgeTree

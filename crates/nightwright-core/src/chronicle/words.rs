@@ -106,7 +106,7 @@ pub(super) fn evidence(kinds: &[EvidenceKind]) -> String {
         EvidenceKind::Promise => "the promise marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::LastWords => "its last words",
+        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
         EvidenceKind::Asked => "a person who wants to know",
     };
     kinds.iter().map(word).collect::<Vec<_>>().join(", ")
@@ -211,7 +211,7 @@ pub(super) fn total(chronicle: &Chronicle) -> (String, String) {
     if chronicle.is_rehearsal {
         return (REHEARSED.to_owned(), format!("{spent} by its script"));
     }
-    (spent, most.map(|most| format!("of {most}")).unwrap_or_default())
+    (spent, most.map(|most| format!("of {}", most.exact())).unwrap_or_default())
 }
 
 /// What an accepted change cost.
@@ -237,7 +237,7 @@ pub(super) fn accepted_by(chronicle: &Chronicle) -> String {
 pub(super) fn limits(limits: &Limits) -> String {
     let parts: Vec<_> = [
         limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(|most| most.to_string()),
+        limits.max_cost.map(Usd::exact),
         limits.max_duration.map(|most| format!("{} of work", human(most))),
         limits.max_tokens.map(|most| format!("{} tokens", compact(most))),
     ]

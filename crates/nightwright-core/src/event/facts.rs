@@ -188,6 +188,8 @@ pub enum FeedbackSource {
     Council,
     /// The ladder for iterations without progress.
     Ladder,
+    /// A completion marker that was not counted.
+    Marker,
     /// A person.
     Human,
 }

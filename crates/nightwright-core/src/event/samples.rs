@@ -332,6 +332,7 @@ fn report() -> AttemptReport {
             input: "docker compose up".to_owned(),
             why: "This command requires approval".to_owned(),
         }],
+        edited: Some(vec!["src/parser.rs".to_owned()]),
         answer: None,
         heard: None,
         stream: StreamFacts {

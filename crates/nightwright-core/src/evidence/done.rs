@@ -101,7 +101,7 @@ const TAKES_BACK: &[&str] = &[
 ];
 
 /// Says that something is open, in any of the last sentences.
-const OPEN: &[&str] = &[
+pub(super) const OPEN: &[&str] = &[
     "still to do",
     "still open",
     "still missing",
@@ -155,7 +155,7 @@ pub(super) fn says_done(lines: &[String]) -> bool {
 }
 
 /// The lines with one for each paragraph and list item: a sentence may go on in the next line.
-fn flowing(lines: &[String]) -> String {
+pub(super) fn flowing(lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {
         let line = line.trim();
@@ -185,6 +185,6 @@ fn is_said(sentence: &str, phrase: &str) -> bool {
 }
 
 /// Whether the words stand there as words, not as parts of others.
-fn has(sentence: &str, phrase: &str) -> bool {
+pub(super) fn has(sentence: &str, phrase: &str) -> bool {
     sentence.match_indices(phrase).any(|(at, _)| super::stands_alone(sentence, at, phrase))
 }

@@ -20,26 +20,55 @@ pub(super) fn visible(line: &str) -> &str {
     })
 }
 
+/// One line of a Markdown text.
+pub(super) struct Line<'a> {
+    /// The line as it was written, without trailing spaces.
+    pub(super) written: &'a str,
+    /// The same with code spans blanked, or empty if the line is not the writer's own.
+    pub(super) own: String,
+    pub(super) kind: Kind,
+}
+
+/// Whose words a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Own,
+    Fenced,
+    Indented,
+    Quoted,
+    Commented,
+}
+
 /// The lines of a text that are the writer's own, code spans blanked, without trailing spaces.
 /// Lines that are not his are empty, so that counting lines from the end still works.
 pub(crate) fn own_lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    lines(text).into_iter().map(|line| line.own).collect()
+}
+
+/// Every line of a text, with its kind.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut own: Vec<String> = Vec::new();
+    let mut lines: Vec<Line<'_>> = Vec::new();
     let mut within = Within::Text;
     let mut paragraph = 0;
     for line in text.lines() {
         let line = line.trim_end();
         within = within.next(line);
-        let own = matches!(within, Within::Text) && !is_indented(line);
-        if own && !line.is_empty() {
-            lines.push(line.to_owned());
+        let kind = within.kind(line);
+        if kind == Kind::Own && !line.is_empty() {
+            own.push(line.to_owned());
         } else {
-            blank_code(&mut lines[paragraph..]);
-            lines.push(String::new());
-            paragraph = lines.len();
+            blank_code(&mut own[paragraph..]);
+            own.push(String::new());
+            paragraph = own.len();
         }
+        lines.push(Line { written: line, own: String::new(), kind });
         within = within.after(line);
     }
-    blank_code(&mut lines[paragraph..]);
+    blank_code(&mut own[paragraph..]);
+    for (line, own) in lines.iter_mut().zip(own) {
+        line.own = own;
+    }
     lines
 }
 
@@ -70,6 +99,16 @@ impl Within {
             Self::Comment
         } else {
             Self::Text
+        }
+    }
+
+    fn kind(&self, line: &str) -> Kind {
+        match self {
+            Self::Text if is_indented(line) => Kind::Indented,
+            Self::Text => Kind::Own,
+            Self::Fence(_) | Self::LastOfFence => Kind::Fenced,
+            Self::Comment => Kind::Commented,
+            Self::Quotation => Kind::Quoted,
         }
     }
 

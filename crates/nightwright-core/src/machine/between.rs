@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::ledger::{Last, Phase};
+use super::gate::failure;
+use super::ledger::{Current, Last, Phase};
 use super::{Asked, Machine, Opening};
 use crate::agent::report::{QuotaNews, QuotaWindow};
 use crate::effect::{Alarm, Effect, Needed};
@@ -15,6 +16,7 @@ use crate::input::{Boxes, Prepared, TimerKey};
 use crate::outcome::{Outcome, Proof};
 use crate::policy::limits::{self, Room, Used};
 use crate::policy::{progress, retry};
+use crate::prompt;
 use crate::settings::{EvidenceKind, Scope, Stagnation};
 use crate::units::{Iteration, Ticket};
 
@@ -225,8 +227,22 @@ impl Machine {
             duration: self.active().saturating_sub(current.active_before),
             summary,
         };
+        if judged && finished.claim.is_empty() {
+            self.explain_marker(&current);
+        }
         self.climb_ladder(&finished);
         self.record(Event::IterationFinished(Box::new(finished)));
+    }
+
+    /// A completion marker that did not count is explained to the agent that wrote it.
+    fn explain_marker(&mut self, current: &Current) {
+        let evidence = &self.ledger.settings.completion.evidence;
+        let by_marker = [EvidenceKind::Promise, EvidenceKind::Planned];
+        let reads_it = by_marker.iter().any(|kind| evidence.contains(kind));
+        let ignored = Self::words(current).and_then(|words| words.marker_ignored.clone());
+        if let Some(because) = ignored.filter(|_| reads_it) {
+            self.feedback_once(FeedbackSource::Marker, prompt::marker_ignored(&because));
+        }
     }
 
     /// An idle iteration that is not the last one lets the next be told. Said before the iteration
@@ -258,7 +274,8 @@ impl Machine {
             .last
             .as_ref()
             .is_some_and(|last| matches!(last.finished.result, IterationResult::Failed { .. }));
-        let least = if failed { retry::SHORTEST } else { Duration::ZERO };
+        let retry = &self.ledger.settings.retry;
+        let least = if failed { retry::shortest(retry) } else { Duration::ZERO };
         self.delay(self.ledger.settings.delay.max(least));
     }
 
@@ -266,7 +283,7 @@ impl Machine {
     /// so a run that died right here ends the same way when it is resumed.
     pub(super) fn ending(&self) -> Option<(Outcome, Option<String>)> {
         let state = &self.ledger;
-        let Last { finished, gate } = state.last.as_ref()?;
+        let Last { finished, gate, .. } = state.last.as_ref()?;
         if state.stop == Some(StopWhen::Now) {
             return Some((Outcome::Interrupted, None));
         }
@@ -284,9 +301,35 @@ impl Machine {
             return Some((Outcome::Stopped, None));
         }
         self.too_many_in_a_row(finished, gate.as_ref())
-            .map(|ending| (ending, None))
+            .map(|ending| (ending, self.note_without_claim()))
             .or_else(|| self.same_failure(gate.as_ref()))
             .or_else(|| self.limit_reached(gate.as_ref()))
+    }
+
+    /// What the gate found that ran although nothing claimed completion: which checks pass, and
+    /// what else kept it from completing the run.
+    fn note_without_claim(&self) -> Option<String> {
+        let Last { finished, gate, checks, .. } = self.ledger.last.as_ref()?;
+        let gate = gate.as_ref().filter(|_| finished.claim == [EvidenceKind::NoProgress])?;
+        let results = checks.iter().map(|result| {
+            let command = &result.command;
+            if result.verdict.is_pass() { format!("`{command}` passes") } else { failure(result) }
+        });
+        let commands = &self.ledger.settings.verify.commands;
+        let not_run = commands.iter().skip(checks.len()).map(|c| format!("`{c}` was not run"));
+        let mut parts: Vec<String> = results.chain(not_run).collect();
+        let checks_pass = checks.iter().all(|result| result.verdict.is_pass());
+        match gate {
+            GateResult::Rejected { why, .. } if checks_pass => {
+                parts.push(format!("not complete: {why}"));
+            }
+            GateResult::Inconclusive { why } => parts.push(format!("not verified: {why}")),
+            GateResult::Unaffordable { .. } => {
+                parts.push("not verified: the limits leave no room to ask a model".to_owned());
+            }
+            GateResult::Rejected { .. } | GateResult::Passed { .. } => {}
+        }
+        Some(parts.join(", ")).filter(|note| !note.is_empty())
     }
 
     fn too_many_in_a_row(
@@ -347,30 +390,58 @@ impl Machine {
     }
 
     fn limit_reached(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
-        let note = match gate {
-            Some(GateResult::Rejected { why, .. }) => Some(format!("claimed, rejected: {why}")),
-            Some(GateResult::Inconclusive { why }) => Some(format!("claimed, not verified: {why}")),
-            Some(GateResult::Unaffordable { .. }) => Some("claimed, not verified".to_owned()),
-            Some(GateResult::Passed { .. }) | None => None,
-        };
-        let settings = &self.ledger.settings;
+        if let Some(ending) = self.all_failed(gate) {
+            return Some(ending);
+        }
+        let limit = self.limit(gate)?;
+        let note = self.limit_note(&limit, gate);
+        Some((limit, note))
+    }
+
+    /// What became of the last claim, and why a limit ends the run that is not quite used up.
+    fn limit_note(&self, limit: &Outcome, gate: Option<&GateResult>) -> Option<String> {
+        let parts = [claim_note(gate), limits::too_little(limit, self.used())];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The limit that ends the run before another iteration.
+    fn limit(&self, gate: Option<&GateResult>) -> Option<Outcome> {
         if let Some(GateResult::Unaffordable { ending }) = gate {
-            return Some((ending.clone(), note));
+            return Some(ending.clone());
         }
         if let Some(ending) = &self.ledger.wrap_up {
-            return Some((ending.clone(), note));
+            return Some(ending.clone());
         }
-        match limits::before_iteration(settings, self.used()) {
-            Room::None(ending) => Some((ending, note)),
+        match limits::before_iteration(&self.ledger.settings, self.used()) {
+            Room::None(ending) => Some(ending),
             Room::Work(_) | Room::WrapUp(..) => None,
         }
+    }
+
+    /// A limit that is reached by failures alone is no orderly ending.
+    fn all_failed(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
+        let limit = self.limit(gate)?;
+        let last = self.ledger.last.as_ref()?.failure.clone()?;
+        let iterations = self.ledger.totals.iterations;
+        if self.ledger.succeeded > 0 || iterations == 0 {
+            return None;
+        }
+        let note = limit.sentence(iterations);
+        let limit = Box::new(limit);
+        Some((Outcome::AllIterationsFailed { iterations, last, limit }, Some(note)))
     }
 
     /// A limit is reached before an iteration could begin: what the last one claimed is still said.
     fn finish_by_limit(&mut self, ending: Outcome) {
         let gate = self.ledger.last.as_ref().and_then(|last| last.gate.clone());
-        let note = self.limit_reached(gate.as_ref()).and_then(|(_, note)| note);
-        self.finish(ending, note);
+        match self.all_failed(gate.as_ref()) {
+            Some((outcome, note)) => self.finish(outcome, note),
+            None => {
+                let note = self.limit_note(&ending, gate.as_ref());
+                self.finish(ending, note);
+            }
+        }
     }
 
     /// The end. Nothing is decided after this.
@@ -380,5 +451,15 @@ impl Machine {
         totals.duration = self.active();
         self.record(Event::RunFinished { outcome, note, totals });
         self.effect(Effect::Finish);
+    }
+}
+
+/// What became of the last claim, for a run that a limit ends.
+fn claim_note(gate: Option<&GateResult>) -> Option<String> {
+    match gate? {
+        GateResult::Rejected { why, .. } => Some(format!("claimed, rejected: {why}")),
+        GateResult::Inconclusive { why } => Some(format!("claimed, not verified: {why}")),
+        GateResult::Unaffordable { .. } => Some("claimed, not verified".to_owned()),
+        GateResult::Passed { .. } => None,
     }
 }

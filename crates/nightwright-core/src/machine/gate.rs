@@ -50,6 +50,13 @@ impl Machine {
             let ticket = self.ask(Asked::Changes);
             return self.effect(Effect::InspectChanges { ticket });
         }
+        if gate.claim == [EvidenceKind::NoProgress]
+            && verify.model == Judge::Off
+            && !self.fixed_a_check(&gate)
+        {
+            let why = "no check that failed when the run began passes now".to_owned();
+            return self.decide(GateResult::Rejected { why, failure: None });
+        }
         if !self.wants_verdict(&gate) {
             return self.decide(GateResult::Passed { proof: self.proof(Proof::None) });
         }
@@ -67,6 +74,13 @@ impl Machine {
             None => Proof::Checks,
             Some(_) => otherwise,
         }
+    }
+
+    /// Whether a check that failed at the baseline passes now. Without a baseline none is known to
+    /// have failed.
+    #[expect(clippy::unused_self, reason = "the baseline of the run belongs to its state")]
+    fn fixed_a_check(&self, _gate: &Gate) -> bool {
+        false
     }
 
     fn wants_verdict(&self, gate: &Gate) -> bool {
@@ -277,7 +291,12 @@ impl Machine {
     }
 
     fn reject(&mut self, source: FeedbackSource, text: &str, why: String, failure: Option<String>) {
-        let text = format!("You said that the work is complete. It is not: {text}");
+        let claimed = self.current().gate.as_ref().is_some_and(|gate| gate.is_claim());
+        let text = if claimed {
+            format!("You said that the work is complete. It is not: {text}")
+        } else {
+            format!("The work is not complete: {text}")
+        };
         self.feedback_once(source, text);
         self.record(Event::GateFinished { result: GateResult::Rejected { why, failure } });
     }
@@ -293,7 +312,7 @@ fn named(files: &[String]) -> String {
 }
 
 /// How a check failed, in a few words.
-fn failure(result: &CheckResult) -> String {
+pub(super) fn failure(result: &CheckResult) -> String {
     let command = &result.command;
     match &result.verdict {
         CheckVerdict::Failed { how: Death::Code(code) } => {

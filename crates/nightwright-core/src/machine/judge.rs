@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::between::MOST_BLOCKED;
-use super::ledger::{Answered, Current, Entry, distinct};
+use super::ledger::{Answered, Current, Entry, Gate, distinct};
 use super::{Asked, Machine};
 use crate::agent::outcome::Consequence;
 use crate::agent::report::{Blocker, Words};
@@ -19,7 +19,7 @@ use crate::policy::escalation::{self, Response};
 use crate::policy::limits::{self, Room};
 use crate::policy::progress;
 use crate::prompt::{self, Reviewed};
-use crate::settings::{EvidenceKind, Respond, Scope};
+use crate::settings::{EvidenceKind, Judge, Respond, Scope};
 use crate::units::Ticket;
 
 /// So many refused commands are named as a blocker, and so much of each.
@@ -88,7 +88,8 @@ impl Machine {
         if self.live.work.is_none()
             && let Some(current) = self.ledger.current()
         {
-            self.live.work = Some(self.ledger.seen.is_work(&current.start, &survey));
+            let work = self.ledger.seen.is_work(&current.start, &survey);
+            self.live.work = Some(work && !Self::says_idle(current, &survey));
         }
         if let Some(principles) = &survey.principles
             && self.ledger.settings.principles.is_none()
@@ -120,6 +121,15 @@ impl Machine {
         survey.mark.status.as_ref() != origin
     }
 
+    /// Whether the agent says that it did nothing, and nothing that it did itself contradicts it. A
+    /// log file or the output of a check changes the tree without being anybody's work.
+    fn says_idle(current: &Current, survey: &Survey) -> bool {
+        let status = survey.status.as_ref().filter(|_| Self::is_fresh(current, survey));
+        status.is_some_and(|status| status.worked == Some(false))
+            && survey.commits == 0
+            && current.edited == Some(false)
+    }
+
     fn status_failed(&self, survey: &Survey) -> Option<String> {
         let status = survey.status.as_ref()?;
         Self::is_fresh(self.current(), survey).then(|| status.failed.clone())?
@@ -134,11 +144,32 @@ impl Machine {
         let completion = &self.ledger.settings.completion;
         let claims = |kind: &EvidenceKind| self.claims(*kind, current, survey);
         let claim: Vec<_> = completion.evidence.iter().copied().filter(|k| claims(k)).collect();
-        let last_words = claim.is_empty()
-            && !completion.evidence.is_empty()
-            && Self::words(current).is_some_and(|words| words.says_done)
-            && self.would_stagnate(current, survey);
-        if last_words { vec![EvidenceKind::LastWords] } else { claim }
+        if claim.is_empty() && self.judges_before_ending(current, survey) {
+            return vec![EvidenceKind::NoProgress];
+        }
+        claim
+    }
+
+    /// Whether the gate runs although nothing claims completion: the run would end for lack of
+    /// progress, there is work to judge, and nothing is known to be open.
+    fn judges_before_ending(&self, current: &Current, survey: &Survey) -> bool {
+        let settings = &self.ledger.settings;
+        let evidence = &settings.completion.evidence;
+        let detects = !evidence.is_empty() && !evidence.contains(&EvidenceKind::Planned);
+        let can_judge = !settings.verify.commands.is_empty() || settings.verify.model != Judge::Off;
+        let says_done = Self::words(current).is_some_and(|words| words.says_done);
+        let origin = self.ledger.origin.as_ref().map(|mark| &mark.fingerprint);
+        let worked = origin.is_some_and(|origin| *origin != survey.mark.fingerprint);
+        let open_box = survey.boxes.is_some_and(|boxes| boxes.open > 0);
+        let status = survey.status.as_ref().filter(|_| self.is_of_this_run(survey));
+        let open_blocker = status.is_some_and(|status| !status.blockers.is_empty());
+        detects
+            && can_judge
+            && (says_done || worked)
+            && !open_box
+            && !open_blocker
+            && self.ledger.stop.is_none()
+            && self.would_stagnate(current, survey)
     }
 
     fn claims(&self, kind: EvidenceKind, current: &Current, survey: &Survey) -> bool {
@@ -163,7 +194,7 @@ impl Machine {
                         >= self.ledger.settings.completion.signal_threshold
             }
             EvidenceKind::EndPhrase => words.is_some_and(|words| words.end_phrase),
-            EvidenceKind::LastWords | EvidenceKind::Asked => false,
+            EvidenceKind::NoProgress | EvidenceKind::Asked => false,
         }
     }
 
@@ -205,8 +236,7 @@ impl Machine {
         if self.live.work == Some(true) {
             return Movement::Work;
         }
-        let claimed =
-            current.gate.as_ref().is_some_and(|gate| gate.claim != [EvidenceKind::LastWords]);
+        let claimed = current.gate.as_ref().is_some_and(Gate::is_claim);
         if claimed || current.kind == IterationKind::Proof {
             return Movement::Uncounted;
         }

@@ -26,7 +26,7 @@ use crate::permissions::granted;
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::prompt::Decision;
-use crate::settings::EvidenceKind;
+use crate::settings::{EvidenceKind, Settings};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
@@ -309,8 +309,11 @@ impl State {
             | Consequence::EndRun { .. } => {}
         }
         let denied: Vec<_> = report.denied.iter().flat_map(|denial| self.refused(denial)).collect();
+        let edited =
+            report.edited.as_ref().map(|files| files.iter().any(|file| self.is_work(file)));
         if let Some(current) = self.current_mut() {
             current.stage = Stage::Attempted;
+            current.edited = current.edited.zip(edited).map(|(before, now)| before || now);
             current.denied.extend(denied);
             let told = std::mem::take(&mut current.blockers);
             current.blockers = distinct(told.into_iter().chain(report.words.blockers.clone()));
@@ -327,6 +330,20 @@ impl State {
             }
             current.report = Some(report.clone());
         }
+    }
+
+    /// Whether changing this file counts as work: notes, the status file and other files of ours
+    /// don't, except the list of items.
+    fn is_work(&self, file: &str) -> bool {
+        let Settings { files, notes_file, .. } = &self.settings;
+        let is = |known: &Option<String>| {
+            known.as_ref().is_some_and(|known| {
+                file.strip_suffix(known.as_str())
+                    .is_some_and(|at| at.is_empty() || at.ends_with('/'))
+            })
+        };
+        let ours = file.split('/').any(|part| part == ".nightwright");
+        is(&files.list) || !(ours || is(&files.status) || is(notes_file))
     }
 
     fn call_finished(

@@ -88,7 +88,7 @@ impl Machine {
             Phase::Iterating(current) => match &current.stage {
                 Stage::Retrying { at } => {
                     // The wall clock may have gone anywhere meanwhile; the delay is bounded.
-                    let rest = self.now.until(*at).min(retry::LONGEST);
+                    let rest = self.now.until(*at).min(retry::longest(&self.ledger.settings.retry));
                     self.wait_until(Alarm::After(rest));
                 }
                 Stage::Begun | Stage::Attempting { .. } | Stage::Attempted => self.advance(),

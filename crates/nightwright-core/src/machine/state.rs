@@ -86,6 +86,8 @@ pub struct State {
     pub quotas: BTreeMap<QuotaWindow, QuotaNews>,
     /// How the last iteration went.
     pub last: Option<Last>,
+    /// Iterations that came to their end.
+    pub succeeded: u32,
 }
 
 /// Where a run is.
@@ -129,6 +131,9 @@ pub struct Current {
     pub suspects: u32,
     /// What the last attempt left.
     pub report: Option<AttemptReport>,
+    /// Whether tools of any of its attempts wrote or edited files that count as work; `None` = not
+    /// known.
+    pub edited: Option<bool>,
     /// What was refused in any of its attempts.
     pub denied: BTreeSet<Refused>,
     /// What any of its attempts said it can't go on without, each once.
@@ -169,6 +174,7 @@ impl Current {
             retries: 0,
             suspects: 0,
             report: None,
+            edited: Some(false),
             denied: BTreeSet::new(),
             blockers: Vec::new(),
             notices: Vec::new(),
@@ -266,6 +272,13 @@ pub struct Gate {
     pub result: Option<GateResult>,
 }
 
+impl Gate {
+    /// Whether the agent claims completion, or at least a person asks about it.
+    pub fn is_claim(&self) -> bool {
+        self.claim != [EvidenceKind::NoProgress]
+    }
+}
+
 /// A limit that is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -318,6 +331,10 @@ pub struct Last {
     pub finished: IterationFinished,
     /// What its gate came to, if there was one.
     pub gate: Option<GateResult>,
+    /// What the checks of that gate came to.
+    pub checks: Vec<CheckResult>,
+    /// Why it counts as failed, if it does: also if a limit left no room to retry it.
+    pub failure: Option<String>,
 }
 
 impl State {

@@ -1,5 +1,6 @@
 //! Every rule of a run as a story. The name states the rule.
 
+mod all_failed;
 mod claims;
 mod corners;
 mod council;
@@ -12,6 +13,7 @@ mod gate;
 mod hooks;
 mod injections;
 mod iteration;
+mod last_gate;
 mod limits;
 mod order;
 mod plan;

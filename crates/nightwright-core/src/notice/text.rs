@@ -179,7 +179,7 @@ fn totals(view: &RunView) -> String {
 fn limits(limits: &Limits) -> String {
     let parts: Vec<_> = [
         limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(|most| most.to_string()),
+        limits.max_cost.map(Usd::exact),
         limits.max_duration.map(|most| format!("{} of work", human(most))),
         limits.max_tokens.map(|most| format!("{most} tokens")),
     ]
@@ -207,6 +207,7 @@ fn in_a_word(outcome: &Outcome) -> &'static str {
         Outcome::Interrupted => "interrupted",
         Outcome::Failed { .. }
         | Outcome::ConsecutiveErrors { .. }
+        | Outcome::AllIterationsFailed { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
         | Outcome::HookAbort { .. }

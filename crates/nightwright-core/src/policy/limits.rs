@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::outcome::Outcome;
 use crate::prompt::Left;
 use crate::settings::{Judge, Settings};
-use crate::units::Usd;
+use crate::units::{Usd, human};
 
 /// No attempt starts with less money than this.
 pub const LEAST_COST: Usd = Usd::from_cents(1);
@@ -113,6 +113,24 @@ pub fn before_attempt(settings: &Settings, used: Used) -> Room {
     });
     let time = left.duration.map(|left| left.saturating_sub(time_reserve.unwrap_or_default()));
     Room::Work(Share { cost, time, tokens: left.tokens })
+}
+
+/// Why a run ends by a limit that it has not used up: the rest is too little to begin anything.
+pub fn too_little(limit: &Outcome, used: Used) -> Option<String> {
+    match limit {
+        Outcome::MaxDuration { limit } => {
+            let left = limit.saturating_sub(used.active);
+            let short = !left.is_zero() && left < LEAST_TIME;
+            short.then(|| format!("no time for another iteration (minimum {})", human(LEAST_TIME)))
+        }
+        Outcome::MaxCost { limit } => {
+            let left = limit.minus(used.cost);
+            let short = left > Usd::ZERO && left < LEAST_COST;
+            let least = LEAST_COST.exact();
+            short.then(|| format!("no money for another iteration (minimum {least})"))
+        }
+        _ => None,
+    }
 }
 
 /// What a call of this price may take, or the limit that it does not fit into. The reserve is left

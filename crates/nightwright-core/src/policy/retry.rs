@@ -6,19 +6,30 @@ use super::dice;
 use crate::settings::Retry;
 use crate::units::AttemptId;
 
-/// At least this long between two attempts of one iteration, and after a failed iteration.
-pub const SHORTEST: Duration = Duration::from_secs(5);
+/// The shortest delay that can be set.
+pub const LEAST: Duration = Duration::from_secs(1);
 /// The delay stops doubling here.
-pub const LONGEST: Duration = Duration::from_mins(1);
+const LONGEST_DOUBLED: Duration = Duration::from_mins(1);
+
+/// The longest that one delay can be.
+pub fn longest(policy: &Retry) -> Duration {
+    policy.delay.max(LONGEST_DOUBLED)
+}
+
+/// At least this long between two attempts of one iteration, and after a failed iteration.
+pub fn shortest(policy: &Retry) -> Duration {
+    policy.delay.max(LEAST)
+}
 
 /// The delay after the `retries`-th failed attempt (from 1): doubling, spread by a quarter either
-/// way so that many runs don't come back at the same moment.
+/// way so that many runs don't come back at the same moment, and never shorter than what was set.
 pub fn delay(policy: &Retry, retries: u32, seed: u64, attempt: AttemptId) -> Duration {
     let doubled = policy.delay.saturating_mul(1 << retries.saturating_sub(1).min(16));
-    let base = doubled.clamp(SHORTEST, LONGEST);
+    let (shortest, longest) = (shortest(policy), longest(policy));
+    let base = doubled.clamp(shortest, longest);
     let spread = dice(seed, u64::from(attempt.0), 501);
     let thousandths = u32::try_from(750 + spread).unwrap_or(1000);
-    (base * thousandths / 1000).clamp(SHORTEST, LONGEST)
+    (base * thousandths / 1000).clamp(shortest, longest)
 }
 
 #[cfg(test)]
@@ -35,6 +46,19 @@ mod tests {
                 assert!((low.max(5000)..=high.min(60_000)).contains(&delay), "{retries}: {delay}");
             }
         }
+    }
+
+    #[test]
+    fn the_delay_that_was_set_is_the_one_that_is_waited() {
+        for (set, low, high) in [(1, 1000, 1250), (2, 2000, 2500), (120, 120_000, 120_000)] {
+            let policy = Retry { delay: Duration::from_secs(set), ..Retry::default() };
+            for attempt in 1..200 {
+                let delay = delay(&policy, 1, 7, AttemptId(attempt)).as_millis();
+                assert!((low..=high).contains(&delay), "{set}: {delay}");
+            }
+        }
+        let none = Retry { delay: Duration::ZERO, ..Retry::default() };
+        assert!(delay(&none, 1, 7, AttemptId(1)) >= LEAST);
     }
 
     #[test]

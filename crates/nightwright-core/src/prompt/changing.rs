@@ -3,25 +3,25 @@
 use super::quoted::{block, in_one_voice, quoted};
 use super::{
     Briefing, Collected, DECISIONS_MAX, Decision, Feedback, INBOX_MAX, Left, MOST_DECISIONS,
-    NOTES_MAX, SHORT_MAX, cut_middle, writes,
+    NOTES_MAX, Notes, SHORT_MAX, cut_middle, joined, writes,
 };
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
 use crate::principles;
 use crate::settings::Settings;
-use crate::units::{Iteration, human};
+use crate::units::{Iteration, Usd, human};
 
 /// The notes of earlier iterations.
-pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&str>) -> String {
+pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&Notes>) -> String {
     let most = if briefing.shorten { SHORT_MAX } else { NOTES_MAX };
-    match notes.map(str::trim).filter(|notes| !notes.is_empty()) {
-        Some(notes) => handed_over(file, notes, most),
-        None => format!("There are no notes yet: `{file}` does not exist or is empty."),
+    let notes = match notes {
+        Some(Notes { head, tail, left_out: gap @ 1.. }) => joined(head, tail, *gap, most),
+        Some(Notes { head, .. }) => cut_middle(head.trim(), most).into_owned(),
+        None => String::new(),
+    };
+    if notes.is_empty() {
+        return format!("There are no notes yet: `{file}` does not exist or is empty.");
     }
-}
-
-fn handed_over(file: &str, notes: &str, most: usize) -> String {
-    let notes = cut_middle(notes, most);
     format!("The notes of earlier iterations, from `{file}`:\n\n<notes>\n{notes}\n</notes>")
 }
 
@@ -36,6 +36,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
             FeedbackSource::Ladder => "The supervisor, about progress",
+            FeedbackSource::Marker => "The supervisor, about your completion marker",
             FeedbackSource::Human => "The person you work for",
         };
         let text = cut_middle(feedback.text.trim(), INBOX_MAX);
@@ -46,7 +47,8 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             | FeedbackSource::Verifier
             | FeedbackSource::Watchdog
             | FeedbackSource::Council
-            | FeedbackSource::Ladder => in_one_voice(&text),
+            | FeedbackSource::Ladder
+            | FeedbackSource::Marker => in_one_voice(&text),
         };
         let entry = format!("**{source}:**\n\n{text}");
         // The newest is told in any case.
@@ -112,6 +114,15 @@ pub(crate) fn decided_before(decided: &Decision) -> String {
     let Decision { iteration, conflict, decision } = decided;
     let what = unresolved(conflict);
     format!("{what} It was decided in iteration {iteration}, and holds:\n\n{}", block(decision))
+}
+
+/// Why a completion marker was not counted. Its first line says it in one sentence.
+pub(crate) fn marker_ignored(because: &str) -> String {
+    format!(
+        "Your completion marker was not counted because {because}.\n\
+         If the whole goal is reached, put the marker alone on the last line of your last message. \
+         If anything is open, leave it out."
+    )
 }
 
 /// What the next iteration is told of a conflict that nobody decided.
@@ -209,7 +220,7 @@ fn limits_left(text: &mut String, left: &Left) {
             1 => "1 iteration, this one".to_owned(),
             count => format!("{count} iterations, this one included"),
         }),
-        cost.map(|cost| cost.to_string()),
+        cost.map(Usd::exact),
         duration.map(human),
         tokens.map(|tokens| format!("{tokens} tokens")),
     ]

@@ -81,7 +81,7 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
         let way = match kind {
             EvidenceKind::Promise => format!(
                 "When the whole goal is reached and you have checked that it is, put this alone \
-                 on a line of your last message, at the very beginning of that line:\n\n    {PROMISE}"
+                 on the last line of your last message:\n\n    {PROMISE}"
             ),
             EvidenceKind::Signal => format!(
                 "When you looked for anything left to do for the goal and found nothing, put this \
@@ -105,10 +105,9 @@ pub(super) fn completion(user: &mut String, settings: &Settings) {
             }
             EvidenceKind::Planned => format!(
                 "When the plan has a box for everything that is open and needs no further change, \
-                 put this alone on a line of your last message, at the very beginning of that \
-                 line:\n\n    {PROMISE}"
+                 put this alone on the last line of your last message:\n\n    {PROMISE}"
             ),
-            EvidenceKind::LastWords | EvidenceKind::Asked => continue,
+            EvidenceKind::NoProgress | EvidenceKind::Asked => continue,
         };
         if !ways.contains(&way) {
             ways.push(way);

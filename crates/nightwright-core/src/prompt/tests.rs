@@ -27,7 +27,8 @@ fn briefing(iteration: u32) -> Briefing {
 }
 
 fn composed(settings: &Settings, briefing: &Briefing, notes: Option<&str>) -> Prompt {
-    let found = Found { notes: notes.map(str::to_owned), ..Found::default() };
+    let found =
+        Found { notes: notes.map(|notes| Notes::from(notes.to_owned())), ..Found::default() };
     compose(settings, briefing, &found).unwrap()
 }
 
@@ -142,6 +143,25 @@ fn long_notes_keep_head_and_tail_and_the_cut_is_named() {
     assert!(whole.len() < NOTES_MAX + 8000);
     let short = Briefing { shorten: true, ..briefing(2) };
     assert!(composed(&settings(), &short, Some(&notes)).user.len() < SHORT_MAX + 8000);
+}
+
+#[test]
+fn notes_of_which_only_the_ends_were_read_name_all_that_is_missing() {
+    let (head, tail) =
+        (format!("HEAD{}", "a".repeat(99_996)), format!("{}TAIL", "ä".repeat(50_000)));
+    let size = 5_000_000;
+    let left_out = (size - head.len() - tail.len()) as u64;
+    let notes = Some(Notes { head, tail, left_out });
+    let found = Found { notes, ..Found::default() };
+    let text = compose(&settings(), &briefing(2), &found).unwrap().user;
+    let (_, notes) = text.split_once("<notes>\n").unwrap();
+    let (notes, _) = notes.split_once("\n</notes>").unwrap();
+    let (head, rest) = notes.split_once("\n\n[").unwrap();
+    let (count, tail) = rest.split_once(" bytes left out here]\n\n").unwrap();
+    assert!(head.starts_with("HEAD") && tail.ends_with("TAIL"));
+    assert_eq!(head.len() + tail.len() + count.parse::<usize>().unwrap(), size);
+    assert!(head.len() + tail.len() <= NOTES_MAX);
+    assert_eq!(text.matches("left out").count(), 1);
 }
 
 #[test]

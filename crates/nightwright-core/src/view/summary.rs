@@ -227,19 +227,10 @@ impl RunView {
                 "review the changes: nothing has verified them".to_owned(),
                 next_check(*unchecked),
             ],
-            Outcome::MaxIterations { limit } => {
-                more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
-            }
-            Outcome::MaxCost { limit } => {
-                more_room(run, "max-cost", &format!("{:.2}", (*limit + *limit).dollars()))
-            }
-            Outcome::MaxDuration { limit } => {
-                let twice = human(limit.saturating_mul(2)).replace(' ', "");
-                more_room(run, "max-duration", &twice)
-            }
-            Outcome::MaxTokens { limit } => {
-                more_room(run, "max-tokens", &limit.saturating_mul(2).to_string())
-            }
+            Outcome::MaxIterations { .. }
+            | Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. } => raise_limit(run, &ending.outcome),
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
                 vec![then("say more exactly what is to be done")]
             }
@@ -250,6 +241,11 @@ impl RunView {
             }
             Outcome::Failed { .. } => vec![then("clear what made it fail")],
             Outcome::ConsecutiveErrors { .. } => vec![format!("{again} tries once more")],
+            Outcome::AllIterationsFailed { limit, .. } => {
+                let mut steps = vec!["fix the cause of the failures first".to_owned()];
+                steps.extend(raise_limit(run, limit));
+                steps
+            }
             Outcome::Auth { why } => vec![then(&self.access(why))],
             Outcome::BadAgent { .. } => {
                 vec![then(&format!(
@@ -297,6 +293,7 @@ impl RunView {
                 | Outcome::Interrupted
                 | Outcome::Failed { .. }
                 | Outcome::ConsecutiveErrors { .. }
+                | Outcome::AllIterationsFailed { .. }
                 | Outcome::Auth { .. }
                 | Outcome::BadAgent { .. }
                 | Outcome::HookAbort { .. }
@@ -344,6 +341,27 @@ fn next_check(unchecked: Option<Unchecked>) -> String {
 
 fn quoted(commands: &[String]) -> Vec<String> {
     commands.iter().map(|command| format!("`{command}`")).collect()
+}
+
+/// How to continue a run that this limit ended.
+fn raise_limit(run: &RunId, limit: &Outcome) -> Vec<String> {
+    match limit {
+        Outcome::MaxIterations { limit } => {
+            more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
+        }
+        Outcome::MaxCost { limit } => {
+            more_room(run, "max-cost", (*limit + *limit).exact().trim_start_matches('$'))
+        }
+        Outcome::MaxDuration { limit } => {
+            let twice = human(limit.saturating_mul(2)).replace(' ', "");
+            more_room(run, "max-duration", &twice)
+        }
+        Outcome::MaxTokens { limit } => {
+            more_room(run, "max-tokens", &limit.saturating_mul(2).to_string())
+        }
+        // No other outcome is a limit.
+        _ => Vec::new(),
+    }
 }
 
 /// The three ways on from a limit: resume, raise, look.

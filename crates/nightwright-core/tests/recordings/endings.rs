@@ -199,6 +199,7 @@ proptest! {
             saw_stdout,
             stderr: &stderr,
             now,
+            zone: None,
         };
         let outcome = Dialect::Claude.classify(&ending);
         let claims_success = matches!(outcome, AttemptOutcome::Finished | AttemptOutcome::Suspect { .. });

@@ -144,6 +144,7 @@ impl Recording {
             stderr: &String::from_utf8_lossy(&self.stderr),
             stdout_bytes: self.stdout.len() as u64,
             stderr_bytes: self.stderr.len() as u64,
+            zone: None,
         };
         Read { news, report: transcript.finish(self.ended, wall, closing), messages }
     }

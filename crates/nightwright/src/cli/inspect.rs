@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use clap::{Args, value_parser};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use nightwright_core::agent::decode::{Line, Lines};
 use nightwright_core::agent::deltas::Deltas;
 use nightwright_core::agent::dialect::Dialect;
@@ -319,6 +320,7 @@ impl Recording {
             stderr: &stderr,
             stdout_bytes: self.bytes,
             stderr_bytes,
+            zone: Some(&TimeZone::system()),
         };
         self.transcript.conclude(Duration::ZERO, now, closing)
     }

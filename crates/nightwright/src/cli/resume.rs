@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use jiff::tz::TimeZone;
 use nightwright_core::agent::decode::Line;
 use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::agent::report::AttemptReport;
@@ -406,7 +407,8 @@ fn salvage(folder: &RunDir, agent: &AgentFacts, state: &State) -> Option<Box<Att
         lines.push(&buffer[..read], &mut each);
     }
     lines.finish(&mut each);
-    let closing = Closing { stdout_bytes: bytes, ..Closing::default() };
+    let closing =
+        Closing { stdout_bytes: bytes, zone: Some(&TimeZone::system()), ..Closing::default() };
     Some(Box::new(transcript.finish(Duration::ZERO, jiff::Timestamp::now(), closing)))
 }
 

@@ -145,7 +145,7 @@ struct PaceOptions {
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     max_retries: Option<u32>,
 
-    /// The delay before the first retry; it doubles with every further one, up to a minute
+    /// The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_hyphen_values = true, hide_short_help = true)]
     retry_delay: Option<Duration>,
 

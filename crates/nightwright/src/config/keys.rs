@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nightwright_core::notice::Kind as Notice;
 use nightwright_core::permissions::Permissions;
+use nightwright_core::policy::retry;
 
 use super::amounts::LEAST_RUN;
 use super::kind::{Items, Kind, LONGEST};
@@ -116,6 +117,7 @@ fn below(table: &str) -> Vec<&'static str> {
 const MANY: u32 = 1_000_000;
 const FEW: u32 = 1_000;
 const ANY_TIME: Kind = Kind::Duration { least: Duration::ZERO, most: LONGEST };
+const RETRY_DELAY: Kind = Kind::Duration { least: retry::LEAST, most: LONGEST };
 const SOME_TIME: Kind = Kind::Duration { least: Duration::from_secs(1), most: LONGEST };
 const WHILE: Kind = Kind::Duration { least: Duration::from_secs(1), most: Duration::from_mins(10) };
 const MOMENT: Kind =
@@ -151,8 +153,8 @@ pub static KEYS: &[Key] = &[
 
     key("retry.max_retries", Kind::Count { least: 0, most: FEW }, "5", "NIGHTWRIGHT_MAX_RETRIES",
         "Further attempts an iteration may have after transient failures.").flag("--max-retries"),
-    key("retry.delay", ANY_TIME, "5s", "NIGHTWRIGHT_RETRY_DELAY",
-        "The delay before the first retry; it doubles with every further one, up to a minute.").flag("--retry-delay"),
+    key("retry.delay", RETRY_DELAY, "5s", "NIGHTWRIGHT_RETRY_DELAY",
+        "The delay before the first retry, at least 1 s; it doubles with every retry, up to 1 minute.").flag("--retry-delay"),
     key("retry.max_consecutive_errors", Kind::Count { least: 1, most: FEW }, "3", "NIGHTWRIGHT_MAX_CONSECUTIVE_ERRORS",
         "So many failed iterations in a row end the run."),
 

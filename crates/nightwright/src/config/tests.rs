@@ -194,7 +194,7 @@ fn a_file_with_every_key_gives_these_settings() {
         },
         retry: Retry {
             max_retries: 2,
-            delay: Duration::from_millis(500),
+            delay: Duration::from_millis(2500),
             max_consecutive_errors: 1,
         },
         progress: Progress { threshold: 0, ..Progress::default() },

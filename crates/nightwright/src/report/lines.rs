@@ -163,7 +163,7 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
 pub(super) fn limits(limits: &Limits) -> String {
     let parts: Vec<_> = [
         limits.max_iterations.map(|most| count(most, "iteration")),
-        limits.max_cost.map(|most| most.to_string()),
+        limits.max_cost.map(Usd::exact),
         limits.max_duration.map(|most| format!("{} of work", human(most))),
         limits.max_tokens.map(|most| format!("{} tokens", thousands(most))),
     ]
@@ -364,6 +364,10 @@ fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
         | FeedbackSource::Watchdog
         | FeedbackSource::Council
         | FeedbackSource::Ladder => {}
+        FeedbackSource::Marker => {
+            let first = text.lines().next().unwrap_or_default();
+            page.detail(&format!("told the agent: {first}"));
+        }
     }
 }
 

@@ -112,7 +112,7 @@ fn progress(
     parts.add(
         1,
         match outlook.budget {
-            Some(budget) => format!("{about}{} of {budget}", outlook.cost),
+            Some(budget) => format!("{about}{} of {}", outlook.cost, budget.exact()),
             None => format!("{about}{}", outlook.cost),
         },
     );

@@ -89,6 +89,7 @@ fn work(summary: &Summary) -> String {
             | Outcome::Unverified { .. }
             | Outcome::Failed { .. }
             | Outcome::ConsecutiveErrors { .. }
+            | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
             | Outcome::HookAbort { .. }

@@ -168,7 +168,7 @@ fn evidence(kind: EvidenceKind) -> &'static str {
         EvidenceKind::Promise => "the promise marker",
         EvidenceKind::Signal => "the completion signal",
         EvidenceKind::EndPhrase => "the end phrase",
-        EvidenceKind::LastWords => "its last words",
+        EvidenceKind::NoProgress => "nightwright, before ending the run for lack of progress",
         EvidenceKind::Asked => "a person who wants to know",
     }
 }

@@ -352,6 +352,7 @@ impl Status {
             Outcome::Interrupted => Self::Interrupted,
             Outcome::Failed { .. }
             | Outcome::ConsecutiveErrors { .. }
+            | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
             | Outcome::HookAbort { .. }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use nightwright_core::prompt::Notes;
 use rustix::fs::{Mode, OFlags};
 
 /// Files up to this size are read whole; of larger ones, the ends.
@@ -33,7 +34,7 @@ pub enum NotesError {
 }
 
 /// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.
-pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<String>, NotesError> {
+pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<Notes>, NotesError> {
     let path = project.join(notes);
     let fail = |source| NotesError::File { path: path.clone(), source };
     let target = match path.canonicalize() {
@@ -55,20 +56,28 @@ pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<String>, NotesE
     read_ends(&mut file, metadata.len()).map(Some).map_err(fail)
 }
 
-fn read_ends(file: &mut File, size: u64) -> io::Result<String> {
+fn read_ends(file: &mut File, size: u64) -> io::Result<Notes> {
     let mut head = Vec::new();
     if size <= WHOLE {
         file.take(WHOLE + 1).read_to_end(&mut head)?;
-        return Ok(String::from_utf8_lossy(&head).into_owned());
+        return Ok(String::from_utf8_lossy(&head).into_owned().into());
     }
     file.by_ref().take(END).read_to_end(&mut head)?;
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(size - END))?;
     file.take(END).read_to_end(&mut tail)?;
-    Ok(format!(
-        "{}\n\n[{} bytes left out]\n\n{}",
-        String::from_utf8_lossy(&head),
-        size - 2 * END,
-        String::from_utf8_lossy(&tail)
-    ))
+    // A character that the gap cuts in two belongs to the gap.
+    if let Err(error) = std::str::from_utf8(&head)
+        && error.error_len().is_none()
+    {
+        head.truncate(error.valid_up_to());
+    }
+    let is_rest = |byte: &&u8| **byte & 0xc0 == 0x80;
+    let rest = tail.iter().take(3).take_while(is_rest).count();
+    let tail = &tail[rest..];
+    Ok(Notes {
+        left_out: size.saturating_sub((head.len() + tail.len()) as u64),
+        head: String::from_utf8_lossy(&head).into_owned(),
+        tail: String::from_utf8_lossy(tail).into_owned(),
+    })
 }

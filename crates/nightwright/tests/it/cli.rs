@@ -162,7 +162,7 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["run"], &["neither a task nor a goal was given", "nightwright run -p"]),
         (&["run", "-p", ""], &["--prompt", "empty"]),
-        (&["run", "-p", "x"], &["a run needs a limit", "--max-cost", "--unlimited"]),
+        (&["run", "-p", "x", "-m", "0"], &["a run needs a limit", "--max-cost", "--unlimited"]),
         (&["run", "-p", "x", "-m", "-1"], &["-1", "--max-iterations", "0 or more"]),
         (&["run", "-p", "x", "-m", "many"], &["many", "0 or more"]),
         (&["run", "-p", "x", "--max-cost", "-5"], &["-5", "--max-cost", "US dollars"]),
@@ -378,7 +378,7 @@ fn unreadable_notes_fail_the_iteration_and_name_the_file() {
     let hermit = Hermit::new();
     fs::create_dir(hermit.project().join("SHARED_TASK_NOTES.md")).unwrap();
     let arguments = ["run", "-p", "x", "-m", "1", "--dry-run"];
-    hermit.run(&arguments).exits(0).says(&["Iteration 1 failed", "SHARED_TASK_NOTES.md"]);
+    hermit.run(&arguments).exits(1).says(&["Iteration 1 failed", "SHARED_TASK_NOTES.md"]);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn in_the_second_iteration(hermit: &Hermit) -> Child {
 fn the_log_tells_a_run_section_by_section() {
     let hermit = Hermit::new();
     let script = hermit.script(STORY);
-    hermit.run(&run_of(&script, &["-m", "2", "--retry-delay", "0"])).exits(0);
+    hermit.run(&run_of(&script, &["-m", "2", "--retry-delay", "1s"])).exits(0);
     assert_snapshot!(masked(&the_log(&hermit), &hermit), @r"
     ================================================================================
     NIGHTWRIGHT - EXECUTION LOG

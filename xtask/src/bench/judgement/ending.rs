@@ -17,6 +17,7 @@ pub(super) enum Ending {
     Unverified,
     Failed,
     ConsecutiveErrors,
+    AllIterationsFailed,
     Auth,
     BadAgent,
     LimitWaitTooLong,
@@ -38,6 +39,7 @@ impl Ending {
             Self::Unverified => "unverified",
             Self::Failed => "failed",
             Self::ConsecutiveErrors => "consecutive_errors",
+            Self::AllIterationsFailed => "all_iterations_failed",
             Self::Auth => "auth",
             Self::BadAgent => "bad_agent",
             Self::LimitWaitTooLong => "limit_wait_too_long",
@@ -51,6 +53,7 @@ impl Ending {
             Self::Completed => return 0,
             Self::Failed
             | Self::ConsecutiveErrors
+            | Self::AllIterationsFailed
             | Self::Auth
             | Self::BadAgent
             | Self::LimitWaitTooLong => return 1,
@@ -115,7 +118,7 @@ mod tests {
             Some((ending, usual.to_owned(), strict.to_owned()))
         });
         let rows: Vec<_> = rows.collect();
-        assert_eq!(rows.len(), 15);
+        assert_eq!(rows.len(), 16);
         for (ending, usual, strict) in rows {
             let of = |strictness| ending.exit_code(strictness).to_string();
             let ours = (of(Strictness::Usual), of(Strictness::RequireComplete));

@@ -94,6 +94,7 @@ mod tests {
             saw_stdout,
             stderr,
             now: Timestamp::UNIX_EPOCH,
+            zone: None,
         }
     }
 

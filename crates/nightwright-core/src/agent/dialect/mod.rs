@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::decode::Lines;
 use super::deltas::Streamed;
@@ -129,6 +130,8 @@ pub struct Ending<'a> {
     pub stderr: &'a str,
     /// The wall clock at the end.
     pub now: Timestamp,
+    /// The time zone of the machine, for times that name none; `None` = unknown.
+    pub zone: Option<&'a TimeZone>,
 }
 
 impl Dialect {
@@ -173,6 +176,23 @@ impl Dialect {
         match self {
             Self::Claude => claude::is_only_a_part(line),
             Self::Command => false,
+        }
+    }
+
+    /// Whether its output shows which tools it calls.
+    pub fn tells_tools(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Command => false,
+        }
+    }
+
+    /// The file that a call of a tool writes or edits; empty if it can't be told. A shell may write
+    /// files too, but most of what it runs does not.
+    pub fn edited_file(self, tool: &str, input: &str) -> Option<String> {
+        match self {
+            Self::Claude => claude::edited_file(tool, input),
+            Self::Command => None,
         }
     }
 

@@ -8,12 +8,19 @@ use crate::agent::report::RunningTool;
 /// More calls at once than this are not followed; the attempt's own deadline still holds.
 const RUNNING_MAX: usize = 256;
 
+/// So many edited files are named: the first of them say that there was work.
+const EDITED_MAX: usize = 16;
+
+/// The most of a path that is kept, in bytes.
+const PATH_MAX: usize = 256;
+
 /// Tool calls that have begun and not come back, and counts of all.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     running: Vec<Running>,
     calls: u32,
     errors: u32,
+    edited: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -55,6 +62,18 @@ impl Tools {
     /// Calls that failed.
     pub(super) fn errors(&self) -> u32 {
         self.errors
+    }
+
+    /// Files that were written or edited, each once, the first of them.
+    pub(super) fn edited(&self) -> &[String] {
+        &self.edited
+    }
+
+    pub(super) fn note_edit(&mut self, mut path: String) {
+        path.truncate(path.floor_char_boundary(PATH_MAX));
+        if self.edited.len() < EDITED_MAX && !self.edited.contains(&path) {
+            self.edited.push(path);
+        }
     }
 
     /// A call begins. Gives back whether it is one that is not known yet: some are told twice.

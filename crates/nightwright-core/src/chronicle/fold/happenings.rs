@@ -104,6 +104,7 @@ fn source_name(source: FeedbackSource) -> &'static str {
         FeedbackSource::Watchdog => "by the watchdog",
         FeedbackSource::Council => "by the council",
         FeedbackSource::Ladder => "for want of progress",
+        FeedbackSource::Marker => "about a completion marker that was not counted",
         FeedbackSource::Human => "by a person",
     }
 }

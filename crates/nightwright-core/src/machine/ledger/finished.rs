@@ -1,6 +1,7 @@
 //! What the end of an iteration adds to the state.
 
 use super::{Last, Phase, State};
+use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::event::{GateResult, IterationFinished, IterationResult, Movement};
 use crate::settings::EvidenceKind;
 
@@ -21,6 +22,11 @@ impl State {
         let before = self.current().and_then(|current| current.boxes);
         self.ticks.note(before, finished);
         self.shorten = false;
+        let checks = self.gate_mut().and_then(|gate| gate.checks.take());
+        let failure = self.failure(&finished.result);
+        if finished.result == IterationResult::Done && finished.iteration.0 > 0 {
+            self.succeeded += 1;
+        }
         match &finished.result {
             IterationResult::Done => {
                 self.give_back_unheard();
@@ -33,23 +39,41 @@ impl State {
             }
             IterationResult::Interrupted => {}
         }
-        self.last = Some(Last { finished: finished.clone(), gate });
+        let checks = checks.map(|(results, _)| results).unwrap_or_default();
+        self.last = Some(Last { finished: finished.clone(), gate, checks, failure });
         self.phase = Phase::Concluding;
+    }
+
+    /// Why an iteration with this result counts as failed. One that a limit cut off between two
+    /// attempts does: another attempt would have been a retry.
+    fn failure(&self, result: &IterationResult) -> Option<String> {
+        match result {
+            IterationResult::Done => None,
+            IterationResult::Failed { why, .. } => Some(why.clone()),
+            IterationResult::Interrupted => {
+                let report = self.current()?.report.as_ref()?;
+                // An attempt that we lost says nothing of the agent.
+                let failed = report.outcome.consequence() == Consequence::Retry
+                    && report.outcome != AttemptOutcome::Lost;
+                failed.then(|| report.outcome.sentence())
+            }
+        }
     }
 
     fn count_rows(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
         let rows = &mut self.rows;
         rows.errors = 0;
         rows.signals = if finished.signal { rows.signals + 1 } else { 0 };
-        let claimed = finished.claim != [EvidenceKind::LastWords];
+        let claimed = finished.claim != [EvidenceKind::NoProgress];
         match gate {
             Some(GateResult::Rejected { .. }) if claimed => {
                 rows.rejections += 1;
                 rows.inconclusive = 0;
             }
-            Some(GateResult::Inconclusive { .. }) => rows.inconclusive += 1,
+            Some(GateResult::Inconclusive { .. }) if claimed => rows.inconclusive += 1,
             Some(
                 GateResult::Rejected { .. }
+                | GateResult::Inconclusive { .. }
                 | GateResult::Passed { .. }
                 | GateResult::Unaffordable { .. },
             ) => {

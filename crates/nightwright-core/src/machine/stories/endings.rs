@@ -20,6 +20,10 @@ fn ending_stories() -> Vec<(&'static str, String)> {
         ("stopped", "> start\n> prepared A\n> stop\n> agent finishes\n> surveyed B"),
         ("failed", "> start\n> iteration A->B status:failed"),
         ("consecutive_errors", "given max_errors 1\n> start\n> prepared A\n> agent fails refused"),
+        (
+            "all_iterations_failed",
+            "given max_iterations 1\n> start\n> prepared A\n> agent fails refused",
+        ),
         ("auth", "> start\n> prepared A\n> agent fails auth"),
         ("bad_agent", "> start\n> prepared A\n> agent fails bad_start"),
         ("hook_abort", "given hook started\n> start\n> hook aborts"),
@@ -64,6 +68,7 @@ fn every_ending_has_its_exit_code() {
         ("stopped", 0, 7),
         ("failed", 1, 1),
         ("consecutive_errors", 1, 1),
+        ("all_iterations_failed", 1, 1),
         ("auth", 1, 1),
         ("bad_agent", 1, 1),
         ("hook_abort", 1, 1),

@@ -237,3 +237,39 @@ fn words_of_an_attempt_that_was_cut_off_claim_nothing() {
         ",
     );
 }
+
+#[test]
+fn a_marker_that_was_not_counted_is_explained_to_the_next_iteration() {
+    story(
+        "
+        > start
+        > iteration A->B ignored-marker
+          feedback_added Marker: Your completion marker was not counted because it stands in a quotation.
+          not gate_started
+        > prepared same
+          -> start attempt 2 with feedback
+        ",
+    );
+}
+
+#[test]
+fn a_marker_is_not_explained_beside_a_claim_or_where_none_is_read() {
+    story(
+        "
+        given evidence status promise, checks
+        > start
+        > iteration A->B ignored-marker status:complete
+          gate_started
+        > checks fail boom
+          not feedback_added Marker
+        ",
+    );
+    story(
+        "
+        given no detection
+        > start
+        > iteration A->B ignored-marker
+          not feedback_added
+        ",
+    );
+}

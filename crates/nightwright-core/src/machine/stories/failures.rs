@@ -61,7 +61,7 @@ fn a_failed_iteration_counts_as_an_iteration() {
         > start
         > prepared A
         > agent fails refused
-          run_finished max_iterations
+          run_finished all_iterations_failed exit 1 (Reached maximum iterations (1))
         ",
     );
 }

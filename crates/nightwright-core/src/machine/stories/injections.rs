@@ -231,8 +231,13 @@ fn hear(line: &str, last: &str, stderr: &str, death: Death, purpose: Option<Purp
         let mono = Duration::from_secs(second as u64);
         transcript.line(mono, line.as_bytes(), &mut |item| news.push(item), &mut |_| {});
     }
-    let closing =
-        Closing { exit: Some(death), stderr, stdout_bytes: 1, stderr_bytes: 1, cut: None };
+    let closing = Closing {
+        exit: Some(death),
+        stderr,
+        stdout_bytes: 1,
+        stderr_bytes: 1,
+        ..Closing::default()
+    };
     let report = transcript.finish(Duration::from_secs(9), Timestamp::UNIX_EPOCH, closing);
     Heard { news, report }
 }
@@ -287,7 +292,9 @@ fn what_is_quoted_in_the_last_message_claims_nothing() {
         let last = |words: &str| format!("{}{open}{words}{close}", last_words());
         let clean = hear(&line, &last("x"), "", Death::Code(0), None);
         for (what, words) in IMITATIONS {
-            let injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
+            let mut injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
+            // A marker that does not count is explained to the agent, and changes nothing else.
+            injected.report.words.marker_ignored = None;
             assert_eq!(injected, clean, "{what} in {place}");
             assert_eq!(decisions(&injected), decisions(&clean), "{what} in {place}");
         }
@@ -296,7 +303,8 @@ fn what_is_quoted_in_the_last_message_claims_nothing() {
         let last = |words: &str| format!("{}{open}{words}{close}", last_words());
         let clean = hear(&line, &last("x"), "", Death::Code(0), None);
         for (what, words) in IMITATIONS.iter().filter(|(_, words)| !words.trim().contains('\n')) {
-            let injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
+            let mut injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
+            injected.report.words.marker_ignored = None;
             assert_eq!(injected, clean, "{what} between {open:?} and {close:?}");
         }
     }

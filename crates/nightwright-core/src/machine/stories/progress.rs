@@ -179,26 +179,90 @@ fn the_same_checks_failing_alike_on_the_same_tree_three_times_end_the_run() {
 }
 
 #[test]
-fn last_words_that_all_is_done_bring_the_gate_before_a_run_ends_for_lack_of_progress() {
+fn worked_false_without_commits_and_edits_is_idle_whatever_changed_the_tree() {
     story(
         "
-        given checks, threshold 2
+        given threshold 2
         > start
-        > iteration A->A says-done
-          not gate_started
-        > iteration A->A says-done
-          gate_started [LastWords]
-        > checks pass
-          run_finished completed exit 0
+        > iteration A->B status:idle
+          iteration_finished 1 Idle
+        > iteration B->C status:idle
+          run_finished stagnated
         ",
     );
+}
+
+#[test]
+fn worked_false_beside_an_edit_a_commit_or_an_agent_that_does_not_tell_is_work() {
     story(
         "
-        given checks, threshold 1
+        given threshold 1
         > start
-        > iteration A->A says-done
-        > checks fail boom
-          run_finished stagnated exit 0
+        > iteration A->B edits=/p/src/a.rs status:idle
+          iteration_finished 1 Work
+        > prepared same
+        > agent finishes
+        > surveyed C status idle commits 1
+          iteration_finished 2 Work
+        > iteration C->D edits=? status:idle
+          iteration_finished 3 Work
+        > iteration D->E
+          iteration_finished 4 Work
+        > iteration E->F status:worked
+          iteration_finished 5 Work
+        ",
+    );
+}
+
+#[test]
+fn worked_false_counts_only_if_it_was_written_in_this_iteration() {
+    story(
+        "
+        given threshold 1
+        > start
+        > iteration A->B edits=/p/src/a.rs status:idle
+        > prepared same
+        > agent finishes
+        > surveyed C old-status {\"complete\":false,\"worked\":false}
+          iteration_finished 2 Work
+        ",
+    );
+}
+
+#[test]
+fn writing_the_status_file_or_the_notes_is_no_work() {
+    for file in ["/p/.nightwright/tasks/t/.status.json", "/p/SHARED_TASK_NOTES.md"] {
+        story(&format!(
+            "
+            given threshold 1, notes SHARED_TASK_NOTES.md
+            > start
+            > iteration A->B edits={file} status:idle
+              iteration_finished 1 Idle
+            "
+        ));
+    }
+    story(
+        "
+        given threshold 1, notes SHARED_TASK_NOTES.md
+        > start
+        > iteration A->B edits=/p/MY_SHARED_TASK_NOTES.md status:idle
+          iteration_finished 1 Work
+        ",
+    );
+}
+
+#[test]
+fn an_edit_of_an_attempt_that_failed_counts_too() {
+    story(
+        "
+        given threshold 1
+        > start
+        > prepared A
+        > agent fails overloaded edits=/p/src/a.rs
+        > timer
+        > agent finishes
+        > surveyed B status idle
+          iteration_finished 1 Work
         ",
     );
 }

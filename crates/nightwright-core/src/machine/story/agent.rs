@@ -52,6 +52,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
     let why = || "so it said".to_owned();
     let mut until = None;
     let mut report = AttemptReport::bare(AttemptOutcome::Finished);
+    report.edited = Some(Vec::new());
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
@@ -63,6 +64,10 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
                     Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
             }
             "promise" => report.words.promise = true,
+            "ignored-marker" => {
+                report.words.marker_ignored = Some("it stands in a quotation".to_owned());
+            }
+            "edits" => report.edited = (value != "?").then(|| vec![value.to_owned()]),
             "signal" => report.words.signal = true,
             "says-done" => report.words.says_done = true,
             "end-phrase" => report.words.end_phrase = true,

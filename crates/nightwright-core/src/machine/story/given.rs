@@ -25,6 +25,7 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["max_errors", n] => {
             settings.retry.max_consecutive_errors = n.parse().expect("a number");
         }
+        ["notes", file] => settings.notes_file = Some((*file).to_owned()),
         ["threshold", n] => settings.progress.threshold = n.parse().expect("a number"),
         ["mode", "build"] => settings.progress.ending = Stagnation::NoChanges,
         ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,

@@ -298,7 +298,7 @@ impl World {
     }
 
     /// `status complete|failed|worked|idle|blocked|stale|{the:file}`, `old-status {the:file}`,
-    /// `boxes OPEN/DONE`, `tree T`, `files N`, `beside unknown`.
+    /// `boxes OPEN/DONE`, `tree T`, `files N`, `commits N`, `beside unknown`.
     fn survey_of(&mut self, words: &[&str]) -> Survey {
         let mut status = None;
         let mut boxes = None;
@@ -306,6 +306,7 @@ impl World {
         let mut warnings = Vec::new();
         let mut files_changed = 1;
         let mut known = true;
+        let mut commits = 0;
         for pair in words.chunks(2) {
             let [key, value] = *pair else { panic!("survey words come in pairs: {words:?}") };
             match key {
@@ -318,6 +319,7 @@ impl World {
                 "boxes" => boxes = Some(boxes_of(value)),
                 "tree" => tree = Some(value.to_owned()),
                 "files" => files_changed = value.parse().expect("a number"),
+                "commits" => commits = value.parse().expect("a number"),
                 "beside" => known = value != "unknown",
                 other => panic!("a survey does not know `{other}`"),
             }
@@ -331,7 +333,7 @@ impl World {
             mark,
             files_changed,
             beside_list,
-            commits: 0,
+            commits,
             changes: None,
             status,
             boxes,

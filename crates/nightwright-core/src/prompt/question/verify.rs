@@ -196,7 +196,9 @@ fn claimed(claim: &[EvidenceKind]) -> Part {
             EvidenceKind::Promise => "the agent promises that it is complete",
             EvidenceKind::Signal => "the agent found nothing left to do, several times in a row",
             EvidenceKind::EndPhrase => "the agent ended with the phrase agreed on",
-            EvidenceKind::LastWords => "the agent's last words say that it is done",
+            EvidenceKind::NoProgress => {
+                "nothing: the agent stopped making progress, and the run is about to end"
+            }
             EvidenceKind::Asked => "nobody claims it: a person wants to know",
         })
         .map(|reason| format!("- {reason}"))
@@ -423,7 +425,7 @@ mod tests {
         let mut settings = settings(Depth::Quick);
         settings.files.list = Some("PLAN.md".to_owned());
         settings.completion.evidence = vec![EvidenceKind::Planned];
-        for claim in [EvidenceKind::Planned, EvidenceKind::LastWords, EvidenceKind::Asked] {
+        for claim in [EvidenceKind::Planned, EvidenceKind::NoProgress, EvidenceKind::Asked] {
             let text = verify_question(&Case { claim: &[claim], ..case(&settings) });
             assert!(text.contains("in `PLAN.md`"), "{text}");
             assert!(text.contains("tools that only read"), "{text}");

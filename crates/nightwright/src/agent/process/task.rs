@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use nightwright_core::agent::dialect::{Dialect, InputShape};
 use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
@@ -252,7 +253,14 @@ async fn attempt(
     let (transcript, stdout_bytes, stderr) = listener.finish();
     let stderr_bytes = stderr.total();
     let stderr = stderr.into_text();
-    let closing = Closing { exit, cut, stderr: &stderr, stdout_bytes, stderr_bytes };
+    let closing = Closing {
+        exit,
+        cut,
+        stderr: &stderr,
+        stdout_bytes,
+        stderr_bytes,
+        zone: Some(&TimeZone::system()),
+    };
     let report = transcript.finish(now.mono, now.wall, closing);
     if let AttemptOutcome::Crashed { .. } = report.outcome
         && let Some(words) = last_line(&stderr)

@@ -201,6 +201,7 @@ pub(super) fn stubborn_lie(seen: &Seen) -> Judged {
         | Outcome::Stopped
         | Outcome::Failed { .. }
         | Outcome::ConsecutiveErrors { .. }
+        | Outcome::AllIterationsFailed { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
         | Outcome::HookAbort { .. }

@@ -19,8 +19,19 @@ pub fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
         (None, Some(error)) if ending.exit == Some(Death::Code(1)) => {
             Some(of_error(ending, error, ""))
         }
+        // It may not have got as far as to print messages.
+        (None, None) if ending.exit == Some(Death::Code(1)) && !ending.saw_stdout => {
+            ending.stderr.trim().lines().last().and_then(|line| of_text(ending, line))
+        }
         (None, Some(_) | None) => None,
     }
+}
+
+/// What a text of the program itself says came of an attempt, if it is one that passes by itself.
+fn of_text(ending: &Ending<'_>, text: &str) -> Option<AttemptOutcome> {
+    let error = ErrorFacts { text: text.to_owned(), ..ErrorFacts::default() };
+    let error = with_status(&error);
+    of_limit(ending, &error).or_else(|| of_provider(&error))
 }
 
 fn of_result(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
@@ -55,11 +66,18 @@ fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
     let no_tools = ending.tool_calls == 0;
     let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
     let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
-    let no_words = result.text.as_deref().unwrap_or_default().trim().is_empty();
+    let words = result.text.as_deref().unwrap_or_default();
+    // Words that no model wrote are the program's own.
+    if nothing_written
+        && no_tools
+        && let Some(outcome) = of_text(ending, words)
+    {
+        return outcome;
+    }
     let free = result.turns == Some(0) && result.total_cost == Some(Usd::ZERO);
     if free && no_tools {
         AttemptOutcome::Suspect { why: Suspicion::LocalCommand }
-    } else if no_model || (no_words && no_tools && result.structured.is_none()) {
+    } else if no_model || (words.trim().is_empty() && no_tools && result.structured.is_none()) {
         AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork }
     } else if result.stop_reason == "tool_use" && result.structured.is_none() {
         AttemptOutcome::Suspect { why: Suspicion::BrokenOff }
@@ -70,6 +88,9 @@ fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
 
 /// An error that is not the provider's.
 fn of_failure(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+    if let Some(outcome) = result.errors.iter().find_map(|text| of_text(ending, text)) {
+        return outcome;
+    }
     let no_work = ending.tool_calls == 0 && ending.tokens.is_zero();
     if result.turns == Some(0) && no_work {
         AttemptOutcome::BadStart { why: why(result, ending.stderr) }
@@ -95,6 +116,7 @@ fn merged(result: &ResultFacts, message: Option<&ErrorFacts>) -> ErrorFacts {
 }
 
 fn of_error(ending: &Ending<'_>, error: &ErrorFacts, terminal_reason: &str) -> AttemptOutcome {
+    let error = &with_status(error);
     of_limit(ending, error)
         .or_else(|| of_account(error))
         .or_else(|| of_prompt(error, terminal_reason))
@@ -110,7 +132,7 @@ fn of_limit(ending: &Ending<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
     let by_event = event.is_some() && (is_429 || unexplained);
     let by_words = (is_429 || is_vague(error)) && reset::is_usage_limit(message(&error.text));
     if error.detail == "usage_limit_reached" || by_event || by_words {
-        let until = event.or_else(|| reset::ends(&error.text, ending.now));
+        let until = event.or_else(|| reset::ends(&error.text, ending.now, ending.zone));
         Some(AttemptOutcome::UsageLimited { until })
     } else if is_429 {
         Some(AttemptOutcome::RateLimited)
@@ -162,15 +184,64 @@ fn of_provider(error: &ErrorFacts) -> Option<AttemptOutcome> {
     if error.detail == "connection_failed"
         || error.status == Some(408)
         || (error.status.is_none() && mentions(error, "timed out"))
+        || (is_vague(error) && error.status.is_none() && is_of_the_network(error))
     {
         Some(AttemptOutcome::Network)
     } else if error.status.is_some_and(|status| status >= 500)
         || (error.status.is_none() && matches!(error.kind.as_str(), "server_error" | "overloaded"))
+        || (is_vague(error)
+            && error.status.is_none()
+            && ["overloaded", "internal server error"].iter().any(|words| says(error, words)))
     {
         Some(AttemptOutcome::Overloaded)
     } else {
         None
     }
+}
+
+/// How errors of the network begin.
+const NETWORK: &[&str] = &[
+    "connection error",
+    "connection closed",
+    "connection dropped",
+    "connection refused",
+    "connection reset",
+    "fetch failed",
+    "network error",
+    "socket hang up",
+    "unable to connect",
+];
+
+/// Names of system errors that pass by themselves.
+const NETWORK_CODES: &[&str] = &[
+    "EAI_AGAIN",
+    "ECONNABORTED",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "EPIPE",
+    "ETIMEDOUT",
+    "UND_ERR_SOCKET",
+];
+
+fn is_of_the_network(error: &ErrorFacts) -> bool {
+    NETWORK.iter().any(|words| says(error, words))
+        || NETWORK_CODES.iter().any(|code| error.text.contains(code))
+}
+
+/// The error with the status that its text begins with, where no field has one: `500 {...}`.
+fn with_status(error: &ErrorFacts) -> ErrorFacts {
+    let mut error = error.clone();
+    if error.status.is_none() && is_vague(&error) {
+        let text = provider_words(&error.text);
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let ends_there = text[end..].is_empty() || text[end..].starts_with([' ', '{', ':', ')']);
+        let status = text[..end].parse().ok().filter(|status| (400..600).contains(status));
+        error.status = status.filter(|_| ends_there);
+    }
+    error
 }
 
 /// Whether no field says what kind of error it is. Only then its words do: they may quote anything.
@@ -189,11 +260,18 @@ fn mentions(error: &ErrorFacts, words: &str) -> bool {
 
 /// The text without what the program puts before the words of the provider: `API Error: 400 `.
 fn message(text: &str) -> &str {
+    let words = provider_words(text);
+    if words.len() == text.trim_start().len() {
+        return words;
+    }
+    words.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
+}
+
+/// The text without the name that the program gives to errors of the provider.
+fn provider_words(text: &str) -> &str {
     let text = text.trim_start();
-    match text.strip_prefix("API Error:") {
-        Some(rest) => {
-            rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
-        }
+    match text.strip_prefix("API Error") {
+        Some(rest) => rest.trim_start_matches([':', ' ', '(']),
         None => text,
     }
 }

@@ -7,6 +7,7 @@ mod classify;
 mod command;
 mod decode;
 mod deltas;
+mod edits;
 mod known;
 mod lenient;
 mod lines;
@@ -23,6 +24,7 @@ pub use command::{
 };
 pub use decode::{decode, is_only_a_part, subject_of};
 pub use deltas::{ends_turn, streamed};
+pub use edits::edited_file;
 pub use lines::{SHOWN_STRINGS, STRINGS};
 pub use model::is_model;
 pub use price::price;

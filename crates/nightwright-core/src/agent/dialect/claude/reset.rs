@@ -25,20 +25,38 @@ pub(super) fn is_usage_limit(message: &str) -> bool {
     let start = start.to_ascii_lowercase().replace('’', "'");
     let named = ["claude ai usage limit reached", "usage limit reached", "limit reached|"];
     named.iter().any(|words| start.starts_with(words))
+        || is_named_limit(&start)
         || start.strip_prefix("you've hit your").is_some_and(|rest| rest.contains("limit"))
+}
+
+/// `5-hour limit reached ∙ resets 3am`: a name of a few words, and then nothing of a sentence.
+fn is_named_limit(start: &str) -> bool {
+    let Some((name, after)) = start.split_once("limit reached") else { return false };
+    let words: Vec<_> = name.split_whitespace().collect();
+    let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let after = after.trim_start();
+    (1..=3).contains(&words.len())
+        && words.iter().all(is_name)
+        && (after.is_empty() || after.starts_with(['∙', '·', '•', '|', '.', '-', '–', '—']))
 }
 
 /// When the limit ends, if the text says so in a way that can be relied on: `resets 10:05pm (UTC)`
 /// within a day, else `resets Nov 18, 8:05pm (Europe/Berlin)`, with the year if it is another one.
-pub(super) fn ends(text: &str, now: Timestamp) -> Option<Timestamp> {
+/// Without a zone it is the time of this machine.
+pub(super) fn ends(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Option<Timestamp> {
     if let Some(epoch) = epoch(text) {
         return Some(epoch);
     }
-    let (_, after) = text.split_once("resets ")?;
-    let (when, zone) = after.split_once('(')?;
-    // A wrong hour is worse than none, so an unknown zone is an unknown time.
-    let zone = TimeZoneDatabase::bundled().get(zone.split_once(')')?.0.trim()).ok()?;
-    let when = when.to_ascii_lowercase();
+    let after = ["resets ", "reset at "].iter().find_map(|word| Some(text.split_once(word)?.1))?;
+    let (when, zone) = match after.split_once('(') {
+        // A wrong hour is worse than none, so an unknown zone is an unknown time.
+        Some((when, zone)) => {
+            (when, TimeZoneDatabase::bundled().get(zone.split_once(')')?.0.trim()).ok()?)
+        }
+        None => (after.split(['\n', '∙', '·', '•']).next()?, local?.clone()),
+    };
+    let when = when.trim().trim_end_matches('.').to_ascii_lowercase();
+    let when = when.strip_prefix("at ").unwrap_or(&when).replace(" at ", ", ");
     let parts: Vec<_> = when.split(',').map(str::trim).collect();
     match parts[..] {
         [time] => next(clock(time)?, &zone, now),
@@ -122,7 +140,7 @@ mod tests {
     const NOW: &str = "2026-11-15T20:05:00Z";
 
     fn ends_at(text: &str, now: &str) -> Option<String> {
-        ends(text, now.parse().unwrap()).map(|moment| moment.to_string())
+        ends(text, now.parse().unwrap(), None).map(|moment| moment.to_string())
     }
 
     #[test]
@@ -199,6 +217,24 @@ mod tests {
         let after = Some("2026-03-29T01:30:00Z");
         assert_eq!(ends("resets 2:30am (Europe/Berlin)").as_deref(), after);
         assert_eq!(ends("resets Mar 29, 2:30am (Europe/Berlin)").as_deref(), after);
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_that_of_this_machine() {
+        let berlin = TimeZoneDatabase::bundled().get("Europe/Berlin").unwrap();
+        let cases = [
+            ("5-hour limit reached ∙ resets 3am", "2026-11-16T02:00:00Z"),
+            ("5-hour limit reached ∙ resets 3am ∙ /upgrade", "2026-11-16T02:00:00Z"),
+            ("Your limit will reset at 3am.", "2026-11-16T02:00:00Z"),
+            ("weekly limit reached ∙ resets Nov 18 at 8pm", "2026-11-18T19:00:00Z"),
+            ("weekly limit reached ∙ resets Nov 18, 8:05pm", "2026-11-18T19:05:00Z"),
+            ("hit your limit · resets 3am (UTC)", "2026-11-16T03:00:00Z"),
+        ];
+        for (text, end) in cases {
+            let found = ends(text, NOW.parse().unwrap(), Some(&berlin)).map(|end| end.to_string());
+            assert_eq!(found.as_deref(), Some(end), "{text}");
+        }
+        assert_eq!(ends("resets soon", NOW.parse().unwrap(), Some(&berlin)), None);
     }
 
     #[test]

@@ -72,6 +72,8 @@ fn what_is_unknown_is_something_that_was_said() {
     assert_eq!(said(r#"{"type":"system","subtype":"mood"}"#), ["(system/mood?)"]);
     assert_eq!(said(r#"{"type":"keep_alive"}"#), ["(keep_alive)"]);
     assert_eq!(said(r#"{"type":"system","subtype":"status"}"#), ["(status)"]);
+    let vcs = r#"{"type":"system","subtype":"vcs_state_changed"}"#;
+    assert_eq!(said(vcs), ["(vcs_state_changed)"]);
     assert_eq!(
         said(r#"{"subtype":"x","type":"stream_event","event":{"type":"ping"}}"#),
         ["(ping)"]
@@ -154,7 +156,106 @@ fn nothing() -> Ending<'static> {
         saw_stdout: true,
         stderr: "",
         now: Timestamp::UNIX_EPOCH,
+        zone: None,
     }
+}
+
+#[test]
+fn errors_that_are_known_only_by_their_text_are_retried_or_waited_out() {
+    let cases = [
+        ("API Error: Connection error.", "network"),
+        ("API Error: Connection error", "network"),
+        ("API Error (Connection error.)", "network"),
+        ("Connection error.", "network"),
+        ("API Error: read ECONNRESET", "network"),
+        ("ECONNRESET", "network"),
+        ("API Error: connect ECONNREFUSED 127.0.0.1:443", "network"),
+        ("getaddrinfo EAI_AGAIN api.example.com", "network"),
+        ("fetch failed", "network"),
+        ("socket hang up", "network"),
+        ("Request timed out.", "network"),
+        (r#"500 {"type":"error","error":{"type":"api_error","message":"Internal"}}"#, "overloaded"),
+        (r#"API Error: 500 {"type":"error"}"#, "overloaded"),
+        (r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}"#, "overloaded"),
+        ("API Error (503 no healthy upstream)", "overloaded"),
+        ("Overloaded", "overloaded"),
+        ("Internal server error", "overloaded"),
+        (r#"API Error: 429 {"type":"error"}"#, "rate_limited"),
+        ("5-hour limit reached ∙ resets 3am", "usage_limited"),
+        ("Weekly limit reached · resets Nov 18, 8pm (UTC)", "usage_limited"),
+        ("Opus weekly limit reached ∙ resets Oct 6, 1pm", "usage_limited"),
+        ("Claude usage limit reached. Your limit will reset at 3am", "usage_limited"),
+        // What the provider says about the prompt stays an error of the prompt.
+        ("API Error: 400 the tool printed ECONNRESET", "bad_request"),
+        ("API Error: 400 5-hour test limit reached in your text", "bad_request"),
+        ("The report says that the 5-hour limit reached zero", "bad_request"),
+        ("something else", "bad_request"),
+    ];
+    for (text, name) in cases {
+        assert_eq!(failed("", "", None, text).name(), name, "{text}");
+        assert_eq!(failed("unknown", "", None, text).name(), name, "{text}");
+    }
+}
+
+#[test]
+fn the_text_of_an_error_may_be_all_that_a_failed_start_leaves() {
+    let stderr = |stderr| {
+        let ending = Ending { saw_stdout: false, stderr, ..nothing() };
+        Dialect::Claude.classify(&ending).name()
+    };
+    assert_eq!(stderr("API Error: Connection error.\n"), "network");
+    assert_eq!(stderr("5-hour limit reached ∙ resets 3am"), "usage_limited");
+    assert_eq!(stderr("error: unknown option '--colour'"), "bad_start");
+    let listed = ResultFacts {
+        subtype: "error_during_execution".to_owned(),
+        is_error: true,
+        turns: Some(0),
+        errors: vec!["API Error: Connection error.".to_owned()],
+        ..ResultFacts::default()
+    };
+    let ending = Ending { result: Some(&listed), ..nothing() };
+    assert_eq!(judge(&ending).unwrap().name(), "network");
+}
+
+#[test]
+fn a_success_that_no_model_wrote_may_be_an_error_by_its_text() {
+    let result = |text: &str, output| ResultFacts {
+        subtype: "success".to_owned(),
+        text: Some(text.to_owned()),
+        turns: Some(1),
+        total_tokens: Some(Tokens { output, ..Tokens::default() }),
+        ..ResultFacts::default()
+    };
+    let name = |result: &ResultFacts, tool_calls| {
+        judge(&Ending { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
+    };
+    let limit = "5-hour limit reached ∙ resets 3am";
+    assert_eq!(name(&result(limit, 0), 0), "usage_limited");
+    assert_eq!(name(&result("API Error: Connection error.", 0), 0), "network");
+    // An agent may speak of such errors as much as it likes.
+    assert_eq!(name(&result(limit, 20), 0), "finished");
+    assert_eq!(name(&result("API Error: Connection error.", 20), 3), "finished");
+    assert_eq!(name(&result("fetch failed", 20), 0), "finished");
+}
+
+#[test]
+fn a_time_without_a_zone_is_that_of_the_machine() {
+    let zone = jiff::tz::TimeZoneDatabase::bundled().get("Europe/Berlin").unwrap();
+    let error = ErrorFacts {
+        text: "5-hour limit reached ∙ resets 3am".to_owned(),
+        ..ErrorFacts::default()
+    };
+    let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
+    let now = "2026-11-15T20:05:00Z".parse().unwrap();
+    let until = |zone| {
+        let ending = Ending { result: Some(&result), error: Some(&error), now, zone, ..nothing() };
+        match judge(&ending) {
+            Some(AttemptOutcome::UsageLimited { until }) => until.map(|until| until.to_string()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(until(Some(&zone)).as_deref(), Some("2026-11-16T02:00:00Z"));
+    assert_eq!(until(None), None, "an unknown zone is an unknown time");
 }
 
 #[test]

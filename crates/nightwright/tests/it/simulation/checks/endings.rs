@@ -17,7 +17,14 @@ impl Book {
         if self.has_gaps {
             return;
         }
-        let holds = match outcome {
+        assert!(
+            self.is_justified(outcome, active),
+            "nothing shows why the run ended as {outcome:?}"
+        );
+    }
+
+    fn is_justified(&self, outcome: &Outcome, active: Duration) -> bool {
+        match outcome {
             Outcome::Completed { .. } => self.is_complete(),
             Outcome::Stagnated { idle } | Outcome::NoChanges { idle } => {
                 let threshold = self.settings.progress.threshold;
@@ -46,13 +53,16 @@ impl Book {
             Outcome::ConsecutiveErrors { errors, .. } => {
                 self.errors() >= *errors || self.settings.extras.review.is_some()
             }
+            Outcome::AllIterationsFailed { limit, .. } => {
+                self.finished.iter().all(|(it, _)| it.result != IterationResult::Done)
+                    && self.is_justified(limit, active)
+            }
             Outcome::JournalFailed { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
             | Outcome::PullRequestFailed { .. } => true,
-        };
-        assert!(holds, "nothing shows why the run ended as {outcome:?}");
+        }
     }
 
     fn last(&self) -> Option<&IterationFinished> {

@@ -1,0 +1,473 @@
+//! Whether a message claims completion by its marker.
+//!
+//! ```text
+//! alone on a line          counts, whatever its decoration: bold, code span, heading, list item,
+//!                          full stop, emoji
+//! at the end of a sentence counts on the last line of the message, unless the sentence has a
+//!                          negation, a condition or a future
+//! anywhere else            does not count: in a code block, a quotation, a comment, mid-sentence
+//! a retraction follows     does not count, wherever the marker stands
+//! ```
+//!
+//! Every occurrence that does not count has a reason, because the agent that wrote it would
+//! otherwise never learn why the run continues.
+
+use super::prose::{self, BLANK, Kind, Line};
+use super::{LAST_LINES, PROMISE, done, is_quoted, stands_alone};
+use crate::agent::dialect::Speech;
+
+/// What a message says by its marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Absent,
+    Counts,
+    Ignored { because: String },
+}
+
+impl Marker {
+    pub(super) fn ignored(self) -> Option<String> {
+        match self {
+            Self::Ignored { because } => Some(because),
+            Self::Absent | Self::Counts => None,
+        }
+    }
+}
+
+/// Words before a marker in its sentence that make it a mention: negations, conditions, futures.
+const MENTIONS: &[&str] = &[
+    "not",
+    "'t",
+    "never",
+    "cannot",
+    "yet",
+    "almost",
+    "nearly",
+    "partially",
+    "if",
+    "once",
+    "when",
+    "whenever",
+    "until",
+    "till",
+    "unless",
+    "as soon as",
+    "assuming",
+    "pending",
+    "instead of",
+    "rather than",
+    "will",
+    "'ll",
+    "would",
+    "'d",
+    "should",
+    "shall",
+    "could",
+    "might",
+    "may",
+    "going to",
+    "next iteration",
+    "next session",
+    "previous iteration",
+    "todo",
+];
+
+/// These make a marker a mention only right before it: "no item is open" claims, "no X" does not.
+const NEGATES_NEXT: &[&str] = &[
+    "no", "without", "nor", "neither", "withhold", "omit", "skip", "said", "claimed", "must",
+    "please",
+];
+
+/// How many words `NEGATES_NEXT` reaches.
+const NEXT_WORDS: usize = 3;
+
+/// Conditions that make the marker below a line an example, if that line ends with a colon.
+const ANNOUNCES: &[&str] =
+    &["once", "when", "whenever", "until", "unless", "would", "next iteration", "instead of"];
+
+/// Phrases that look like one of the words above and are none.
+const HARMLESS: &[&str] = &["once more", "once again", "at once", "as before", "not only"];
+
+/// An instruction to say the marker, at the beginning of its sentence.
+const INSTRUCTS: &[&str] =
+    &["say", "print", "output", "emit", "write", "append", "put", "add", "reply", "respond", "end"];
+
+/// A sentence after the marker that begins with one of these takes it back.
+const TAKES_BACK: &[&str] = &[
+    "but",
+    "however",
+    "except",
+    "although",
+    "though",
+    "unfortunately",
+    "that said",
+    "wait",
+    "actually",
+    "correction",
+    "scratch that",
+    "ignore",
+    "never mind",
+    "disregard",
+];
+
+/// What can fail, so that it is a failure of the work and not a property of the program.
+const PROOFS: &[&str] = &[
+    "test",
+    "tests",
+    "check",
+    "checks",
+    "build",
+    "lint",
+    "linter",
+    "ci",
+    "suite",
+    "case",
+    "cases",
+    "clippy",
+    "compilation",
+];
+
+const FAILS: &[&str] =
+    &["fail", "fails", "failing", "failed", "broken", "breaks", "red", "does not compile"];
+
+/// A sentence with one of these speaks of failures that are gone or never were.
+const GONE: &[&str] = &[
+    "0 fail",
+    "0 tests fail",
+    "zero",
+    "no fail",
+    "no test",
+    "no tests",
+    "none",
+    "nothing",
+    "no longer",
+    "never",
+    "previously",
+    "used to",
+    "was failing",
+    "were failing",
+    "had failed",
+    "that failed",
+    "which failed",
+    "now pass",
+    "now passes",
+    "i fixed",
+    "is fixed",
+    "are fixed",
+    "was fixed",
+    "were fixed",
+    "been fixed",
+    "without",
+];
+
+/// Words about what comes after a finished work as well as after an unfinished one.
+const EITHER_WAY: &[&str] = &["next step", "next steps", "next up"];
+
+/// Signs that contradict a marker on their line.
+const DOUBTS: &[char] = &['❌', '✗', '✘', '✖', '🚫', '⛔', '🚧', '⏳', '⌛', '⚠', '❓', '❔', '🔄'];
+
+/// Tags that only change how a text looks.
+const TAGS: &[&str] = &["b", "strong", "i", "em", "code", "p", "center", "br", "u", "mark", "big"];
+
+/// Lines above a marker that may belong to its sentence.
+const WRAPPED: usize = 3;
+
+/// What the marker in a message amounts to, if there is one. Where all of the output is one text,
+/// the prompt may be repeated in it: there only the last lines count.
+pub(super) fn read(message: &str, speech: Speech) -> Marker {
+    let message = message.trim_end();
+    if memchr::memmem::find(message.as_bytes(), PROMISE.as_bytes()).is_none() {
+        return if is_misspelt(message) {
+            ignored(format!("it has to be written exactly as `{PROMISE}`"))
+        } else {
+            Marker::Absent
+        };
+    }
+    let lines = prose::lines(message);
+    let first = match speech {
+        Speech::Messages => 0,
+        Speech::OneText => lines.len().saturating_sub(LAST_LINES),
+    };
+    let mut last_reason = None;
+    for at in (first..lines.len()).rev() {
+        if !lines[at].written.contains(PROMISE) {
+            continue;
+        }
+        match ignored_at(&lines, at) {
+            None => {
+                return match retraction(&after(&lines, at)) {
+                    Some(words) => ignored(format!("\"{words}\" after it takes it back")),
+                    None => Marker::Counts,
+                };
+            }
+            Some(because) => last_reason = last_reason.or(Some(because)),
+        }
+    }
+    last_reason.map_or(Marker::Absent, ignored)
+}
+
+/// Whether a text says that something is still wrong or open.
+pub(crate) fn retracts(text: &str) -> bool {
+    let lines = prose::own_lines(text);
+    retraction(&done::flowing(&lines)).is_some()
+}
+
+fn ignored(because: String) -> Marker {
+    Marker::Ignored { because }
+}
+
+/// A marker in another case or with spaces in it is meant as one, and none.
+fn is_misspelt(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let Some((_, rest)) = lower.rsplit_once("<promise>") else { return false };
+    rest.split_once("</promise>").is_some_and(|(inside, _)| inside.trim() == "complete")
+}
+
+/// Why the marker on this line does not count; `None` = it counts.
+fn ignored_at(lines: &[Line<'_>], at: usize) -> Option<String> {
+    let line = &lines[at];
+    let because = match line.kind {
+        Kind::Own => return ignored_in(lines, at),
+        Kind::Fenced => "it stands in a code block",
+        Kind::Indented => "its line is indented like a code block",
+        Kind::Quoted => "it stands in a quotation",
+        Kind::Commented => "it stands in a comment",
+    };
+    Some(because.to_owned())
+}
+
+/// The same, of a line of the agent's own words.
+fn ignored_in(lines: &[Line<'_>], at: usize) -> Option<String> {
+    let line = &lines[at];
+    let begin = line.written.rfind(PROMISE)?;
+    let (before, after) = (&line.written[..begin], &line.written[begin + PROMISE.len()..]);
+    if is_in_longer_code(line, begin) {
+        return Some("it stands inside a longer code span".to_owned());
+    }
+    if is_quoted(near_end(before), near_start(after)) {
+        return Some("it stands in quotation marks".to_owned());
+    }
+    if let Some(doubt) = doubt(before, after) {
+        return Some(doubt.to_owned());
+    }
+    if is_decoration(&before.replace(PROMISE, "")) && is_decoration(after) {
+        return announced(lines, at).map(spoken_of);
+    }
+    if at + 1 < lines.len() {
+        return Some(
+            "other text stands on its line, which is not the last line of the message".to_owned(),
+        );
+    }
+    if !ends_sentence(after) {
+        return Some("its sentence continues after it".to_owned());
+    }
+    mention(&sentence_before(lines, at, before)).map(spoken_of)
+}
+
+fn spoken_of(word: String) -> String {
+    format!("its sentence has \"{word}\", so it speaks of the marker and does not claim anything")
+}
+
+/// Whether the marker is part of a code span that has more than the marker in it.
+fn is_in_longer_code(line: &Line<'_>, begin: usize) -> bool {
+    let chars = line.written[..begin].chars().count();
+    let is_code = line.own.chars().nth(chars) == Some(BLANK);
+    let before = line.written[..begin].trim_end();
+    let after = line.written[begin + PROMISE.len()..].trim_start();
+    is_code && !(before.ends_with('`') && after.starts_with('`'))
+}
+
+/// Signs around the marker that say the opposite.
+fn doubt(before: &str, after: &str) -> Option<&'static str> {
+    let near = near_end(before);
+    if before.trim_end().ends_with("~~") || near.matches("~~").count() % 2 == 1 {
+        Some("it is struck out")
+    } else if prose::after_list_markers(before).starts_with("[ ]") {
+        Some("it stands behind an open checkbox")
+    } else if near.contains(DOUBTS) || near_start(after).contains(DOUBTS) {
+        Some("a sign on its line says that the work is not done")
+    } else if after.trim_start_matches(['*', '_', '`', ' ']).starts_with('?') {
+        Some("it ends a question")
+    } else {
+        None
+    }
+}
+
+/// Whether a text only changes how what stands beside it looks.
+fn is_decoration(text: &str) -> bool {
+    let mut text = prose::after_list_markers(text).to_owned();
+    for tag in TAGS {
+        for form in [format!("<{tag}>"), format!("</{tag}>"), format!("<{tag}/>")] {
+            text = text.replace(&form, "");
+        }
+    }
+    let text = text.trim_start();
+    let text = text.strip_prefix("[x]").or_else(|| text.strip_prefix("[X]")).unwrap_or(text);
+    text.chars().all(is_ornament)
+}
+
+fn is_ornament(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '*' | '_' | '`' | '#' | '+' | '-' | '=' | '.' | '!' | ',' | ';' | ':')
+        || matches!(c, '(' | ')' | '•' | '·' | '–' | '—' | '…' | '。' | '！')
+        || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{fe0f}')
+        || matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Whether nothing more of the sentence follows: the line ends, or another sentence begins.
+fn ends_sentence(after: &str) -> bool {
+    let rest = after.trim_start_matches(|c| is_ornament(c) && !is_full_stop(c));
+    let stopped = rest.trim_start_matches(is_full_stop);
+    let behind = stopped.trim_start_matches(['*', '_', '`', ')']);
+    rest.is_empty()
+        || (stopped.len() < rest.len() && (behind.is_empty() || behind.starts_with(' ')))
+}
+
+fn is_full_stop(c: char) -> bool {
+    matches!(c, '.' | '!' | '。' | '！')
+}
+
+/// What stands before the marker in its sentence, which may have begun on an earlier line.
+fn sentence_before(lines: &[Line<'_>], at: usize, before: &str) -> String {
+    let mut words = before.to_owned();
+    for above in (at.saturating_sub(WRAPPED)..at).rev() {
+        let below = lines[above + 1].written;
+        let line = &lines[above];
+        if line.own.is_empty() || prose::begins_block(below) || line.written.starts_with('#') {
+            break;
+        }
+        words = format!("{} {words}", line.own);
+    }
+    last_sentence(&words).to_owned()
+}
+
+fn last_sentence(text: &str) -> &str {
+    let ends = ['.', '!', '?'].iter().filter_map(|stop| {
+        let text = text.trim_end();
+        text.rmatch_indices(*stop)
+            .find(|(at, _)| {
+                text[at + 1..].starts_with([' ', '*', '_', ')']) || at + 1 == text.len()
+            })
+            .map(|(at, _)| at + 1)
+    });
+    &text[ends.max().unwrap_or(0)..]
+}
+
+/// The word before a marker that makes it a mention.
+fn mention(sentence: &str) -> Option<String> {
+    let sentence = plain(sentence);
+    let open = done::OPEN.iter().copied();
+    let word = MENTIONS.iter().copied().chain(open).find(|word| done::has(&sentence, word));
+    let words: Vec<&str> = sentence
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let next = &words[words.len().saturating_sub(NEXT_WORDS)..];
+    word.or_else(|| next.iter().copied().find(|word| NEGATES_NEXT.contains(word)))
+        .or_else(|| words.first().copied().filter(|word| INSTRUCTS.contains(word)))
+        .map(|word| if word == "'t" { "n't".to_owned() } else { word.to_owned() })
+}
+
+/// The word by which the lines around a marker that is alone on its line make it a mention: a
+/// sentence that was wrapped around it, or a condition that announces an example.
+fn announced(lines: &[Line<'_>], at: usize) -> Option<String> {
+    if let Some(below) = lines.get(at + 1) {
+        let below = plain(&below.own);
+        let continues = ["when", "once", "until", "if", "unless", "as soon as"];
+        if let Some(word) =
+            continues.iter().find(|word| below.starts_with(*word) && stands_alone(&below, 0, word))
+            && lines[at + 1].own.starts_with(char::is_lowercase)
+        {
+            return Some((*word).to_owned());
+        }
+    }
+    let above = (0..at).rev().take(2).find(|above| !lines[*above].own.is_empty())?;
+    let text = lines[above].own.trim_end().trim_end_matches(['*', '_']);
+    if text.ends_with(':') {
+        let sentence = plain(last_sentence(text));
+        return ANNOUNCES.iter().find(|word| done::has(&sentence, word)).map(ToString::to_string);
+    }
+    let wrapped = above + 1 == at
+        && text.ends_with(|c: char| c.is_alphanumeric() || c == ',')
+        && !prose::begins_block(lines[at].written)
+        && !lines[above].written.trim_start().starts_with('#');
+    wrapped.then(|| mention(&sentence_before(lines, at, "")))?
+}
+
+/// Everything in the agent's own words after the marker on this line.
+fn after(lines: &[Line<'_>], at: usize) -> String {
+    let line = lines[at].written;
+    let rest = line.rfind(PROMISE).map_or("", |begin| &line[begin + PROMISE.len()..]);
+    let below = lines[at + 1..].iter().map(|line| line.own.clone());
+    done::flowing(&std::iter::once(rest.to_owned()).chain(below).collect::<Vec<_>>())
+}
+
+/// The sentence that takes a claim back, if there is one.
+fn retraction(text: &str) -> Option<String> {
+    let found = sentences(text).find(|sentence| takes_back(&plain(sentence)))?;
+    let words: String = found.chars().filter(|c| *c != BLANK).take(SHOWN_MAX).collect();
+    Some(words.trim().trim_end_matches('.').to_owned())
+}
+
+/// What the agent is shown of a retraction, in characters.
+const SHOWN_MAX: usize = 80;
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(['\n', '.', '!', '?', ';'])
+        .map(|sentence| sentence.trim().trim_start_matches(|c| is_ornament(c)))
+        .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
+}
+
+fn takes_back(sentence: &str) -> bool {
+    let begins = |word: &&str| sentence.starts_with(*word) && stands_alone(sentence, 0, word);
+    let gone =
+        || GONE.iter().any(|phrase| done::has(sentence, phrase) || is_zero(sentence, phrase));
+    let fails = || {
+        FAILS.iter().any(|word| done::has(sentence, word))
+            && (PROOFS.iter().any(|word| done::has(sentence, word)) || counts_failures(sentence))
+    };
+    let open = || {
+        let tells = |phrase: &&&str| !EITHER_WAY.contains(*phrase) && done::has(sentence, phrase);
+        done::OPEN.iter().any(|phrase| tells(&phrase))
+    };
+    TAKES_BACK.iter().any(begins) || ((open() || fails()) && !gone())
+}
+
+/// "0 fail" begins "0 failed" and "0 failures", but not "10 failed".
+fn is_zero(sentence: &str, phrase: &str) -> bool {
+    phrase.ends_with("fail")
+        && sentence
+            .match_indices(phrase)
+            .any(|(at, _)| !sentence[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// "2 failed".
+fn counts_failures(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    words.windows(2).any(|pair| {
+        pair[1].starts_with("fail") && pair[0].parse::<u32>().is_ok_and(|number| number > 0)
+    })
+}
+
+/// Lower case, one kind of apostrophe, without phrases that only look like something.
+fn plain(text: &str) -> String {
+    let mut text = text.to_lowercase().replace('’', "'");
+    for phrase in HARMLESS {
+        text = text.replace(phrase, "");
+    }
+    text
+}
+
+/// The part of a line that decides what the words beside it are.
+const AROUND: usize = super::AROUND;
+
+fn near_end(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(AROUND))..]
+}
+
+fn near_start(text: &str) -> &str {
+    &text[..text.floor_char_boundary(AROUND)]
+}
+
+#[cfg(test)]
+mod tests;
