@@ -1,22 +1,27 @@
 //! `nightwright doctor`: whether a run can start here, and what to do if not.
 
 mod agent;
+mod checks;
+mod configured;
 mod finding;
 mod probe;
 mod project;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::root::Root;
 use nightwright_core::settings::Settings;
 
+use self::configured::Configured;
 use self::finding::{Finding, Report};
 use super::session::{self, block_on, catch_signals, interrupted};
 use super::{print, say, which};
-use crate::agent::program::Freshness;
+use crate::agent::program::{Found, Freshness};
 use crate::error::Failure;
 
 /// What to look at.
@@ -31,32 +36,52 @@ pub(super) struct Options {
     #[arg(long)]
     probe: bool,
 
+    /// Run the checks of the project once, as a run would
+    #[arg(long)]
+    checks: bool,
+
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
-    let project = which::project(options.project.as_deref())?;
+    let Root { path: project, found } = which::find_root(options.project.as_deref())?;
     block_on(async {
         let mut signals = catch_signals()?;
-        let environment =
-            session::environment(Dialect::Claude, &Settings::default(), &BTreeMap::new());
-        let looking = async {
-            let found = session::find_claude(environment.clone(), Freshness::Asked).await;
-            let mut findings = vec![agent::found(&found)];
-            findings.extend(agent::around(&environment));
-            findings.push(project::git(&project, &environment).await);
-            findings.extend(project::state(&project));
-            (found, findings)
+        let (told, configured) = configured::configured(&project);
+        let (settings, variables) = match &configured {
+            Some(Configured { settings, resolved }) => {
+                (settings.clone(), resolved.environment_of_agent())
+            }
+            None => (Settings::default(), BTreeMap::new()),
         };
-        let (found, mut findings) = tokio::select! {
-            all = looking => all,
+        let environment = session::environment(Dialect::Claude, &settings, &variables);
+        let looking = async {
+            let (agent, mut findings) = look_at_agent(&settings, &project, &environment).await;
+            findings.extend(agent::around(&environment));
+            findings.extend(project::is_named(&project, found));
+            findings.push(project::git(&project, &environment).await);
+            findings.extend(told);
+            findings.extend(project::state(&project));
+            findings.extend(project::in_use(&project));
+            findings.push(checks::temporary(&project).await);
+            if let Some(configured) = &configured {
+                if options.checks {
+                    findings.extend(checks::run(&project, configured).await?);
+                } else {
+                    findings.push(checks::listed(&configured.settings.verify));
+                }
+            }
+            Ok::<_, Failure>((agent, findings))
+        };
+        let (agent, mut findings) = tokio::select! {
+            all = looking => all?,
             () = signals.next() => return Ok(interrupted()),
         };
         if options.probe {
-            match found {
-                Ok(found) => {
+            match agent {
+                Some(found) => {
                     if !options.json {
                         say("Asking the agent for one word...");
                     }
@@ -66,11 +91,29 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
                     };
                     findings.push(finding);
                 }
-                Err(_) => findings.push(Finding::warning("probe", "there is no agent to be asked")),
+                None => findings.push(Finding::warning("probe", "there is no agent to be asked")),
             }
         }
         let report = Report { findings };
         print(report.show(options.json)?.trim_end())?;
         Ok(ExitCode::from(u8::from(!report.can_run())))
     })
+}
+
+/// The agent program that a run would start: what is wrong with it, and Claude Code itself if that
+/// can be asked something.
+async fn look_at_agent(
+    settings: &Settings,
+    project: &Path,
+    environment: &[(OsString, OsString)],
+) -> (Option<Found>, Vec<Finding>) {
+    if let Some(command) = &settings.agent.command {
+        return (None, vec![agent::command(command, project)]);
+    }
+    let found = session::find_claude(environment.to_vec(), Freshness::Asked).await;
+    let mut findings = vec![agent::found(&found)];
+    if let Err(failure) = session::refused_as_root(settings, environment) {
+        findings.push(configured::problem("permissions", &failure));
+    }
+    (found.ok(), findings)
 }

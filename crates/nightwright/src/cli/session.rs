@@ -31,7 +31,9 @@ use nightwright_core::view::{self, RunView};
 
 use self::hooks::Impatience;
 pub(super) use self::place::{Place, home, temp_folder};
-pub(super) use self::program::{CommandLine, Program, Script, environment, find_claude, fits};
+pub(super) use self::program::{
+    CommandLine, Program, Script, environment, find_claude, fits, refused_as_root,
+};
 use self::shows::Shows;
 use self::voice::Voice;
 use super::detach::Leaving;

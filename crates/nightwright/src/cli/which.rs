@@ -138,22 +138,28 @@ pub(super) fn workplace(named: Option<&Path>) -> Result<(PathBuf, Option<String>
 
 /// Nobody means the home folder or `/` by accident.
 fn confirm_wide(path: &Path) -> Result<(), Failure> {
-    let what = if path.parent().is_none() { "the root folder" } else { "your home folder" };
-    let shown = path.display();
-    let refused = || {
-        Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
-            "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
-            shell_words::quote(&path.to_string_lossy())
-        ))
-    };
     if !approval::can_ask() {
-        return Err(refused());
+        return Err(too_wide(path));
     }
+    let (shown, what) = (path.display(), wide_name(path));
     let question = format!("`{shown}` is {what}. Use all of it as the project? [y/n] ");
     match approval::answer(&question)? {
         approval::Answer::Yes => Ok(()),
-        approval::Answer::No | approval::Answer::Ignore => Err(refused()),
+        approval::Answer::No | approval::Answer::Ignore => Err(too_wide(path)),
     }
+}
+
+/// The home folder or `/`, without anybody having named it.
+pub(super) fn too_wide(path: &Path) -> Failure {
+    let (shown, what) = (path.display(), wide_name(path));
+    Failure::usage(format!("`{shown}` is {what}, and no project was named")).hint(format!(
+        "change to the folder of the project, or name it: -C DIR (-C {} for {what} itself)",
+        shell_words::quote(&path.to_string_lossy())
+    ))
+}
+
+fn wide_name(path: &Path) -> &'static str {
+    if path.parent().is_none() { "the root folder" } else { "your home folder" }
 }
 
 /// The folder that `init` sets up: a package of a larger repository has its own manifest, and is a
@@ -164,7 +170,7 @@ pub(super) fn new_project(named: Option<&Path>) -> Result<(PathBuf, Option<Strin
     if is_package { Ok((current, None)) } else { workplace(named) }
 }
 
-fn find_root(named: Option<&Path>) -> Result<Root, Failure> {
+pub(super) fn find_root(named: Option<&Path>) -> Result<Root, Failure> {
     match named {
         Some(folder) => Ok(Root { path: real_folder(folder)?, found: FoundBy::Named }),
         None => {

@@ -1,5 +1,7 @@
 //! `nightwright doctor`: what it finds, what it says of it, and the one tiny call.
 
+mod refusals;
+
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -52,6 +54,11 @@ fn shown(hermit: &Hermit, did: &Did) -> String {
             text.push_str("...      containment  ...\n");
             continue;
         }
+        if line.contains("  temp         ") {
+            // A long path of the tests' own folder is one that is not used.
+            text.push_str("...      temp         ...\n");
+            continue;
+        }
         let line = line.replace(&home, "~/");
         let line = masked(&line, "project-", "xxxxxxxx", |c| c.is_ascii_hexdigit());
         let line =
@@ -98,17 +105,22 @@ fn finding(value: &Value, topic: &str) -> Value {
 #[test]
 fn where_all_is_well_every_finding_is_one_line() {
     let hermit = healthy();
-    let did = doctor(&hermit, &[], &[("ANTHROPIC_API_KEY", "k")]).exits(0);
+    let variables = [("ANTHROPIC_API_KEY", "k"), ("NIGHTWRIGHT_VERIFY_COMMANDS", "make test")];
+    let did = doctor(&hermit, &[], &variables).exits(0);
     assert_eq!(did.err, "");
     assert_snapshot!(shown(&hermit, &did), @"
     ok       agent        claude 2.1.325, `~/bin/claude` (tested: 2.1.197 to 2.1.325)
     ok       login        ANTHROPIC_API_KEY is there; whether it is valid is not known
-    ok       environment  1 variable is not passed on to the agent:
-                          NIGHTWRIGHT_STATE_DIR
+    ok       environment  2 variables are not passed on to the agent:
+                          NIGHTWRIGHT_STATE_DIR NIGHTWRIGHT_VERIFY_COMMANDS
     ...      containment  ...
     ok       git          git VERSION; everything in the project is committed
+    ok       config       the configuration can be used
+    ok       permissions  `usual` (agent.permissions)
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE have to stay free
+    ...      temp         ...
+    ok       checks       `make test` (to run them once: --checks)
     ");
 }
 
@@ -127,8 +139,13 @@ fn where_nothing_is_there_every_finding_says_what_to_do() {
     ...      containment  ...
     warning  git          git was not found: runs work without it
                           hint: with git, what the agent changes can be seen and taken back
+    ok       config       the configuration can be used
+    ok       permissions  `usual` (agent.permissions)
     ok       state        `~/state/project-xxxxxxxx` can be written
     ok       disk         project: SIZE free, SIZE have to stay free
+    ...      temp         ...
+    warning  checks       none: only a model will judge whether work is done
+                          hint: to find the test command of this project: nightwright init
     "#);
     assert!(did.out.contains("\nNo run can start: 1 problem ("), "{}", did.out);
 }

@@ -3,13 +3,16 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nightwright_core::agent::dialect::claude;
 use nightwright_core::agent::version::Standing;
 
+use super::configured;
 use super::finding::{Finding, Grade};
-use crate::agent::program::{Found, Trouble};
+use crate::agent::program::{Found, Trouble, locate};
+use crate::cli::session::CommandLine;
+use crate::error::Failure;
 use crate::process::{Containment, Level};
 
 /// Variables by which an account is known to the agent.
@@ -55,6 +58,18 @@ pub(super) fn found(found: &Result<Found, Trouble>) -> Finding {
         Err(trouble) => Finding::problem("agent", trouble.to_string()).hint(trouble.hint()),
     };
     finding.fact("oldest_tested", oldest).fact("newest_tested", newest)
+}
+
+/// Whether the user's own agent program is there.
+pub(super) fn command(text: &str, project: &Path) -> Finding {
+    let located = CommandLine::parse(text, project).and_then(|command| {
+        locate(command.program(), env::var_os("PATH").as_deref()).map_err(Failure::from)
+    });
+    match located {
+        Ok(path) => Finding::ok("agent", format!("`{}` (agent.command)", path.display()))
+            .fact("path", path.display().to_string()),
+        Err(failure) => configured::problem("agent", &failure),
+    }
 }
 
 /// What the agent will find around itself.

@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::input::Disk;
+use nightwright_core::root::Found;
 use serde_json::json;
 
+use super::configured;
 use super::finding::Finding;
 use crate::agent::program::locate;
 use crate::cli::session::home;
+use crate::cli::which;
+use crate::journal::lock;
 use crate::process::{Containment, Ended, Finished, Launch, Stop, run_to_end};
 use crate::workspace::{Repository, space};
 
@@ -100,6 +104,24 @@ async fn ask_git(
         containment: Containment::choose(None),
     };
     run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &Stop::default()).await
+}
+
+/// Whether a run would have to ask if this folder is meant.
+pub(super) fn is_named(project: &Path, found: Found) -> Option<Finding> {
+    match found {
+        Found::TooWide => Some(configured::problem("project", &which::too_wide(project))),
+        Found::Named | Found::Configured | Found::Repository | Found::Current => None,
+    }
+}
+
+/// Whether another run is at work in the project: there is one at a time.
+pub(super) fn in_use(project: &Path) -> Option<Finding> {
+    let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
+    let text = format!("run {} (pid {}) is at work in this project", owner.run, owner.pid);
+    Some(
+        Finding::problem("project", text)
+            .hint(format!("wait for it to end, or stop it: nightwright stop {}", owner.run)),
+    )
 }
 
 /// Whether runs of the project can be kept, and whether there is room.

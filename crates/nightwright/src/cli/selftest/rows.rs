@@ -47,8 +47,10 @@ pub(super) const USUAL: [(&str, &str); 9] = [
     ("NIGHTWRIGHT_MAX_ITERATIONS", "3"),
 ];
 
-/// The check that has to pass before completion is believed.
-pub(super) const CHECK: &str = "test -e done || { echo 'there is no file called done'; exit 1; }";
+/// The check that has to pass before completion is believed. Like most test programs it needs a
+/// temporary file.
+pub(super) const CHECK: &str = "file=$(mktemp) && rm \"$file\" && \
+    { test -e done || { echo 'there is no file called done'; exit 1; }; }";
 /// What it says when it does not: the next prompt has to have it.
 pub(super) const CHECK_SAYS: &str = "there is no file called done";
 /// How many processes `family.sh` starts.

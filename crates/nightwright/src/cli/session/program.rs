@@ -17,7 +17,7 @@ use nightwright_core::event::{AgentFacts, Purpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
 
-pub(in crate::cli) use self::claude::find_claude;
+pub(in crate::cli) use self::claude::{find_claude, refused_as_root};
 pub(in crate::cli) use self::command_line::CommandLine;
 pub(in crate::cli) use self::script::Script;
 use crate::agent::Order;

@@ -72,7 +72,7 @@ pub(super) fn may_do_everything(settings: &Settings) -> bool {
 }
 
 /// The agent program refuses to do everything as root, unless it is told that it is in a sandbox.
-pub(super) fn refused_as_root(
+pub(in crate::cli) fn refused_as_root(
     settings: &Settings,
     environment: &[(OsString, OsString)],
 ) -> Result<(), Failure> {

@@ -13,6 +13,11 @@ pub(in crate::cli) struct CommandLine {
 }
 
 impl CommandLine {
+    /// The program: a name, or a whole path.
+    pub(in crate::cli) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Splits a command line as a shell would. A program that is given by a relative path is
     /// looked for in the project, where it will run.
     pub(in crate::cli) fn parse(text: &str, project: &Path) -> Result<Self, Failure> {

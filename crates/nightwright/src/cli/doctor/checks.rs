@@ -1,0 +1,163 @@
+//! The checks of a run, and what they need: an environment, a temporary folder, programs.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+use std::time::Duration;
+
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::outcome::Death;
+use nightwright_core::display::one_line;
+use nightwright_core::input::{CheckResult, CheckVerdict};
+use nightwright_core::settings::{Rerun, Verify};
+use nightwright_core::units::human;
+
+use super::configured::{Configured, problem};
+use super::finding::Finding;
+use crate::agent::environment::{ForChecks, for_checks, set_temp};
+use crate::checks::Checks;
+use crate::cli::session;
+use crate::error::Failure;
+use crate::process::{Containment, Ended, Stop, run_to_end, shell};
+use crate::secrets;
+use crate::temp::{self, TempFolder};
+
+/// What every check may do with its temporary folder.
+const USES_TEMP: &str = "file=$(mktemp) && echo x > \"$file\" && rm \"$file\"";
+/// How long that may take.
+const TEMP_TIME: Duration = Duration::from_secs(10);
+/// What is kept of its output.
+const TEMP_OUTPUT: usize = 4 << 10;
+/// The name of its folder.
+const ROOM: &str = "doctor";
+/// The most that is shown of what a check printed.
+const LAST_WORDS: usize = 200;
+/// A shell exits like this if the program cannot be executed, or is not there.
+const NO_PROGRAM: [i32; 2] = [126, 127];
+
+/// Whether a check can use its temporary folder: tries it as a run would.
+pub(super) async fn temporary(project: &Path) -> Finding {
+    match try_temporary(project).await {
+        Ok(finding) => finding,
+        Err(failure) => problem("temp", &failure),
+    }
+}
+
+async fn try_temporary(project: &Path) -> Result<Finding, Failure> {
+    let temp = session::temp_folder(Some(project))?;
+    let room = temp.room(ROOM).map_err(|error| {
+        let path = temp.path().display();
+        Failure::trouble(format!("cannot create a folder in `{path}`: {error}"))
+    })?;
+    let ForChecks { mut all, .. } = for_checks(env::vars_os(), &BTreeMap::new(), &[]);
+    set_temp(&mut all, Dialect::Command, &room);
+    let launch = shell(USES_TEMP, all, &room, &Containment::choose(None));
+    let finished = run_to_end(&launch, TEMP_TIME, TEMP_OUTPUT, &Stop::default()).await;
+    let folder = temp.path().parent().unwrap_or(temp.path());
+    let finding = match finished.ended {
+        Ended::Exited(exit) if exit.is_success() => match instead(&temp, project) {
+            Some(why) => Finding::warning(
+                "temp",
+                format!(
+                    "checks and agent use `{}` instead of your TMPDIR: {why}",
+                    folder.display()
+                ),
+            ),
+            None => Finding::ok("temp", format!("`mktemp` works in `{}`", folder.display())),
+        },
+        Ended::Exited(exit) if exit.code() == Some(NO_PROGRAM[1]) => {
+            let text = format!("`{}` was not tried: there is no `mktemp`", folder.display());
+            Finding::warning("temp", text)
+        }
+        Ended::Exited(_) | Ended::TimedOut | Ended::Stopped => {
+            let said = one_line(finished.output.trim(), LAST_WORDS);
+            Finding::problem("temp", format!("`mktemp` fails in `{}`: {said}", folder.display()))
+                .hint("set TMPDIR to a folder that you can write to")
+        }
+        Ended::NotStarted { why } => Finding::problem("temp", why),
+    };
+    Ok(finding.fact("folder", folder.display().to_string()))
+}
+
+/// Why the temporary folder is not in the one that `TMPDIR` names, if it is not.
+fn instead(temp: &TempFolder, project: &Path) -> Option<&'static str> {
+    let places = temp::places(env::var_os("TMPDIR"), Some(project));
+    let used = temp.path().parent()?;
+    places.into_iter().find(|place| place.folder == used)?.instead
+}
+
+/// Which checks there are.
+pub(super) fn listed(verify: &Verify) -> Finding {
+    match verify.commands.as_slice() {
+        [] => Finding::warning("checks", "none: only a model will judge whether work is done")
+            .hint("to find the test command of this project: nightwright init"),
+        commands => {
+            let quoted: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
+            Finding::ok("checks", format!("{} (to run them once: --checks)", quoted.join(", ")))
+                .fact("commands", commands.to_vec())
+        }
+    }
+}
+
+/// Runs each check once, contained and in the environment of a run.
+pub(super) async fn run(project: &Path, configured: &Configured) -> Result<Vec<Finding>, Failure> {
+    let verify = &configured.settings.verify;
+    if verify.commands.is_empty() {
+        return Ok(vec![listed(verify)]);
+    }
+    let variables = configured.resolved.environment_of_agent();
+    let ForChecks { all, .. } = for_checks(env::vars_os(), &variables, &verify.pass_environment);
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
+    let mut findings = Vec::new();
+    for command in &verify.commands {
+        let checks = Checks {
+            verify: Verify {
+                commands: vec![command.clone()],
+                rerun: Rerun::Never,
+                ..verify.clone()
+            },
+            project: project.to_owned(),
+            environment: all.clone(),
+            containment: Containment::choose(None),
+            folder: folder.path().to_owned(),
+            temp: session::temp_folder(Some(project))?,
+            secrets: secrets::of_config(&configured.resolved)?,
+            iteration: 0,
+        };
+        findings.extend(checks.run(&Stop::default()).await.iter().map(found));
+    }
+    Ok(findings)
+}
+
+/// What one check came to. A check that fails keeps no run from starting; one that cannot run does.
+fn found(result: &CheckResult) -> Finding {
+    let CheckResult { command, verdict, output, duration, .. } = result;
+    let took = human(*duration);
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let last = one_line(last, LAST_WORDS);
+    let said = if last.is_empty() { String::new() } else { format!(": {last}") };
+    let finding = match verdict {
+        CheckVerdict::Passed | CheckVerdict::Flaky => {
+            Finding::ok("checks", format!("`{command}` passes ({took})"))
+        }
+        CheckVerdict::Failed { how: Death::Code(code) } if NO_PROGRAM.contains(code) => {
+            Finding::problem("checks", format!("`{command}` cannot run{said}"))
+                .hint("install the program that it names, or change verify.commands")
+        }
+        CheckVerdict::Failed { .. } => {
+            Finding::warning("checks", format!("`{command}` fails now ({took}){said}"))
+        }
+        CheckVerdict::TimedOut => Finding::warning(
+            "checks",
+            format!("`{command}` did not end within {took} (verify.timeout)"),
+        ),
+        CheckVerdict::NotStarted { why } => {
+            Finding::problem("checks", format!("`{command}` cannot run: {why}"))
+        }
+        CheckVerdict::Interrupted => {
+            Finding::warning("checks", format!("`{command}` was interrupted"))
+        }
+    };
+    finding.fact("command", command.clone())
+}
