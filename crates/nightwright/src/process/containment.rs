@@ -2,15 +2,21 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nightwright_core::units::RunId;
+use sha2::{Digest as _, Sha256};
+
 use super::guard::wire::Order;
 use super::table;
+use crate::hex::hex;
 
 /// How the names of our control groups begin. The space of process numbers in which their maker
-/// has its number follows, that number, and the number of the group.
+/// has its number follows, that number, and the number of the group; then, for a run, the state
+/// folder it belongs to and its name.
 const PREFIX: &str = "nightwright-";
 
 /// What keeps children together, and what of it this machine has.
@@ -27,6 +33,8 @@ struct Inner {
     lock: Option<PathBuf>,
     /// The folder in which each guard makes a control group.
     groups: Option<PathBuf>,
+    /// The state folder and the run that it is for, as part of a name.
+    owner: Option<String>,
     /// Numbers of groups.
     made: AtomicU32,
 }
@@ -72,6 +80,14 @@ impl Containment {
         Self::with(own_program(), lock, groups_folder())
     }
 
+    /// The same for a run: what a crash leaves of it is known by the state folder and the run.
+    pub fn of_run(lock: PathBuf, state: &Path, run: &RunId) -> Self {
+        let owner = Some(format!("{}.{run}", tag(state)));
+        let made = AtomicU32::new(0);
+        let (guard, groups) = (own_program(), groups_folder());
+        Self { inner: Arc::new(Inner { guard, lock: Some(lock), groups, owner, made }) }
+    }
+
     /// With another binary as guard, and no control groups.
     pub fn guarded_by(guard: &Path, lock: Option<PathBuf>) -> Self {
         Self::with(guard.to_owned(), lock, None)
@@ -84,7 +100,7 @@ impl Containment {
 
     fn with(guard: PathBuf, lock: Option<PathBuf>, groups: Option<PathBuf>) -> Self {
         let made = AtomicU32::new(0);
-        Self { inner: Arc::new(Inner { guard, lock, groups, made }) }
+        Self { inner: Arc::new(Inner { guard, lock, groups, owner: None, made }) }
     }
 
     /// What it promises.
@@ -107,7 +123,11 @@ impl Containment {
         order.lock = self.inner.lock.clone().unwrap_or_default();
         if let Some(folder) = &self.inner.groups {
             let number = self.inner.made.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{PREFIX}{}-{}-{number}", number_space(), std::process::id());
+            let mut name = format!("{PREFIX}{}-{}-{number}", number_space(), std::process::id());
+            if let Some(owner) = &self.inner.owner {
+                name.push('.');
+                name.push_str(owner);
+            }
             order.group = folder.join(name);
         }
     }
@@ -142,6 +162,20 @@ pub(super) fn number_space() -> String {
 pub(super) fn maker_of(name: &str, space: &str) -> Option<i32> {
     let mut parts = name.strip_prefix(PREFIX)?.split('-');
     (parts.next()? == space && !space.is_empty()).then(|| parts.next()?.parse().ok())?
+}
+
+/// The run that a group of this name was made for, if that is one of this state folder.
+pub(super) fn run_of<'a>(name: &'a str, state: &Path) -> Option<&'a str> {
+    let (_, owner) = name.split_once('.')?;
+    let (found, run) = owner.split_once('.')?;
+    (found == tag(state)).then_some(run)
+}
+
+/// What a state folder is called in the name of a group.
+fn tag(state: &Path) -> String {
+    let real = state.canonicalize();
+    let path = real.as_deref().unwrap_or(state);
+    hex(&Sha256::digest(path.as_os_str().as_bytes())[..4])
 }
 
 /// There are none elsewhere.
@@ -226,6 +260,16 @@ mod tests {
         assert_eq!(maker_of("nightwright-4026-77-trial0", "4026"), Some(77));
         assert_eq!(maker_of("nightwright-77-trial", "4026"), None);
         assert_eq!(maker_of("user.slice", "4026"), None);
+    }
+
+    #[test]
+    fn a_group_is_known_by_its_state_folder_and_its_run() {
+        let (here, elsewhere) = (Path::new("/state"), Path::new("/other"));
+        let name = format!("nightwright-4026-77-3.{}.20261115-233412-7f3a", tag(here));
+        assert_eq!(maker_of(&name, "4026"), Some(77));
+        assert_eq!(run_of(&name, here), Some("20261115-233412-7f3a"));
+        assert_eq!(run_of(&name, elsewhere), None);
+        assert_eq!(run_of("nightwright-4026-77-3", here), None);
     }
 
     #[cfg(target_os = "linux")]

@@ -2,42 +2,83 @@
 //! mark by which orphans are found otherwise.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nightwright_core::display::one_line;
 use rustix::process::Pid;
 
-use super::containment::{groups_folder, maker_of, number_space};
+use super::containment::{groups_folder, maker_of, number_space, run_of};
 use super::guard::{self, KILL, MEMBERS};
 use super::table::{self, Process};
 
 /// How long the killed may take to be gone.
 const GONE: Duration = Duration::from_secs(2);
+/// How much of a command line is shown.
+const COMMAND: usize = 80;
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Kills whoever is in such a group, and removes it. Says how many there were.
-pub fn end_left_over() -> usize {
-    let Some(entries) = groups_folder().and_then(|folder| fs::read_dir(folder).ok()) else {
-        return 0;
-    };
-    let space = number_space();
-    let is_left = |name: &str| {
-        let maker = maker_of(name, &space).and_then(Pid::from_raw);
-        maker.is_some_and(|maker| table::Stat::of(maker).is_none())
-    };
-    let left = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_left));
-    left.map(|entry| end(&entry.path())).sum()
+/// A process that an earlier run had left, and that was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Killed {
+    /// Its number.
+    pub pid: i32,
+    /// Its command line, as far as it is short.
+    pub command: String,
+    /// The run that had started it.
+    pub run: String,
 }
 
-fn end(group: &Path) -> usize {
+impl Killed {
+    /// A process that is still there.
+    pub(super) fn of(pid: i32, run: String) -> Self {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+        Self { pid, command: one_line(words.join(" ").trim(), COMMAND), run }
+    }
+}
+
+impl fmt::Display for Killed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {} `{}` (run {})", self.pid, self.command, self.run)
+    }
+}
+
+/// Kills whoever is in such a group of a run in this state folder, and removes the group. Names who
+/// was killed.
+pub fn end_left_over(state: &Path) -> Vec<Killed> {
+    let Some(entries) = groups_folder().and_then(|folder| fs::read_dir(folder).ok()) else {
+        return Vec::new();
+    };
+    let space = number_space();
+    let mut killed = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let maker = maker_of(name, &space).and_then(Pid::from_raw);
+        if maker.is_none_or(|maker| table::Stat::of(maker).is_some()) {
+            continue;
+        }
+        match run_of(name, state) {
+            Some(run) => killed.extend(end(&entry.path(), run)),
+            // It is not for us to end whoever is in it; an empty one is nobody's.
+            None => drop(fs::remove_dir(entry.path())),
+        }
+    }
+    killed
+}
+
+fn end(group: &Path, run: &str) -> Vec<Killed> {
     let members = members(group);
     if !members.is_disjoint(&guarded(&table::all())) {
         // They have a guard, which is ending them at this moment, and more politely.
-        return 0;
+        return Vec::new();
     }
+    let killed = members.iter().map(|pid| Killed::of(*pid, run.to_owned())).collect();
     if !members.is_empty() {
         // Fails only if the group is gone, and everybody in it with it.
         let _ = fs::write(group.join(KILL), "1");
@@ -46,7 +87,7 @@ fn end(group: &Path) -> usize {
     while fs::remove_dir(group).is_err() && group.exists() && begin.elapsed() < GONE {
         thread::sleep(LOOK);
     }
-    members.len()
+    killed
 }
 
 fn members(group: &Path) -> BTreeSet<i32> {

@@ -42,7 +42,7 @@ pub use containment::{Containment, Level, groups_folder};
 pub use descriptors::keep_to_ourselves;
 pub use detach::{Departed, Departure, depart};
 pub use leashed::Leashed;
-pub use left_over::end_left_over;
+pub use left_over::{Killed, end_left_over};
 pub use log::Log;
 pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
 pub use tail::Tail;

@@ -14,9 +14,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nightwright_core::units::RunId;
 use rustix::process::{Signal, WaitOptions, getpid, waitpid};
 
 use super::guard::wire::Reach;
+use super::left_over::Killed;
 use super::table::{self, Process};
 
 /// The variable that carries the mark.
@@ -121,24 +123,31 @@ pub enum Left {
 
 /// Ends everybody who lost a guard that was killed: who came to us, and who carries `mark`.
 pub(super) fn end(mark: Option<&str>, grace: Duration) -> Left {
-    end_all(grace, || orphans(&table::all(), mark)).1
+    end_all(grace, || orphans(&table::all(), mark), |_| {})
 }
 
-/// SIGTERM, some time, SIGKILL, for all that are found, until nobody is or time is up. Says how
-/// many there were.
-fn end_all(grace: Duration, find: impl Fn() -> Vec<Process>) -> (usize, Left) {
+/// SIGTERM, some time, SIGKILL, for all that are found, until nobody is or time is up. Each is shown
+/// to `see` before its first signal.
+fn end_all(
+    grace: Duration,
+    find: impl Fn() -> Vec<Process>,
+    mut see: impl FnMut(&Process),
+) -> Left {
     let mut ended = BTreeSet::new();
     let begin = Instant::now();
     loop {
         let found = find();
         if found.is_empty() {
-            return (ended.len(), Left::Nobody);
+            return Left::Nobody;
         }
         if begin.elapsed() > grace + GONE {
-            return (ended.len(), Left::Somebody);
+            return Left::Somebody;
         }
         for process in found {
             let first = ended.insert((process.pid.as_raw_nonzero(), process.stat.started));
+            if first {
+                see(&process);
+            }
             if begin.elapsed() >= grace {
                 process.signal(Signal::KILL);
             } else if first {
@@ -178,19 +187,27 @@ fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     found
 }
 
-/// Ends everybody who carries a mark that `is_left_over`. Says how many there were.
-pub fn sweep(is_left_over: impl Fn(&str) -> bool) -> usize {
+/// Ends everybody who carries the mark of a run that `is_left_over`, and names them.
+pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<Killed> {
     let us = getpid();
+    let run_of = |process: &Process| {
+        let mark = carried(process)?;
+        let run = RunId(mark.split_once('.')?.0.to_owned());
+        is_left_over(&run).then_some(run)
+    };
+    let mut killed = Vec::new();
     let left_over = || {
         let all = table::all();
         let marked = |process: &&Process| {
-            process.pid != us
-                && !process.stat.dead
-                && carried(process).is_some_and(|mark| is_left_over(&mark))
+            process.pid != us && !process.stat.dead && run_of(process).is_some()
         };
         all.iter().filter(marked).copied().collect()
     };
-    end_all(GRACE, left_over).0
+    // Who does not go is in the kernel's hands, and its run is known.
+    let _ = end_all(GRACE, left_over, |process| {
+        killed.extend(run_of(process).map(|run| Killed::of(number(process), run.0)));
+    });
+    killed
 }
 
 /// The mark in a process's environment, if it has one and we may see it.

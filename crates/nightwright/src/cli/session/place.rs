@@ -9,7 +9,7 @@ use nightwright_core::units::RunId;
 
 use crate::error::Failure;
 use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
-use crate::process::{self, tree_lock};
+use crate::process::{self, Killed, tree_lock};
 use crate::temp::{self, TempFolder};
 
 /// How long the guards of an earlier run may take to end what is below them.
@@ -21,8 +21,8 @@ pub(in crate::cli) struct Place {
     pub(in crate::cli) folder: RunDir,
     /// The folder for the state of the project.
     pub(super) home: PathBuf,
-    /// How many processes that an earlier run had left were ended.
-    pub(super) swept: usize,
+    /// Processes that earlier runs had left and that were killed.
+    pub(super) swept: Vec<Killed>,
     /// Where the programs of the run put their temporary files.
     pub(super) temp: TempFolder,
     owner: Owner,
@@ -75,7 +75,7 @@ pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
 
 /// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
 /// mark of a run that nobody runs is ended.
-fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
+fn clear(home: &Path, folder: &RunDir) -> Result<Vec<Killed>, Failure> {
     let runs = RunDir::list_all(home).map_err(|error| Failure::because(&error))?;
     let begin = Instant::now();
     // The newest first: the others have had their time long ago.
@@ -95,13 +95,13 @@ fn clear(home: &Path, folder: &RunDir) -> Result<usize, Failure> {
             }
         }
     }
-    let is_left_over = |mark: &str| {
-        let Some((run, _)) = mark.split_once('.') else { return false };
-        let run = RunId(run.to_owned());
+    let is_left_over = |run: &RunId| {
         // Nothing of our own run can be alive: it has not begun.
-        run == *folder.id() || RunDir::open(home, &run).is_ok_and(|run| lock::is_free(&run.lock()))
+        run == folder.id() || RunDir::open(home, run).is_ok_and(|run| lock::is_free(&run.lock()))
     };
-    Ok(process::sweep(is_left_over) + process::end_left_over())
+    let mut killed = process::sweep(is_left_over);
+    killed.extend(process::end_left_over(&state_root()?));
+    Ok(killed)
 }
 
 /// The folder for the state of a project.

@@ -172,7 +172,12 @@ fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
     let last = runs.iter().rfind(|run| **run != first && **run != going_on.path()).unwrap();
     let journal = nightwright::journal::read(&last.join("journal.jsonl")).unwrap().records;
     let [warning] = &warnings(&journal)[..] else { panic!("{:?}", warnings(&journal)) };
-    assert!(warning.ends_with("processes that an earlier run had left"), "{warning}");
+    assert!(warning.starts_with("killed ") && warning.contains(" left over from "), "{warning}");
+    // Each is named: its number, its command, its run.
+    let run = first.file_name().unwrap().to_str().unwrap();
+    let named = warning.matches("pid ").count();
+    assert!(named > 0 && warning.matches(&format!("(run {run})")).count() == named, "{warning}");
+    assert!(warning.contains("sleep "), "{warning}");
 }
 
 #[test]
