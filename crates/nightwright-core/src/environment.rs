@@ -5,6 +5,8 @@
 //! its own test runs fail where the checks pass, so such variables are named.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// Set by an agent for the programs that it starts, or by a run of ours for its programs.
 const SESSION: &[&str] = &[
@@ -110,7 +112,8 @@ enum Mention {
 
 impl Mention {
     fn of(path: &str) -> Option<Self> {
-        let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
+        let ending = Path::new(path).extension().and_then(OsStr::to_str);
+        let is_yaml = matches!(ending, Some("yml" | "yaml"));
         let is_ci = path.starts_with(".github/workflows/")
             || path.starts_with(".circleci/")
             || ["azure-pipelines", "bitbucket-pipelines", ".travis", ".gitlab-ci"]

@@ -36,6 +36,8 @@ pub const WORK: &str = "work";
 
 /// What the agent of a rehearsal is called in journals.
 pub const REHEARSAL: &str = "rehearsal";
+/// What stands behind an amount of money that nobody spent.
+pub const REHEARSED: &str = " (rehearsed)";
 
 /// How many iterations the mean duration is taken of.
 const RECENT: usize = 5;
@@ -255,6 +257,11 @@ impl RunView {
     /// Whether the agent is a script: nothing real is done, and nothing is spent.
     pub fn is_rehearsal(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.agent.name == REHEARSAL)
+    }
+
+    /// What stands behind its amounts of money.
+    pub fn rehearsed(&self) -> &'static str {
+        if self.is_rehearsal() { REHEARSED } else { "" }
     }
 
     /// What the run is doing. A pause shows once what was going on has come to its end.

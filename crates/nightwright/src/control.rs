@@ -84,6 +84,14 @@ pub struct Ear {
 impl Ear {
     /// Opens the socket of a run, at a path short enough for the system.
     pub fn open(run: &RunId) -> io::Result<Self> {
+        match Self::bind(run) {
+            // A run that ended just now has removed the folder, which was empty then.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::bind(run),
+            opened => opened,
+        }
+    }
+
+    fn bind(run: &RunId) -> io::Result<Self> {
         let path = folder()?.join(format!("{run}.sock"));
         if path.as_os_str().len() > LONGEST_ADDRESS {
             let why = format!("`{}` is too long for a socket", path.display());
@@ -136,6 +144,8 @@ impl Drop for Ear {
     fn drop(&mut self) {
         // What stays is removed by the next one of this name.
         let _ = fs::remove_file(&self.path);
+        // The last one to leave removes the folder: a folder that is not empty stays.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Summary {
     pub waited: Duration,
     /// What it all cost.
     pub cost: Usd,
+    /// Whether nobody spent that: the agent is a script.
+    pub is_rehearsal: bool,
     /// The part of the cost that is an estimate.
     pub estimated: Usd,
     /// All tokens.
@@ -151,6 +153,7 @@ impl RunView {
             duration: totals.duration,
             waited: totals.waited,
             cost: totals.cost,
+            is_rehearsal: self.is_rehearsal(),
             estimated: totals.estimated,
             tokens: totals.tokens,
             purposes: self.purposes(),

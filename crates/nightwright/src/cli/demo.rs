@@ -33,21 +33,19 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
     let folder = tempfile::Builder::new()
         .prefix("nightwright-demo-")
         .tempdir()
-        .map_err(|error| Failure::trouble(format!("can't make a folder for the demo: {error}")))?
-        .keep();
+        .map_err(|error| Failure::trouble(format!("can't make a folder for the demo: {error}")))?;
     for (name, text) in DEMO_PROJECT {
-        let path = folder.join(name);
+        let path = folder.path().join(name);
         fs::write(&path, text).map_err(|error| {
             Failure::trouble(format!("can't write `{}`: {error}", path.display()))
         })?;
     }
     say(&format!(
-        "A small project with a failing test is in {}.\n\
+        "A small project with a failing test is in {} until the demo ends.\n\
          A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
-         With a real agent that would be:\n  \
-         nightwright run -C {} -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
-        folder.display(),
-        folder.display()
+         With a real agent, in a project of your own, that would be:\n  \
+         nightwright run -p \"make check.sh pass\" --verify \"{DEMO_CHECK}\" -m 5\n",
+        folder.path().display()
     ));
 
     let mut settings = Settings { goal: "make check.sh pass".to_owned(), ..Settings::default() };
@@ -60,7 +58,7 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
     settings.verify.model = Judge::Off;
     settings.delay = Duration::from_millis(200);
     let session = Session {
-        project: folder,
+        project: folder.path().to_owned(),
         settings,
         task: None,
         hooks: hooks::Chosen::default(),

@@ -63,9 +63,14 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
             findings.extend(project::is_named(&project, found));
             findings.push(project::git(&project, &environment).await);
             findings.extend(told);
-            findings.extend(project::state(&project));
+            let state = project::state(&project);
+            // Temporary folders are recorded in the state folder: one problem is enough.
+            let can_keep = state.iter().all(Finding::is_ok);
+            findings.extend(state);
             findings.extend(project::in_use(&project));
-            findings.push(checks::temporary(&project).await);
+            if can_keep {
+                findings.push(checks::temporary(&project).await);
+            }
             if let Some(configured) = &configured {
                 if options.checks {
                     findings.extend(checks::run(&project, configured).await?);

@@ -171,14 +171,11 @@ pub(super) fn new_project(named: Option<&Path>) -> Result<(PathBuf, Option<Strin
 }
 
 pub(super) fn find_root(named: Option<&Path>) -> Result<Root, Failure> {
-    match named {
-        Some(folder) => Ok(Root { path: real_folder(folder)?, found: FoundBy::Named }),
-        None => {
-            let current = current()?;
-            let found = root::find(&current);
-            Ok(found.unwrap_or(Root { path: current, found: FoundBy::Current }))
-        }
+    if let Some(folder) = named {
+        return Ok(Root { path: real_folder(folder)?, found: FoundBy::Named });
     }
+    let current = current()?;
+    Ok(root::find(&current).unwrap_or(Root { path: current, found: FoundBy::Current }))
 }
 
 fn current() -> Result<PathBuf, Failure> {

@@ -134,7 +134,8 @@ fn end(run: &RunDir) -> Option<State> {
 fn parts(run: &RunDir) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let folders = vec![run.output(), run.prompts(), run.checks()];
     let mut files = run.logs();
-    files.extend(Some(run.path().join(crate::hooks::LOG)).filter(|log| log.exists()));
+    let logs = [crate::hooks::LOG, crate::rehearsal::LOG].map(|name| run.path().join(name));
+    files.extend(logs.into_iter().filter(|log| log.exists()));
     (folders, files)
 }
 

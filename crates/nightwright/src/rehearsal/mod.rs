@@ -56,6 +56,9 @@ pub const SCRIPT_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_SCRIPT";
 /// Names the file for what was asked; without it nothing is kept.
 pub const LOG_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_LOG";
 
+/// The name of that file in the folder of a run.
+pub const LOG: &str = "mock-claude.log";
+
 /// Set on the second start of a process that is deaf to SIGTERM.
 const DEAF_VARIABLE: &str = "NIGHTWRIGHT_REHEARSAL_DEAF";
 /// The real program takes no longer prompt.

@@ -42,7 +42,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         Event::IterationSkipped { iteration } => {
             page.line(&format!("iteration {iteration}: skipped by a hook"));
         }
-        Event::IterationFinished(finished) => iteration_finished(page, finished),
+        Event::IterationFinished(finished) => iteration_finished(page, view, finished),
         Event::RetryScheduled { .. }
         | Event::LimitWaitStarted { .. }
         | Event::LimitWaitEnded { .. } => waiting(page, line),
@@ -191,23 +191,26 @@ fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationK
     });
 }
 
-fn iteration_finished(page: &mut Page<'_>, finished: &IterationFinished) {
+fn iteration_finished(page: &mut Page<'_>, view: &RunView, finished: &IterationFinished) {
     let number = finished.iteration;
     match &finished.result {
         IterationResult::Failed { why, .. } => {
             page.sign(Tone::Bad, &format!("Iteration {number} failed: {why}"));
         }
         IterationResult::Interrupted => {
-            page.line(&format!("iteration {number}: interrupted, {}", figures(page, finished)));
+            page.line(&format!(
+                "iteration {number}: interrupted, {}",
+                figures(page, view, finished)
+            ));
         }
         IterationResult::Done => {
-            page.line(&format!("iteration {number}: {}", figures(page, finished)));
+            page.line(&format!("iteration {number}: {}", figures(page, view, finished)));
         }
     }
 }
 
 /// `4 files, 2 commits, $0.42, 6m 12s · 35/60 (25 items remaining)`, without what is nought.
-fn figures(page: &Page<'_>, finished: &IterationFinished) -> String {
+fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> String {
     let IterationFinished { files_changed, commits, cost, duration, .. } = finished;
     let mut parts = Vec::new();
     if *files_changed == 0 && *commits == 0 {
@@ -225,7 +228,7 @@ fn figures(page: &Page<'_>, finished: &IterationFinished) -> String {
         parts.push(count(*commits, "commit"));
     }
     if *cost > Usd::ZERO {
-        parts.push(cost.to_string());
+        parts.push(format!("{cost}{}", view.rehearsed()));
     }
     parts.push(human(*duration));
     let dot = page.style().spell(" · ");

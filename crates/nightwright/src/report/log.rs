@@ -236,7 +236,7 @@ impl Log {
             self.failed.push(format!("attempt {number}: {sentence}"));
         }
         let (turns, took) = (count(report.turns, "turn"), human(*duration));
-        let cost = spent(*cost, *figure);
+        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
         self.ours(at, &format!("attempt {number}: {sentence}, {turns}, {cost}, {took}"))
     }
 
@@ -245,7 +245,7 @@ impl Log {
             return Ok(());
         };
         let (sentence, took) = (report.outcome.sentence(), human(*duration));
-        let cost = spent(*cost, *figure);
+        let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
         let name = purpose.name();
         self.ours(at, &format!("{name}: {sentence}, {cost}, {took}"))
     }
@@ -260,7 +260,7 @@ impl Log {
             // Said once.
             failed.retain(|cause| !cause.ends_with(why.as_str()));
         }
-        let text = text::footer(&self.zone, at, finished, &failed);
+        let text = text::footer(&self.zone, at, (finished, self.view.rehearsed()), &failed);
         self.heading(&text)
     }
 

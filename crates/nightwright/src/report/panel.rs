@@ -112,8 +112,10 @@ fn progress(
     parts.add(
         1,
         match outlook.budget {
-            Some(budget) => format!("{about}{} of {}", outlook.cost, budget.exact()),
-            None => format!("{about}{}", outlook.cost),
+            Some(budget) => {
+                format!("{about}{} of {}{}", outlook.cost, budget.exact(), view.rehearsed())
+            }
+            None => format!("{about}{}{}", outlook.cost, view.rehearsed()),
         },
     );
     if outlook.idle > 0 {

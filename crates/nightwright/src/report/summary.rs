@@ -135,7 +135,8 @@ fn cost(summary: &Summary) -> Option<String> {
         cached => format!(" and {} from the cache", thousands(cached)),
     };
     let (cost, purposes) = (summary.cost, purposes.join(", "));
-    Some(format!("cost {cost}{estimated} ({purposes}), {tokens} tokens{cached}"))
+    let rehearsed = if summary.is_rehearsal { "rehearsed: " } else { "" };
+    Some(format!("cost {cost}{estimated} ({rehearsed}{purposes}), {tokens} tokens{cached}"))
 }
 
 fn purpose(purpose: &PurposeSpend) -> String {

@@ -10,6 +10,7 @@ use nightwright_core::journal::Line;
 use nightwright_core::outcome::count;
 use nightwright_core::settings::EvidenceKind;
 use nightwright_core::units::human;
+use nightwright_core::view::RunView;
 
 use super::page::Page;
 use super::progress::Progress;
@@ -52,7 +53,7 @@ impl Reporter for Verbose {
         }
         let before = self.progress.written();
         self.progress.event(line, raw)?;
-        self.progress.write(|page, _| more(page, event))?;
+        self.progress.write(|page, view| more(page, view, event))?;
         if self.progress.written() > before {
             self.tools.interrupted();
         }
@@ -97,7 +98,7 @@ impl Reporter for Verbose {
 }
 
 /// What only those want to know who want to know everything.
-fn more(page: &mut Page<'_>, event: &Event) {
+fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
     match event {
         Event::AgentReady { ready, .. } => {
             page.aside(&format!("{}, version {}", ready.model, ready.version));
@@ -110,7 +111,8 @@ fn more(page: &mut Page<'_>, event: &Event) {
             let outcome = report.outcome.sentence();
             let turns = count(report.turns, "turn");
             let took = human(*duration);
-            page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {about}{cost}, {took}"));
+            let cost = format!("{about}{cost}{}", view.rehearsed());
+            page.aside(&format!("attempt {attempt}: {outcome}, {turns}, {cost}, {took}"));
         }
         Event::GateStarted { claim, .. } => {
             let claim: Vec<_> = claim.iter().map(|kind| evidence(*kind)).collect();

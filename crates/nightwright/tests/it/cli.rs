@@ -45,24 +45,38 @@ fn the_demo_shows_a_whole_run() {
         "Task completed successfully after 3 iterations",
         "verified by `sh check.sh`",
         "4 attempts",
+        "(rehearsed: work $",
     ]);
     assert_eq!(did.out, "", "stdout is for data");
+    nothing_is_spent(&did.err);
+    let left: Vec<_> = fs::read_dir(hermit.path("tmp")).unwrap().collect();
+    assert!(left.is_empty(), "left in the temporary folder: {left:?}");
     let journal = hermit.journal();
     assert_eq!(ending(&journal), "completed");
     assert!(names(&journal).contains(&"limit_wait_ended"));
+}
+
+/// Fails if an amount of money looks as if somebody had spent it.
+fn nothing_is_spent(text: &str) {
+    for line in text.lines().filter(|line| line.contains('$')) {
+        let is_plain = line.contains("rehearsed") || line.contains("at most");
+        assert!(is_plain, "this looks like real money: {line}");
+    }
 }
 
 #[test]
 fn a_dry_run_changes_nothing_and_ends() {
     let hermit = Hermit::new();
     hermit.file("a.txt", "mine");
-    hermit
+    let did = hermit
         .run(&["run", "-p", "make it better", "-m", "5", "--dry-run", "--no-delay"])
         .exits(0)
         .says(&[
             "judged complete by a model (no checks configured) after 2 iterations",
             "mock-claude.log",
         ]);
+    nothing_is_spent(&did.err);
+    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0);
     assert_eq!(fs::read_to_string(hermit.project().join("a.txt")).unwrap(), "mine");
     assert_eq!(fs::read_dir(hermit.project()).unwrap().count(), 1);
 }
@@ -85,10 +99,10 @@ fn a_run_works_claims_and_is_verified_by_the_checks() {
         &script,
     ];
     hermit.run(&arguments).exits(0).says(&[
-        "iteration 1: 1 file, $0.20",
+        "iteration 1: 1 file, $0.20 (rehearsed)",
         "Task completed successfully after 2 iterations",
         "verified by `grep -q whole a.txt`",
-        "cost $0.52 (work $0.50 in 2 attempts, verify $0.02 in 1 call)",
+        "cost $0.52 (rehearsed: work $0.50 in 2 attempts, verify $0.02 in 1 call)",
     ]);
     let journal = hermit.journal();
     assert_eq!(ending(&journal), "completed");

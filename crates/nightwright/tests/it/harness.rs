@@ -132,7 +132,8 @@ impl Hermit {
     /// What the rehearsal agent was asked, one line each.
     pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
         let mut lines = Vec::new();
-        for folder in list(&self.path("tmp")) {
+        let projects = list(&self.path("state")).into_iter();
+        for folder in projects.chain(self.runs()) {
             if let Ok(text) = fs::read_to_string(folder.join("mock-claude.log")) {
                 lines.extend(text.lines().map(|line| serde_json::from_str(line).unwrap()));
             }

@@ -189,7 +189,7 @@ fn the_log_tells_a_run_section_by_section() {
         ❌ exit 3
         │ one
 
-    [TIME] attempt 1: exited with 139, no result, 0 turns, about $0.01, SPAN
+    [TIME] attempt 1: exited with 139, no result, 0 turns, about $0.01 (rehearsed), SPAN
     [TIME] exited with 139, no result: trying again in SPAN
 
     REHEARSAL OUTPUT (attempt 2):
@@ -200,14 +200,14 @@ fn the_log_tells_a_run_section_by_section() {
       ● All done.
         <promise>COMPLETE</promise>
 
-    [TIME] attempt 2: finished, 2 turns, $0.01, SPAN
+    [TIME] attempt 2: finished, 2 turns, $0.01 (rehearsed), SPAN
     [TIME] claimed complete: asking a model
 
     VERIFY OUTPUT:
       verify:
       ● the tests were never run
 
-    [TIME] verify: finished, $0.01, SPAN
+    [TIME] verify: finished, $0.01 (rehearsed), SPAN
     [TIME] for the next iteration:
                    You said that the work is complete. It is not: the tests were never run
                    Missing: a run of test.sh
@@ -218,7 +218,7 @@ fn the_log_tells_a_run_section_by_section() {
     STATUS: success
     Completed: DATE TIME UTC
     Work: 1 file
-    Cost: $0.03 in SPAN
+    Cost: $0.03 (rehearsed) in SPAN
     Summary: All done. <promise>COMPLETE</promise>
     Retried after: attempt 1: exited with 139, no result
 
@@ -229,13 +229,13 @@ fn the_log_tells_a_run_section_by_section() {
 
     REHEARSAL OUTPUT:
     [TIME] rehearsal, version 2.1.325
-    [TIME] attempt 1: the request was rejected: API Error: 400 too odd, 1 turn, $0.00, SPAN
+    [TIME] attempt 1: the request was rejected: API Error: 400 too odd, 1 turn, $0.00 (rehearsed), SPAN
 
     --------------------------------------------------------------------------------
     STATUS: error
     Completed: DATE TIME UTC
     Work: no changes
-    Cost: $0.00 in SPAN
+    Cost: $0.00 (rehearsed) in SPAN
     Error: the request was rejected: API Error: 400 too odd
 
     ================================================================================
@@ -246,7 +246,7 @@ fn the_log_tells_a_run_section_by_section() {
     ⚠️ Reached maximum iterations (2)
       claimed complete in iteration 1, and not believed: the tests were never run
       3 attempts, 1 file changed, SPAN at work
-      cost $0.03, $0.01 of it estimated (work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
+      cost $0.03, $0.01 of it estimated (rehearsed: work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
       next: `nightwright resume RUN --max-iterations 4` goes on with more room
             or begin a new run with `--max-iterations 4`
             look at what was done: `nightwright log RUN`

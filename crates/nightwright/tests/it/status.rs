@@ -89,7 +89,7 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
         ),
         "{text}"
     );
-    assert!(text.contains("last          iteration 1: done, 2 files, $0.26"), "{text}");
+    assert!(text.contains("last          iteration 1: done, 2 files, $0.26 (rehearsed)"), "{text}");
     let page = object(&hermit);
     assert_eq!((&page["state"], &page["ending"]["name"]), (&"ended".into(), &"completed".into()));
     assert_eq!(page["ending"]["proof"], "model");

@@ -43,7 +43,7 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
 
     pass: 7 of 7 required criteria are met, 3 of 3 recommended ones
     ");
-    did.says(&["Next: `nightwright run t`", "cost $0.01", REPORT]);
+    did.says(&["Next: `nightwright run t`", "cost $0.01 (rehearsed)", REPORT]);
     assert!(hermit.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
     let asked = hermit.asked();
     assert_eq!(asked.len(), 1);

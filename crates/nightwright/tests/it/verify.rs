@@ -147,7 +147,7 @@ fn a_model_decides_and_says_what_is_missing() {
     let did = rehearse(&hermit, no, &[]).exits(6);
     assert!(did.out.starts_with("`a` would not be complete: half of it\n"), "{}", did.out);
     assert!(did.out.contains("  missing: the farewell\n"), "{}", did.out);
-    assert!(did.out.contains("cost $0.01 (verify $0.01 in 1 call)"), "{}", did.out);
+    assert!(did.out.contains("cost $0.01 (rehearsed: verify $0.01 in 1 call)"), "{}", did.out);
 }
 
 #[test]
@@ -337,12 +337,12 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
     };
     run(&["--verify", "test -f a"]).says(&[
         "verified by `test -f a` and a model's verdict",
-        "cost $0.02 (work $0.01 in 1 attempt, verify $0.01 in 1 call)",
+        "cost $0.02 (rehearsed: work $0.01 in 1 attempt, verify $0.01 in 1 call)",
     ]);
     hermit.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
         "Task completed, not verified (no checks configured), after 1 iteration",
         "not verified: no checks are configured and no model was asked",
-        "cost $0.01 (work $0.01 in 1 attempt)",
+        "cost $0.01 (rehearsed: work $0.01 in 1 attempt)",
     ]);
 }

@@ -4,6 +4,7 @@
 use std::env;
 use std::path::Path;
 
+use nightwright_core::permissions::{self, Permissions};
 use nightwright_core::settings::Settings;
 
 use super::finding::Finding;
@@ -82,10 +83,15 @@ fn unapproved(project: &Path) -> Result<Option<Finding>, Failure> {
 /// What the agent may do.
 fn permissions(settings: &Settings) -> Finding {
     let agent = &settings.agent;
+    if agent.command.is_some() {
+        return Finding::ok("permissions", "up to the program of agent.command");
+    }
     let level = agent.permissions.name();
-    let text = match agent.allowed_tools.as_slice() {
-        [] => format!("`{level}` (agent.permissions)"),
-        tools => format!("`{level}` (agent.permissions), and these tools: {}", tools.join(", ")),
+    let text = match agent.permissions {
+        Permissions::Bypass => format!("{level}: the agent may do everything without asking"),
+        Permissions::None | Permissions::Edits | Permissions::Usual => {
+            format!("{level}: {}", permissions::describe(agent))
+        }
     };
     Finding::ok("permissions", text)
         .fact("level", level)

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::journal;
 use crate::process::Exit;
+use crate::rehearsal;
 
 /// What came of a row.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ pub(super) struct Levels {
 impl Seen {
     /// By what a run left: `state` has its journal, `home` what the agent noted there, and `tmp`
     /// what it was asked.
-    pub(super) fn of_run(state: &Path, home: &Path, tmp: &Path) -> Self {
+    pub(super) fn of_run(state: &Path, home: &Path) -> Self {
         let (records, damage) = match journal_in(state) {
             Some(path) => match journal::read(&path) {
                 Ok(read) => {
@@ -62,7 +63,7 @@ impl Seen {
             noted: lines("notes").len(),
             leaders: lines("notes").iter().filter(|line| leads_a_session(line)).count(),
             met: home.join("looked").exists().then(|| lines("met")),
-            prompts: prompts(tmp),
+            prompts: prompts(state),
             ..Self::default()
         }
     }
@@ -94,10 +95,10 @@ fn journal_in(state: &Path) -> Option<PathBuf> {
 }
 
 /// What the agent was asked for the work. What can't be read was not asked.
-fn prompts(tmp: &Path) -> Vec<String> {
+fn prompts(state: &Path) -> Vec<String> {
     let mut prompts = Vec::new();
-    for folder in list(tmp) {
-        let log = fs::read_to_string(folder.join("mock-claude.log")).unwrap_or_default();
+    for run in list(state).into_iter().flat_map(|project| list(&project.join("runs"))) {
+        let log = fs::read_to_string(run.join(rehearsal::LOG)).unwrap_or_default();
         let requests = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         prompts.extend(
             requests

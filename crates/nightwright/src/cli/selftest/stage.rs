@@ -164,7 +164,7 @@ impl<'a> Stage<'a> {
     /// What its run has left so far.
     fn seen(&self, state: &str) -> Seen {
         let path = |name: &str| self.folder.join(name);
-        Seen::of_run(&path(state), &path("home"), &path("tmp"))
+        Seen::of_run(&path(state), &path("home"))
     }
 
     /// The arguments of a run.

@@ -70,7 +70,7 @@ impl Program {
             }
             Self::Claude => {
                 let environment = environment(Dialect::Claude, settings, variables);
-                claude::refused_as_root(settings, &environment)?;
+                refused_as_root(settings, &environment)?;
                 let found = find_claude(environment, Freshness::Kept).await?;
                 self.facts(&found.path, Some(found.version.to_string()))
             }

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use nightwright_core::event::{StopWhen, WaitKind};
 use nightwright_core::outcome::count;
 use nightwright_core::units::{Usd, human};
-use nightwright_core::view::Conduct;
+use nightwright_core::view::{Conduct, REHEARSED};
 
 use super::{Doing, Last, Page, What};
 use crate::report::summary::thousands;
@@ -201,16 +201,17 @@ fn pace(lines: &mut Lines, page: &Page, now: Timestamp) {
         lines.row("idle", &format!("{} in a row{limit}", count(page.idle, "iteration")));
     }
     if let Some(last) = &page.last_iteration {
-        lines.row("last", &last_iteration(last, &lines.style));
+        lines.row("last", &last_iteration(last, page.is_rehearsal, &lines.style));
     }
 }
 
 /// `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`
-fn last_iteration(last: &Last, style: &Style) -> String {
+fn last_iteration(last: &Last, is_rehearsal: bool, style: &Style) -> String {
     let mut parts = vec![last.result.to_owned()];
     parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
     parts.extend((last.commits > 0).then(|| count(last.commits, "commit")));
-    parts.push(last.cost_usd.to_string());
+    let rehearsed = if is_rehearsal { REHEARSED } else { "" };
+    parts.push(format!("{}{rehearsed}", last.cost_usd));
     parts.push(span(last.duration_ms));
     let summary = match style.one_line(&last.summary, MOST_WORDS).as_str() {
         "" => String::new(),

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use nightwright_core::guidance::Purpose;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 use nightwright_core::validation::{self, Judgement};
+use nightwright_core::view::REHEARSED;
 use tempfile::TempDir;
 
 use crate::ask::{Answer, Question, Respondent, System, ask};
@@ -18,9 +21,9 @@ use crate::cli::say;
 use crate::cli::session::{self, Program};
 use crate::cli::setup::Subject;
 use crate::error::Failure;
+use crate::files;
 use crate::rehearsal;
 use crate::signals::Signals;
-use crate::temp::TempFolder;
 
 /// What one answer may cost.
 const CAP: Usd = Usd::from_cents(100);
@@ -56,6 +59,8 @@ pub(super) struct Judged {
 pub(super) struct Cost {
     pub(super) amount: Option<Usd>,
     pub(super) estimated: bool,
+    /// Whether nothing was spent, because the agent is a script.
+    is_rehearsal: bool,
 }
 
 impl Cost {
@@ -72,10 +77,11 @@ impl Cost {
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.amount, self.estimated) {
-            (Some(amount), false) => write!(f, "cost {amount}"),
-            (Some(amount), true) => write!(f, "cost about {amount}"),
-            (None, _) => f.write_str("cost not known"),
+            (Some(amount), false) => write!(f, "cost {amount}")?,
+            (Some(amount), true) => write!(f, "cost about {amount}")?,
+            (None, _) => f.write_str("cost not known")?,
         }
+        f.write_str(if self.is_rehearsal { REHEARSED } else { "" })
     }
 }
 
@@ -88,14 +94,25 @@ impl Asking<'_> {
             agent = self.program.find(settings, variables) => agent?,
             () = signals.next() => return Ok(None),
         };
-        let folder = self.folder()?;
+        let (folder, log) = (folder()?, self.log()?);
         let temp = session::temp_folder(Some(self.task.project()))?;
         let schema = validation::schema();
         let mut prompt = self.question.clone();
-        let mut cost = Cost::default();
+        let is_rehearsal = self.program.is_rehearsal();
+        let mut cost = Cost { is_rehearsal, ..Cost::default() };
         let mut turn = 1;
         loop {
-            let respondent = self.respondent(&agent.path, settings, turn, (folder.path(), &temp));
+            let environment = self.environment(settings, turn, log.as_deref());
+            let respondent = Respondent {
+                program: PathBuf::from(&agent.path),
+                before: self.program.first_arguments(),
+                dialect: self.program.dialect(),
+                environment,
+                secrets: self.task.secrets.clone(),
+                project: self.task.project().to_owned(),
+                folder: folder.path().to_owned(),
+                temp: temp.clone(),
+            };
             let question = Question {
                 label: &format!("validate-{turn}"),
                 prompt: &prompt,
@@ -111,7 +128,7 @@ impl Asking<'_> {
             };
             cost.add(&answer.report);
             if let Some(failure) = answer.failure() {
-                return Err(explained(failure, &answer, folder));
+                return Err(self.explained(failure, &answer, folder));
             }
             if let Some(judgement) = validation::read(answer.structured(), answer.text()) {
                 return Ok(Some(Judged { judgement, cost, model: answer.model }));
@@ -119,43 +136,35 @@ impl Asking<'_> {
             if turn == TRIES {
                 let message = "the agent answered twice, and neither answer was a judgement";
                 let failure = Failure::trouble(format!("{message}; {cost}"));
-                return Err(explained(failure, &answer, folder));
+                return Err(self.explained(failure, &answer, folder));
             }
             turn += 1;
             prompt.push_str(AGAIN);
         }
     }
 
-    /// Where everything about the question is kept. It is gone with the command, but whoever
-    /// rehearses wants to see what was asked.
-    fn folder(&self) -> Result<TempDir, Failure> {
-        let made = tempfile::Builder::new().prefix("nightwright-validate-").tempdir();
-        let mut folder =
-            made.map_err(|error| Failure::trouble(format!("can't make a folder for it: {error}")))?;
-        if let Program::Rehearsal(_) = self.program {
-            folder.disable_cleanup(true);
-            say(&format!("What the rehearsal agent is asked: {}", log(folder.path()).display()));
+    /// Whoever has nothing else to go by needs what was printed. A rehearsal leaves nothing behind.
+    fn explained(&self, failure: Failure, answer: &Answer, mut folder: TempDir) -> Failure {
+        if failure.hint.is_some() || self.program.is_rehearsal() {
+            return failure;
         }
-        Ok(folder)
+        folder.disable_cleanup(true);
+        failure.hint(format!("what it printed is in `{}`", answer.raw.display()))
     }
 
-    fn respondent(
-        &self,
-        program: &str,
-        settings: &Settings,
-        turn: u32,
-        (folder, temp): (&Path, &TempFolder),
-    ) -> Respondent {
-        Respondent {
-            program: PathBuf::from(program),
-            before: self.program.first_arguments(),
-            dialect: self.program.dialect(),
-            environment: self.environment(settings, turn, folder),
-            secrets: self.task.secrets.clone(),
-            project: self.task.project().to_owned(),
-            folder: folder.to_owned(),
-            temp: temp.clone(),
-        }
+    /// Where a rehearsal keeps what was asked: in the state folder of the project.
+    fn log(&self) -> Result<Option<PathBuf>, Failure> {
+        let Program::Rehearsal(_) = self.program else { return Ok(None) };
+        let home = session::home(self.task.project())?;
+        let log = home.join(rehearsal::LOG);
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
+        // An earlier rehearsal may have left one.
+        let made = created.and_then(|()| files::create_anew(&log));
+        made.map_err(|error| {
+            Failure::trouble(format!("cannot write `{}`: {error}", log.display()))
+        })?;
+        say(&format!("What the rehearsal agent is asked: {}", log.display()));
+        Ok(Some(log))
     }
 
     /// What the agent finds in its environment.
@@ -163,13 +172,13 @@ impl Asking<'_> {
         &self,
         settings: &Settings,
         turn: u32,
-        folder: &Path,
+        log: Option<&Path>,
     ) -> Vec<(OsString, OsString)> {
         let mut all = session::environment(self.program.dialect(), settings, &self.task.variables);
         all.push(("NIGHTWRIGHT_PURPOSE".into(), "validate".into()));
         all.push(("NIGHTWRIGHT_TURN".into(), turn.to_string().into()));
-        if let Program::Rehearsal(_) = self.program {
-            all.push((rehearsal::LOG_VARIABLE.into(), log(folder).into()));
+        if let Some(log) = log {
+            all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
             if let Some(script) = self.rehearsal {
                 // It plays in the project, which may be another folder than ours.
                 let script = absolute(script).unwrap_or_else(|_| script.to_owned());
@@ -180,15 +189,8 @@ impl Asking<'_> {
     }
 }
 
-fn log(folder: &Path) -> PathBuf {
-    folder.join("mock-claude.log")
-}
-
-/// Whoever has nothing else to go by needs what was printed.
-fn explained(failure: Failure, answer: &Answer, mut folder: TempDir) -> Failure {
-    if failure.hint.is_some() {
-        return failure;
-    }
-    folder.disable_cleanup(true);
-    failure.hint(format!("what it printed is in `{}`", answer.raw.display()))
+/// Where everything about the question is kept until the command ends.
+fn folder() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("nightwright-validate-").tempdir();
+    made.map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))
 }

@@ -296,7 +296,8 @@ fn cost(view: &RunView) -> String {
         return String::new();
     }
     let estimated = if view.totals.estimated > Usd::ZERO { ", estimated" } else { "" };
-    format!("cost {}{estimated} ({})", view.totals.cost, by.join(", "))
+    let rehearsed = if view.is_rehearsal() { "rehearsed: " } else { "" };
+    format!("cost {}{estimated} ({rehearsed}{})", view.totals.cost, by.join(", "))
 }
 
 /// `passed (2s)`

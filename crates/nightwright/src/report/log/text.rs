@@ -154,7 +154,7 @@ pub(super) fn agent_name(agent: Option<&AgentFacts>) -> String {
 pub(super) fn footer(
     zone: &TimeZone,
     at: Timestamp,
-    finished: &IterationFinished,
+    (finished, rehearsed): (&IterationFinished, &str),
     failed: &[String],
 ) -> String {
     let status = match &finished.result {
@@ -173,7 +173,7 @@ pub(super) fn footer(
         row("Remaining:", &format!("{left} ({completed} of {total} done)"));
     }
     row("Work:", &changed(finished));
-    row("Cost:", &format!("{} in {}", finished.cost, human(finished.duration)));
+    row("Cost:", &format!("{}{rehearsed} in {}", finished.cost, human(finished.duration)));
     if !finished.summary.trim().is_empty() {
         row("Summary:", &finished.summary);
     }

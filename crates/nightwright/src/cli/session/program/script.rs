@@ -1,14 +1,11 @@
 //! The script of a rehearsal, and where it is kept while it is played.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nightwright_core::hook::{Hook, Hooks};
-use nightwright_core::units::RunId;
 
 use crate::cli::say;
 use crate::error::Failure;
@@ -50,8 +47,7 @@ impl Script {
     }
 }
 
-/// The script and the log of a rehearsal. What the agent is asked is kept in a folder of its own
-/// that nobody else could have prepared.
+/// The script and the log of a rehearsal, in the folder of the run.
 pub(super) fn stage(
     script: Option<&Script>,
     folder: &RunDir,
@@ -71,12 +67,7 @@ pub(super) fn stage(
         })?;
         all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
     }
-    let RunId(run) = folder.id();
-    let own = env::temp_dir().join(format!("nightwright-{run}"));
-    own_folder(&own).map_err(|error| {
-        Failure::trouble(format!("can't make the folder `{}`: {error}", own.display()))
-    })?;
-    let log = own.join("mock-claude.log");
+    let log = folder.path().join(rehearsal::LOG);
     if level.speaks() {
         say(&format!("What the rehearsal agent is asked: {}", log.display()));
     }
@@ -93,17 +84,5 @@ pub(super) fn name_hooks(hooks: &Hooks, level: Level) {
             "Your hooks run for real: {}. They can tell by NIGHTWRIGHT_DRY_RUN=1.",
             names.join(", ")
         ));
-    }
-}
-
-/// A folder of our own in everybody's folder for temporary files; one that is there must be ours.
-fn own_folder(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let facts = fs::symlink_metadata(path)?;
-            let ours = facts.is_dir() && facts.uid() == rustix::process::getuid().as_raw();
-            if ours { Ok(()) } else { Err(error) }
-        }
-        done => done,
     }
 }
