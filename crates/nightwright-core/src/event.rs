@@ -29,7 +29,7 @@ use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
 use crate::input::{Boxes, Changes, CheckResult, Finding, Mark, TaskProgress};
 use crate::outcome::Outcome;
 use crate::principles::Principles;
-use crate::settings::{EvidenceKind, Limits};
+use crate::settings::{Change, ChangeSource, EvidenceKind};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
 
 /// One event and when it happened. [`crate::journal`] gives it its number and its line.
@@ -315,10 +315,14 @@ pub enum Event {
         /// What.
         text: String,
     },
-    /// The operator changed the limits.
-    LimitChanged {
-        /// As they are now.
-        limits: Limits,
+    /// A setting changed: by an option of `resume`, or because the configuration had changed and the
+    /// operator agreed.
+    SettingsChanged {
+        /// Where the new value comes from.
+        source: ChangeSource,
+        /// The key and both values.
+        #[serde(flatten)]
+        change: Change,
     },
     /// A snapshot of the project was made.
     CheckpointMade {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::report::{AgentNews, AttemptReport, Blocker};
 use crate::event::{Origin, StopWhen};
 use crate::principles::Principles;
-use crate::settings::Limits;
+use crate::settings::{Change, ChangeSource, Limits};
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
 /// Something happened.
@@ -108,21 +108,21 @@ pub enum TimerKey {
 pub struct Salvage {
     /// The raw output of the attempt or call that was going on, decoded.
     pub report: Option<Box<AttemptReport>>,
-    /// New limits, if the operator gave any.
-    pub limits: Option<Limits>,
-    /// Whether a run that has ended is to go on.
+    /// What is to be different from now on.
+    pub changes: Vec<(ChangeSource, Change)>,
+    /// Which runs continue.
     pub again: Again,
 }
 
-/// When a run that was left is to go on.
+/// Which runs `resume` continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Again {
-    /// Only with more room than it had.
+    /// Every run that did not complete.
     #[default]
-    IfRoom,
-    /// Only if it was cut off; then one that has not ended goes on only for that, too.
+    IfUnfinished,
+    /// Only a run that was cut off.
     IfCutOff,
-    /// In any case.
+    /// A completed run, too.
     Yes,
 }
 

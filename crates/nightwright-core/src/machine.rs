@@ -26,7 +26,7 @@ mod hooks;
 mod judge;
 pub mod ledger;
 pub mod left;
-mod resume;
+pub mod resume;
 mod running;
 pub mod state;
 mod status;

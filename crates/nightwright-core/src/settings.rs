@@ -1,6 +1,7 @@
 //! What a run was told, resolved: layers are full of `Option`s, settings have none that mean
-//! "not decided yet". They are recorded at the start of the run and hold until its end.
+//! "not decided yet". They are recorded at the start of the run; a later change is an event.
 
+mod change;
 mod status_watch;
 mod verify;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::change::{Change, ChangeSource, Configured};
 pub use self::status_watch::StatusWatch;
 pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
 pub use crate::hook::Hooks;
@@ -69,6 +71,8 @@ pub struct Settings {
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub delay: Duration,
+    /// What the configuration said of permissions and model, without the command line.
+    pub configured: Configured,
     /// Whether there are secrets in these words, of which the journal has only masks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
@@ -99,6 +103,7 @@ impl Default for Settings {
             model: Model::default(),
             agent: Agent::default(),
             delay: Duration::from_secs(1),
+            configured: Configured::default(),
             masked: false,
         }
     }

@@ -5,6 +5,7 @@
 //! right about that half: totals come from the attempts and calls themselves, not from the ending.
 
 mod conduct;
+mod next;
 mod outlook;
 mod summary;
 #[cfg(test)]
@@ -23,10 +24,11 @@ use crate::event::{
 use crate::input::{Changes, CheckResult, Finding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::Refused;
-use crate::settings::{EvidenceKind, Limits, Scope};
+use crate::settings::{Change, EvidenceKind, Limits, Scope};
 use crate::units::{AttemptId, Iteration, Usd};
 
 pub use conduct::{Break, Conduct};
+pub use next::{Step, shell_word};
 use outlook::Beginning;
 pub use outlook::Outlook;
 pub use summary::{PurposeSpend, Summary, Verification};
@@ -82,6 +84,8 @@ pub struct RunView {
     pub paused: bool,
     /// What the agent was not allowed to do.
     pub denied: Vec<Refused>,
+    /// The tools that the agent may use, besides those of its level.
+    allowed: Vec<String>,
     /// What only a person can give, as reported so far.
     pub blockers: Vec<Blocker>,
     /// How many there were beyond those.
@@ -348,7 +352,7 @@ impl RunView {
             Event::CallFinished { purpose, cost, figure, report, .. } => {
                 self.charge(purpose.name(), *cost, *figure, report);
             }
-            Event::LimitChanged { limits } => self.limits = limits.clone(),
+            Event::SettingsChanged { change, .. } => self.setting_changed(change),
             Event::IterationFinished(finished) => self.iteration_finished(finished),
             Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
             Event::StopCancelled => self.stop = None,
@@ -419,7 +423,7 @@ impl RunView {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::LimitChanged { .. }
+            | Event::SettingsChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
@@ -468,6 +472,7 @@ impl RunView {
         let RunStarted { settings, agent, project, .. } = started;
         self.started_at = Some(at);
         self.limits = settings.limits.clone();
+        self.allowed.clone_from(&settings.agent.allowed_tools);
         self.facts = Some(Facts {
             task: settings.task.clone(),
             scope: settings.scope,
@@ -491,6 +496,13 @@ impl RunView {
                 self.ending = None;
                 self.idle = 0;
             }
+        }
+    }
+
+    fn setting_changed(&mut self, change: &Change) {
+        self.limits = change.limits(&self.limits);
+        if let Change::AllowedTools { new, .. } = change {
+            self.allowed.clone_from(new);
         }
     }
 

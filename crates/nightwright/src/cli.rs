@@ -9,6 +9,8 @@ mod doctor;
 mod examples;
 mod first_run;
 mod help;
+#[cfg(test)]
+mod hints;
 mod init;
 mod inspect;
 mod life;
@@ -81,13 +83,13 @@ enum Command {
     Plan(Box<run::Options>),
     /// Work a plan off, item by item
     Build(Box<run::Options>),
-    /// Let a paused run go on, or continue one whose process is gone
+    /// Resume a paused, stopped, blocked, failed or crashed run
     Resume(Box<resume::Options>),
     /// Stop a run after its iteration, or now
     Stop(steer::StopOptions),
-    /// Let a run start nothing new until it is resumed
+    /// Pause a run: start nothing new until it is resumed
     Pause(steer::PauseOptions),
-    /// Tell the agent of a run something, or try now what the run is waiting for
+    /// Tell the agent of a running run something, or retry now what the run waits for
     Tell(steer::TellOptions),
     /// Judge the work on a task as a run would: checks, changes, a model's verdict
     Verify(verify::Options),

@@ -16,7 +16,9 @@ use crate::config::{self, ConfigFile, Resolved, Value};
 use crate::error::Failure;
 use crate::notify;
 
-pub use told::{Kept, behind_masks, has_told, keep_said, keep_told, said, told};
+pub use told::{
+    Kept, behind_masks, changed, has_told, keep_changed, keep_said, keep_told, said, told,
+};
 
 /// The key with names of variables.
 const VARIABLES: &str = "redact.variables";

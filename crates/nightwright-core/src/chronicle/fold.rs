@@ -147,7 +147,7 @@ impl Chronicler {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::LimitChanged { .. }
+            | Event::SettingsChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
@@ -323,7 +323,7 @@ fn beyond<T>(list: &[T]) -> u32 {
 }
 
 fn steps(view: &RunView, run: &RunId, state: State, unread: Option<Break>) -> Vec<String> {
-    view.steps(run, state, unread).iter().map(|step| cut(step, LONGEST_LINE)).collect()
+    view.steps(run, state, unread).iter().map(|step| cut(&step.markdown(), LONGEST_LINE)).collect()
 }
 
 fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> Verdict {

@@ -210,8 +210,10 @@ pub enum StopWhen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A signal: Ctrl-C, SIGQUIT, SIGHUP.
+    /// A signal: Ctrl-C or SIGQUIT.
     Signal,
+    /// The terminal of the run was closed (SIGHUP).
+    TerminalClosed,
     /// SIGTERM: the system goes down, or whoever looks after processes wants it to end.
     Terminate,
     /// A command of the operator.

@@ -46,7 +46,7 @@ impl Event {
             Self::CouncilDecided { .. } => "council_decided",
             Self::PrinciplesAdopted { .. } => "principles_adopted",
             Self::FeedbackAdded { .. } => "feedback_added",
-            Self::LimitChanged { .. } => "limit_changed",
+            Self::SettingsChanged { .. } => "settings_changed",
             Self::CheckpointMade { .. } => "checkpoint_made",
             Self::IterationFinished(_) => "iteration_finished",
             Self::StopRequested { .. } => "stop_requested",
@@ -115,7 +115,9 @@ impl Event {
                 "The agent had written down the principles it was asked for; they hold from here on."
             }
             Self::FeedbackAdded { .. } => "Something was put into the inbox of the next iteration.",
-            Self::LimitChanged { .. } => "The operator changed the limits of the run.",
+            Self::SettingsChanged { .. } => {
+                "A setting changed: by an option of `resume`, or by a configuration that the operator reloaded."
+            }
             Self::CheckpointMade { .. } => "A snapshot of the project was made.",
             Self::IterationFinished(_) => "An iteration was over: how it went and what it cost.",
             Self::StopRequested { .. } => "The run was asked to stop.",

@@ -21,7 +21,7 @@ use crate::input::{
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
-use crate::settings::{EvidenceKind, Limits, Settings, Verify};
+use crate::settings::{Change, ChangeSource, EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// One event of every kind, in the order in which the kinds are declared.
@@ -226,7 +226,13 @@ fn steering() -> Vec<Event> {
             source: FeedbackSource::Checks,
             text: "`cargo test` failed (exit 101): test invoice::rounds".to_owned(),
         },
-        Event::LimitChanged { limits: limits() },
+        Event::SettingsChanged {
+            source: ChangeSource::Operator,
+            change: Change::AllowedTools {
+                old: vec!["Bash(cargo test:*)".to_owned()],
+                new: vec!["Bash(cargo test:*)".to_owned(), "Bash(npm install:*)".to_owned()],
+            },
+        },
         Event::CheckpointMade {
             iteration: Iteration(3),
             reference: "refs/nightwright/20261115-233412-7f3a/3".to_owned(),

@@ -9,7 +9,7 @@ use crate::agent::report::{QuotaNews, QuotaWindow};
 use crate::effect::{Alarm, Effect, Needed};
 use crate::event::{
     Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Movement,
-    StopWhen, WaitKind,
+    Origin, StopWhen, WaitKind,
 };
 use crate::hook::Hook;
 use crate::input::{Boxes, Prepared, TimerKey};
@@ -447,6 +447,12 @@ impl Machine {
     /// The end. Nothing is decided after this.
     pub(super) fn finish(&mut self, outcome: Outcome, note: Option<String>) {
         debug_assert!(!matches!(self.ledger.phase, Phase::Ended(_)), "a run ends once");
+        let note = match (&outcome, self.ledger.stopped_by) {
+            (Outcome::Interrupted, Some(Origin::TerminalClosed)) if note.is_none() => {
+                Some("the terminal was closed".to_owned())
+            }
+            (_, _) => note,
+        };
         let mut totals = self.ledger.totals.clone();
         totals.duration = self.active();
         self.record(Event::RunFinished { outcome, note, totals });

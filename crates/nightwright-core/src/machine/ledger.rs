@@ -26,7 +26,7 @@ use crate::permissions::granted;
 use crate::policy::limits::{self, Room};
 use crate::policy::waiting::Row;
 use crate::prompt::Decision;
-use crate::settings::{EvidenceKind, Settings};
+use crate::settings::{Change, ChangeSource, EvidenceKind, Settings};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
@@ -145,13 +145,7 @@ impl State {
             Event::FeedbackAdded { source, text } => {
                 self.inbox.push(Entry { source: *source, text: text.clone(), given_to: None });
             }
-            Event::LimitChanged { limits } => {
-                self.settings.limits = limits.clone();
-                // Room for work again: then a later wrap-up is another one.
-                if let Room::Work(_) = limits::before_attempt(&self.settings, self.used()) {
-                    self.wrap_up = None;
-                }
-            }
+            Event::SettingsChanged { source, change } => self.setting_changed(*source, change),
             Event::CouncilDecided { iteration, conflict, decision } => {
                 self.decisions.push(Decision {
                     iteration: *iteration,
@@ -163,8 +157,11 @@ impl State {
                 self.settings.principles = Some(principles.clone());
             }
             Event::IterationFinished(finished) => self.iteration_finished(finished),
-            Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
-            Event::StopCancelled => self.stop = None,
+            Event::StopRequested { when, by } => {
+                self.stop = self.stop.max(Some(*when));
+                self.stopped_by = Some(*by);
+            }
+            Event::StopCancelled => (self.stop, self.stopped_by) = (None, None),
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
             Event::RunFinished { outcome, totals, .. } => {
@@ -189,7 +186,9 @@ impl State {
         // A status file changes at any time, and shows nothing of the kind.
         let resuming = matches!(
             event,
-            Event::RunContinued { .. } | Event::LimitChanged { .. } | Event::StatusChanged { .. }
+            Event::RunContinued { .. }
+                | Event::SettingsChanged { .. }
+                | Event::StatusChanged { .. }
         );
         if let Some(current) = self.current_mut()
             && !resuming
@@ -218,10 +217,21 @@ impl State {
         self.phase = Phase::Ready;
     }
 
+    /// The gate that counts is the one pinned at the start, or by the operator's last change.
+    fn setting_changed(&mut self, source: ChangeSource, change: &Change) {
+        change.apply(source, &mut self.settings);
+        // Room for work again: then a later wrap-up is another one.
+        if change.is_limit()
+            && let Room::Work(_) = limits::before_attempt(&self.settings, self.used())
+        {
+            self.wrap_up = None;
+        }
+    }
+
     /// What an earlier process had only half done is done anew: the gate starts from its
     /// beginning, a stop that was meant for that process is over.
     fn run_continued(&mut self, why: Continuation) {
-        self.stop = None;
+        (self.stop, self.stopped_by) = (None, None);
         if let Some(current) = self.current_mut() {
             current.gate = None;
             current.verifier = None;

@@ -54,7 +54,12 @@ impl Fold {
             }
             Event::StopRequested { by: Origin::Terminate, .. } => self.terminated = true,
             Event::StopRequested {
-                by: Origin::Signal | Origin::Operator | Origin::StopFile | Origin::Key,
+                by:
+                    Origin::Signal
+                    | Origin::TerminalClosed
+                    | Origin::Operator
+                    | Origin::StopFile
+                    | Origin::Key,
                 ..
             } => self.stopping = true,
             Event::StopCancelled => self.stopping = false,
@@ -89,7 +94,7 @@ impl Fold {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::LimitChanged { .. }
+            | Event::SettingsChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
@@ -166,7 +171,13 @@ mod tests {
 
     #[test]
     fn a_run_that_somebody_stopped_was_not_whatever_came_after_that() {
-        for by in [Origin::Signal, Origin::Operator, Origin::StopFile, Origin::Key] {
+        for by in [
+            Origin::Signal,
+            Origin::TerminalClosed,
+            Origin::Operator,
+            Origin::StopFile,
+            Origin::Key,
+        ] {
             assert_eq!(left(&[stop(by)]), Left::Stopping, "{by:?}");
             assert_eq!(left(&[stop(by), over(Outcome::Interrupted)]), Left::Over, "{by:?}");
             let both = [stop(by), stop(Origin::Terminate), over(Outcome::Interrupted)];

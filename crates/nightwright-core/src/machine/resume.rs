@@ -10,42 +10,75 @@ use crate::agent::report::AttemptReport;
 use crate::effect::Alarm;
 use crate::event::{Continuation, Event, Purpose};
 use crate::input::{Again, Salvage};
+use crate::outcome::Outcome;
 use crate::policy::limits::{self, Room};
 use crate::policy::retry;
+use crate::settings::{Change, ChangeSource};
+
+/// Why a run does not continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It never began.
+    NotBegun,
+    /// It was not cut off, and only a run that was is to continue.
+    NotCutOff,
+    /// It completed, and nobody asked for more.
+    Completed,
+    /// This limit leaves no room: it has to be raised.
+    Limit(Outcome),
+}
 
 impl Machine {
+    /// Why this run would not continue; `None` if it would. Changes nothing.
+    pub fn refusal(&self, changes: &[(ChangeSource, Change)], again: Again) -> Option<Refusal> {
+        let outcome = match &self.ledger.phase {
+            Phase::New => return Some(Refusal::NotBegun),
+            Phase::Ended(outcome) => Some(outcome),
+            Phase::Ready | Phase::Iterating(_) | Phase::Concluding => None,
+        };
+        match again {
+            Again::IfCutOff => (self.left != Left::CutOff).then_some(Refusal::NotCutOff),
+            Again::IfUnfinished if matches!(outcome, Some(Outcome::Completed { .. })) => {
+                Some(Refusal::Completed)
+            }
+            Again::IfUnfinished | Again::Yes => self.limit_in_the_way(outcome?, changes),
+        }
+    }
+
+    /// The limit that a run which ended has to have raised before it can continue.
+    fn limit_in_the_way(
+        &self,
+        outcome: &Outcome,
+        changes: &[(ChangeSource, Change)],
+    ) -> Option<Refusal> {
+        let mut settings = self.ledger.settings.clone();
+        for (source, change) in changes {
+            change.apply(*source, &mut settings);
+        }
+        // A run can reach a limit with something left of it: too little for what comes next.
+        if !limits::is_raised(&settings.limits, outcome) {
+            return Some(Refusal::Limit(outcome.clone()));
+        }
+        match limits::before_iteration(&settings, self.used()) {
+            Room::None(limit) => Some(Refusal::Limit(limit)),
+            Room::Work(_) | Room::WrapUp(..) => None,
+        }
+    }
+
     /// What was going on is lost; what was finished is not done again.
     pub(super) fn go_on(&mut self, salvage: Salvage) {
-        let Salvage { report, limits, again } = salvage;
-        let ended = match &self.ledger.phase {
-            Phase::New => return,
-            Phase::Ended(_) => true,
-            Phase::Ready | Phase::Iterating(_) | Phase::Concluding => false,
-        };
-        let goes_on = match again {
-            Again::Yes => true,
-            Again::IfRoom => !ended || self.has_room_with(limits.as_ref()),
-            Again::IfCutOff => self.left == Left::CutOff,
-        };
-        if !goes_on {
+        let Salvage { report, changes, again } = salvage;
+        if self.refusal(&changes, again).is_some() {
             return;
         }
+        let ended = matches!(self.ledger.phase, Phase::Ended(_));
         let why = if ended { Continuation::AfterEnd } else { Continuation::AfterCrash };
         self.record(Event::RunContinued { why });
-        if let Some(limits) = limits {
-            self.record(Event::LimitChanged { limits });
+        for (source, change) in changes {
+            self.record(Event::SettingsChanged { source, change });
         }
         self.settle(report);
         self.pick_up();
-    }
-
-    /// Whether new limits leave room for a run that had ended.
-    fn has_room_with(&self, limits: Option<&crate::settings::Limits>) -> bool {
-        let Some(limits) = limits else { return false };
-        let mut settings = self.ledger.settings.clone();
-        let raised = settings.limits != *limits;
-        settings.limits = limits.clone();
-        raised && !matches!(limits::before_iteration(&settings, self.used()), Room::None(_))
     }
 
     /// Writes down what became of the attempt or call that was going on. What was made of its

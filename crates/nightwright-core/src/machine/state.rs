@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use crate::agent::dialect::{Dialect, InputShape};
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow};
 use crate::event::{
-    FeedbackSource, GateResult, IterationFinished, IterationKind, Purpose, StatusFacts, StopWhen,
-    Totals, VerdictKind, WaitKind,
+    FeedbackSource, GateResult, IterationFinished, IterationKind, Origin, Purpose, StatusFacts,
+    StopWhen, Totals, VerdictKind, WaitKind,
 };
 use crate::input::{Boxes, CheckResult, Finding, Mark};
 use crate::outcome::{Outcome, Unchecked};
@@ -42,6 +42,8 @@ pub struct State {
     pub waits: Row,
     /// Whether the run was asked to stop.
     pub stop: Option<StopWhen>,
+    /// Who asked for the last stop.
+    pub stopped_by: Option<Origin>,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
     /// The last attempt started.

@@ -10,7 +10,7 @@ use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
 use crate::policy::limits::{self, Share};
-use crate::settings::Limits;
+use crate::settings::{Change, ChangeSource, Limits, Settings};
 
 /// The operator may try at once at most this often.
 const PROBE_GAP: Duration = Duration::from_mins(1);
@@ -22,7 +22,7 @@ impl Machine {
             Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
             Control::HangUp => {
                 if !self.is_ending() {
-                    self.stop_now(Origin::Signal);
+                    self.stop_now(Origin::TerminalClosed);
                 }
             }
             Control::CancelStop => {
@@ -56,7 +56,7 @@ impl Machine {
         if self.is_ending() {
             match by {
                 Origin::Signal | Origin::Terminate => self.kill(),
-                Origin::Operator | Origin::StopFile | Origin::Key => {}
+                Origin::TerminalClosed | Origin::Operator | Origin::StopFile | Origin::Key => {}
             }
             return;
         }
@@ -172,7 +172,10 @@ impl Machine {
 
     /// Other limits hold at once, also for what is running.
     fn set_limits(&mut self, limits: Limits) {
-        self.record(Event::LimitChanged { limits });
+        let wanted = Settings { limits, ..self.ledger.settings.clone() };
+        for change in Change::between(&self.ledger.settings, &wanted) {
+            self.record(Event::SettingsChanged { source: ChangeSource::Operator, change });
+        }
         let left = limits::left(&self.ledger.settings, self.used());
         let share = Share { cost: None, time: left.duration, tokens: left.tokens };
         let now = self.now.mono;

@@ -19,6 +19,7 @@ mod order;
 mod plan;
 mod progress;
 mod recovery;
+mod resume;
 mod review;
 mod session;
 mod status;

@@ -148,7 +148,8 @@ fn a_run_is_told_from_its_setup_to_its_end() {
         (
             "migrate-api: completed and verified",
             "Task completed successfully after 1 iteration\n1 iteration, 2 commits, \
-             5m 00s at work\nNext: review the changes"
+             5m 00s at work\nNext: review the changes: nightwright report \
+             20261116-2200-abcd"
         )
     );
 }
@@ -382,9 +383,9 @@ fn the_ways_on_are_told_as_one_sentence_each() {
     assert_eq!(
         ways,
         [
-            "Next: `nightwright resume 20261116-2200-abcd --max-iterations 4` goes on with more room",
-            "or begin a new run with `--max-iterations 4`",
-            "or: look at what was done: `nightwright log 20261116-2200-abcd`",
+            "Next: raise the limit and continue: nightwright resume 20261116-2200-abcd \
+             --max-iterations 4",
+            "or: see what was done: nightwright log 20261116-2200-abcd",
         ]
     );
 }

@@ -100,12 +100,13 @@ impl Notices {
         lines.extend(summary.note.as_deref().map(quote));
         lines.push(totals(&self.view));
         for (index, step) in summary.next.iter().enumerate() {
+            let step = step.to_string();
             let first = match index {
                 0 => "Next: ",
                 _ if step.starts_with("or ") => "",
                 _ => "or: ",
             };
-            lines.push(format!("{first}{}", quote(step)));
+            lines.push(format!("{first}{}", quote(&step)));
         }
         (what.to_owned(), lines.join("\n"))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::outcome::Outcome;
 use crate::prompt::Left;
-use crate::settings::{Judge, Settings};
+use crate::settings::{Judge, Limits, Settings};
 use crate::units::{Usd, human};
 
 /// No attempt starts with less money than this.
@@ -59,6 +59,32 @@ pub fn left(settings: &Settings, used: Used) -> Left {
         cost: limits.max_cost.map(|max| max.minus(used.cost)),
         duration: limits.max_duration.map(|max| max.saturating_sub(used.active)),
         tokens: limits.max_tokens.map(|max| max.saturating_sub(used.tokens)),
+    }
+}
+
+/// Whether these limits leave more room than the one that a run ended by; true if it ended by none.
+pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::MaxIterations { limit } => limits.max_iterations.is_none_or(|new| new > *limit),
+        Outcome::MaxCost { limit } => limits.max_cost.is_none_or(|new| new > *limit),
+        Outcome::MaxTokens { limit } => limits.max_tokens.is_none_or(|new| new > *limit),
+        Outcome::MaxDuration { limit } => limits.max_duration.is_none_or(|new| new > *limit),
+        Outcome::Completed { .. }
+        | Outcome::Stagnated { .. }
+        | Outcome::NoChanges { .. }
+        | Outcome::Blocked { .. }
+        | Outcome::Unverified { .. }
+        | Outcome::Stopped
+        | Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::Auth { .. }
+        | Outcome::BadAgent { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::LimitWaitTooLong { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. }
+        | Outcome::PullRequestFailed { .. }
+        | Outcome::Interrupted => true,
     }
 }
 

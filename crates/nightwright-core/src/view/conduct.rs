@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Activity, RunView};
+use super::{Activity, RunView, Step};
 use crate::units::RunId;
 
 /// Whether anybody conducts a run.
@@ -65,30 +65,37 @@ impl Conduct {
 
 impl RunView {
     /// What to do next.
-    pub fn steps(&self, run: &RunId, conduct: Conduct, unread: Option<Break>) -> Vec<String> {
+    pub fn steps(&self, run: &RunId, conduct: Conduct, unread: Option<Break>) -> Vec<Step> {
         match (conduct, unread) {
             (Conduct::Running, _) if self.activity() == Activity::Paused || self.paused => {
-                vec![format!("`nightwright resume {run}` lets it go on")]
+                vec![Step::command("end the pause", format!("nightwright resume {run}"))]
             }
             (Conduct::Running, _) => vec![
-                format!("`nightwright log -f {run}` follows it"),
-                format!("`nightwright tell {run} \"...\"` says something to the agent"),
-                format!("`nightwright stop {run}` stops it after this iteration"),
+                Step::command("follow its log", format!("nightwright log -f {run}")),
+                Step::command(
+                    "say something to the agent",
+                    format!("nightwright tell {run} \"TEXT\""),
+                ),
+                Step::command("stop it after this iteration", format!("nightwright stop {run}")),
             ],
             (_, Some(Break::Newer { .. })) => {
-                vec!["update nightwright: the run was recorded by a newer one".to_owned()]
+                vec![Step::text("update nightwright: a newer version recorded this run")]
             }
             (_, Some(Break::Damaged { .. })) | (Conduct::Unknown, None) => vec![
-                format!("`nightwright log {run}` may have what the journal has lost"),
-                "it can't be gone on with: look at the work, then begin a new run".to_owned(),
+                Step::command(
+                    "the log may have what the journal has lost",
+                    format!("nightwright log {run}"),
+                ),
+                Step::text("the run cannot be resumed: review the changes, then start a new one"),
             ],
             (Conduct::Gone, None) if self.is_only_the_gate() => self.summary(run).next,
-            (Conduct::Gone, None) => {
-                vec![format!("its process is gone: `nightwright resume {run}` goes on with it")]
-            }
+            (Conduct::Gone, None) => vec![Step::command(
+                "its process is gone: continue",
+                format!("nightwright resume {run}"),
+            )],
             // There is no work to look at or to commit, and more room would not make any.
             (Conduct::Ended, None) if self.is_rehearsal() => {
-                vec!["nothing real was done: a run without `--dry-run` does the work".to_owned()]
+                vec![Step::text("this was a rehearsal: run again without --dry-run to do the work")]
             }
             (Conduct::Ended, None) => self.summary(run).next,
         }

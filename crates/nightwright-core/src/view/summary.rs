@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{GateView, RunView, WORK};
+use super::{GateView, RunView, Step, WORK};
 use crate::event::{GateResult, Spend, VerdictKind};
-use crate::outcome::{Outcome, Proof, Tone, Unchecked};
+use crate::outcome::{Outcome, Proof, Tone};
 use crate::permissions::denial::Refused;
-use crate::units::{Iteration, RunId, Tokens, Usd, human};
+use crate::units::{Iteration, RunId, Tokens, Usd};
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub struct Summary {
     pub denied: Vec<Refused>,
     /// Warnings on the way.
     pub warnings: u32,
-    /// What to do next, one plain sentence each.
-    pub next: Vec<String>,
+    /// What to do next.
+    pub next: Vec<Step>,
 }
 
 /// What one purpose came to.
@@ -205,175 +205,10 @@ impl RunView {
         purposes.sort_by_key(|purpose| purpose.name != WORK);
         purposes
     }
-
-    /// What to do next, by how the run ended.
-    fn next_steps(&self, run: &RunId) -> Vec<String> {
-        if self.is_only_the_gate() {
-            return self.after_judgement();
-        }
-        let Some(ending) = &self.ending else {
-            return vec![format!(
-                "`nightwright resume {run}` goes on with it if its process is gone"
-            )];
-        };
-        let again = format!("`nightwright resume {run} --again`");
-        let then = |first: &str| format!("{first}, then {again}");
-        match &ending.outcome {
-            Outcome::Completed { proof: Proof::Checks, .. } => {
-                vec!["review the changes".to_owned()]
-            }
-            Outcome::Completed { proof: Proof::Model, unchecked } => vec![
-                "review the changes: no check has verified them".to_owned(),
-                next_check(*unchecked),
-            ],
-            Outcome::Completed { proof: Proof::None, unchecked } => vec![
-                "review the changes: nothing has verified them".to_owned(),
-                next_check(*unchecked),
-            ],
-            Outcome::MaxIterations { .. }
-            | Outcome::MaxCost { .. }
-            | Outcome::MaxDuration { .. }
-            | Outcome::MaxTokens { .. } => raise_limit(run, &ending.outcome),
-            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
-                vec![then("say more exactly what is to be done")]
-            }
-            Outcome::Blocked { .. } => vec![then("give it what it needs")],
-            Outcome::Unverified { .. } => vec![then("mend what keeps it from passing")],
-            Outcome::Stopped | Outcome::Interrupted => {
-                vec![format!("{again} goes on where it stopped")]
-            }
-            Outcome::Failed { .. } => vec![then("clear what made it fail")],
-            Outcome::ConsecutiveErrors { .. } => vec![format!("{again} tries once more")],
-            Outcome::AllIterationsFailed { limit, .. } => {
-                let mut steps = vec!["fix the cause of the failures first".to_owned()];
-                steps.extend(raise_limit(run, limit));
-                steps
-            }
-            Outcome::Auth { why } => vec![then(&self.access(why))],
-            Outcome::BadAgent { .. } => {
-                vec![then(&format!(
-                    "start `{}` once by hand and mend what it complains about",
-                    self.agent_name()
-                ))]
-            }
-            // A run keeps the hooks that it began with.
-            Outcome::HookAbort { .. } => vec![
-                then("mend what the hook complains about"),
-                "if it is the hook that was wrong: mend it and begin a new run".to_owned(),
-            ],
-            Outcome::LimitWaitTooLong { .. } => vec![format!("once the limit has ended: {again}")],
-            Outcome::DiskFull { .. } => vec![then("free some disk space")],
-            // Its end may not be on record, and then there is no end to go on after.
-            Outcome::JournalFailed { .. } => {
-                vec![format!(
-                    "make sure that the disk can be written, then `nightwright resume {run}`"
-                )]
-            }
-            Outcome::PullRequestFailed { .. } => {
-                vec!["the work is in its branch: make the pull request by hand".to_owned()]
-            }
-        }
-    }
-
-    /// Who only judged has nothing to go on with.
-    fn after_judgement(&self) -> Vec<String> {
-        let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("NAME");
-        let again = format!("`nightwright verify {task}`");
-        match self.ending.as_ref().map(|ending| &ending.outcome) {
-            Some(Outcome::Completed { .. }) => vec!["review the changes".to_owned()],
-            Some(Outcome::Unverified { .. }) => {
-                vec![format!("mend what keeps it from passing, then {again}")]
-            }
-            Some(
-                Outcome::MaxIterations { .. }
-                | Outcome::MaxCost { .. }
-                | Outcome::MaxDuration { .. }
-                | Outcome::MaxTokens { .. }
-                | Outcome::Stagnated { .. }
-                | Outcome::NoChanges { .. }
-                | Outcome::Blocked { .. }
-                | Outcome::Stopped
-                | Outcome::Interrupted
-                | Outcome::Failed { .. }
-                | Outcome::ConsecutiveErrors { .. }
-                | Outcome::AllIterationsFailed { .. }
-                | Outcome::Auth { .. }
-                | Outcome::BadAgent { .. }
-                | Outcome::HookAbort { .. }
-                | Outcome::LimitWaitTooLong { .. }
-                | Outcome::DiskFull { .. }
-                | Outcome::JournalFailed { .. }
-                | Outcome::PullRequestFailed { .. },
-            )
-            | None => vec![format!("{again} judges it once more")],
-        }
-    }
-
-    /// What gives the agent access to its provider again.
-    fn access(&self, why: &str) -> String {
-        // A login does not help where a key is used instead.
-        if why.contains("API key") {
-            "set the API key (`ANTHROPIC_API_KEY`) to one that is valid, or unset it".to_owned()
-        } else if why.contains("redit balance") {
-            "give the account more credit".to_owned()
-        } else {
-            format!("log in: start `{}` once by hand", self.agent_name())
-        }
-    }
-
-    fn agent_name(&self) -> &str {
-        match &self.facts {
-            Some(facts) if !facts.agent.name.is_empty() => &facts.agent.name,
-            Some(_) | None => "claude",
-        }
-    }
-}
-
-/// How the next run can be verified.
-fn next_check(unchecked: Option<Unchecked>) -> String {
-    match unchecked {
-        Some(Unchecked::NoChecks) | None => {
-            "give the next run a check: `nightwright init`, or `--verify COMMAND`".to_owned()
-        }
-        Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
-            "give the next run a check that fails until the work is done: `--verify COMMAND`"
-                .to_owned()
-        }
-    }
 }
 
 fn quoted(commands: &[String]) -> Vec<String> {
     commands.iter().map(|command| format!("`{command}`")).collect()
-}
-
-/// How to continue a run that this limit ended.
-fn raise_limit(run: &RunId, limit: &Outcome) -> Vec<String> {
-    match limit {
-        Outcome::MaxIterations { limit } => {
-            more_room(run, "max-iterations", &limit.saturating_mul(2).to_string())
-        }
-        Outcome::MaxCost { limit } => {
-            more_room(run, "max-cost", (*limit + *limit).exact().trim_start_matches('$'))
-        }
-        Outcome::MaxDuration { limit } => {
-            let twice = human(limit.saturating_mul(2)).replace(' ', "");
-            more_room(run, "max-duration", &twice)
-        }
-        Outcome::MaxTokens { limit } => {
-            more_room(run, "max-tokens", &limit.saturating_mul(2).to_string())
-        }
-        // No other outcome is a limit.
-        _ => Vec::new(),
-    }
-}
-
-/// The three ways on from a limit: resume, raise, look.
-fn more_room(run: &RunId, flag: &str, twice: &str) -> Vec<String> {
-    vec![
-        format!("`nightwright resume {run} --{flag} {twice}` goes on with more room"),
-        format!("or begin a new run with `--{flag} {twice}`"),
-        format!("look at what was done: `nightwright log {run}`"),
-    ]
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -9,7 +9,7 @@ use crate::event::{FeedbackSource, IterationResult, Origin, WaitEnd, samples};
 use crate::input::{CheckVerdict, Mark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
-use crate::settings::Settings;
+use crate::settings::{ChangeSource, Settings};
 use crate::units::{CallId, Fingerprint, RunId, Tokens};
 
 /// A run told event by event, one second apart, all of it at work.

@@ -245,6 +245,16 @@ pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Asks a question whose answer is no unless it is yes.
+pub(super) fn agreed(question: &str) -> Result<bool, Failure> {
+    // Nobody to ask when the terminal is gone; then the answer is the end of input.
+    let _ = write!(io::stderr(), "{question}");
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| Failure::trouble(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Yes,

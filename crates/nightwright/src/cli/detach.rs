@@ -164,10 +164,10 @@ impl Word {
         };
         format!(
             "The run goes on without this terminal (pid {pid}).\n  \
-             nightwright status {run}{place}     how it is doing\n  \
-             nightwright log -f {run}{place}     what it does\n  \
-             nightwright tell {run}{place} \"...\" a word for the agent\n  \
-             nightwright stop {run}{place}       stop it after this iteration"
+             nightwright status {run}{place}       how it is doing\n  \
+             nightwright log -f {run}{place}       what it does\n  \
+             nightwright tell {run} \"TEXT\"{place}  a word for the agent\n  \
+             nightwright stop {run}{place}         stop it after this iteration"
         )
     }
 }
@@ -187,10 +187,10 @@ mod tests {
         };
         insta::assert_snapshot!(word.help(Some(Path::new("/srv/my shop"))), @r#"
         The run goes on without this terminal (pid 4711).
-          nightwright status 20261116-183131-0a1b     how it is doing
-          nightwright log -f 20261116-183131-0a1b     what it does
-          nightwright tell 20261116-183131-0a1b "..." a word for the agent
-          nightwright stop 20261116-183131-0a1b       stop it after this iteration
+          nightwright status 20261116-183131-0a1b       how it is doing
+          nightwright log -f 20261116-183131-0a1b       what it does
+          nightwright tell 20261116-183131-0a1b "TEXT"  a word for the agent
+          nightwright stop 20261116-183131-0a1b         stop it after this iteration
         "#);
         let elsewhere = word.help(Some(Path::new("/srv")));
         let line = "nightwright status 20261116-183131-0a1b -C '/srv/my shop' ";

@@ -49,10 +49,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright build -m 30 --max-cost 20", "for at most twenty dollars"),
     ]),
     ("resume", &[
-        ("nightwright resume", "the last run of this project"),
-        ("nightwright resume migrate-api -m 80", "with more room than it had"),
-        ("nightwright resume 20261115-233412 --again", "though it has ended"),
-        ("nightwright resume migrate-api --detach", "without this terminal"),
+        ("nightwright resume", "continue the last run of this project"),
+        ("nightwright resume migrate-api -m 80", "with a higher limit"),
+        ("nightwright resume migrate-api --allowed-tools \"Bash(npm install:*)\"", "with a command that was denied"),
+        ("nightwright resume 20261115-233412 --again", "even though it completed"),
     ]),
     ("stop", &[
         ("nightwright stop", "after the iteration that is going on"),
@@ -64,7 +64,8 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright pause migrate-api", "the run of this task"),
     ]),
     ("tell", &[
-        ("nightwright tell migrate-api \"leave the old API in place\"", "a word for the agent"),
+        ("nightwright tell \"leave the old API in place\"", "tell the agent of the run that is running"),
+        ("nightwright tell migrate-api \"leave the old API in place\"", "tell the agent of one of several runs"),
         ("nightwright tell migrate-api --retry-now", "try now what is being waited for"),
     ]),
     ("verify", &[

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nightwright_core::event::{Event, FeedbackSource};
 use nightwright_core::redact::{Secrets, has_masks};
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::{Change, Settings};
 
 use crate::config::{self, Resolved};
 use crate::error::Failure;
@@ -20,6 +20,7 @@ use crate::task::Task;
 pub(super) struct Masked {
     settings: Option<Box<Settings>>,
     said: Vec<String>,
+    changed: Vec<Change>,
 }
 
 impl Masked {
@@ -34,12 +35,17 @@ impl Masked {
             && has_masks(text)
         {
             self.said.push(text.clone());
+        } else if let Event::SettingsChanged { change, .. } = event
+            && has_masks(change)
+        {
+            self.changed.push(change.clone());
         }
     }
 
     /// What the masks stand for, as far as it was kept.
     pub(super) fn secrets(&self, folder: &RunDir) -> Vec<String> {
-        secrets::behind_masks(folder.path(), self.settings.as_deref(), &self.said)
+        let settings = self.settings.as_deref();
+        secrets::behind_masks(folder.path(), settings, &self.said, &self.changed)
     }
 }
 

@@ -1,71 +1,70 @@
-//! `nightwright resume`: a paused run goes on; one whose process is gone is continued here.
+//! `nightwright resume`: end a pause, or continue a run whose process is gone, with the same settings
+//! or with others.
+
+mod changes;
+mod lost;
+mod recall;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use jiff::tz::TimeZone;
-use nightwright_core::agent::decode::Line;
-use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::report::AttemptReport;
-use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
-use nightwright_core::event::{AgentFacts, Event, FeedbackSource, Record};
-use nightwright_core::input::{Again, Input, Salvage};
+use nightwright_core::event::{AgentFacts, Event, Record};
+use nightwright_core::input::{Again, Salvage};
 use nightwright_core::machine::Machine;
-use nightwright_core::machine::ledger::{Stage, State};
+use nightwright_core::machine::ledger::State;
 use nightwright_core::machine::left::Left;
-use nightwright_core::outcome::Strictness;
-use nightwright_core::redact::{agrees, has_masks, masked_in};
-use nightwright_core::settings::{Limits, Scope, Settings};
-use nightwright_core::units::{Now, RunId};
+use nightwright_core::machine::resume::Refusal;
+use nightwright_core::outcome::{Outcome, Strictness, count};
+use nightwright_core::settings::{Scope, Settings};
+use nightwright_core::units::{RunId, human};
+use nightwright_core::view::RunView;
 
+use self::changes::{Asking, ChangeOptions, Sourced};
+use self::lost::salvage;
+use self::recall::tell_again;
 use super::approval::{self, Flags, Untrusted};
 use super::detach::{self, DetachOptions, Leaving};
 use super::run::{LimitOptions, OutputOptions};
 use super::session::{CommandLine, Opened, Place, Program, Script, Session};
 use super::steer;
-use super::which::{Found, Which, damaged};
+use super::which::{self, Found, Which, damaged};
 use super::{print, say};
 use crate::clock::Motion;
-use crate::config::{self, Resolved};
+use crate::config::{self, Layer, Resolved};
 use crate::control::Wish;
 use crate::error::Failure;
-use crate::files::open_regular;
 use crate::hooks::Chosen;
-use crate::journal::{self, RunDir, attempt_label, call_label};
+use crate::journal::{self, RunDir};
 use crate::logs::Logs;
 use crate::modes;
 use crate::notify::{self, Address};
 use crate::report::Level;
-use crate::secrets::{self, Kept};
+use crate::report::summary::thousands;
+use crate::secrets;
 use crate::task::Task;
 
 /// The key with the user's variables.
 const VARIABLES: &str = "agent.env";
 
-/// One read of the raw output of a lost attempt.
-const CHUNK: usize = 256 << 10;
-
-/// How to go on.
+/// How to continue.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
     which: Which,
 
-    /// Go on with a run that has ended, whatever its ending was
+    /// Continue even if the run has completed
     #[arg(long)]
     again: bool,
 
-    /// Go on only with a run that was cut off: its process was killed, or told to end by a system
-    /// that went down. Otherwise do nothing, which is no error
+    /// Continue only a run that was cut off: its process was killed, or the system shut down.
+    /// Otherwise do nothing and exit 0. The settings of the run stay as they are
     #[arg(long, conflicts_with = "again")]
     if_needed: bool,
 
-    /// Let variables of the project's configuration take effect, though nobody approved them
+    /// Use variables of the project's configuration that are not approved
     #[arg(long)]
     trust: bool,
 
@@ -73,6 +72,9 @@ pub(super) struct Options {
     /// 6 unverified, 7 stopped
     #[arg(long)]
     require_complete: bool,
+
+    #[command(flatten)]
+    changes: ChangeOptions,
 
     #[command(flatten)]
     limits: LimitOptions,
@@ -89,8 +91,12 @@ impl Options {
         match (self.again, self.if_needed) {
             (true, _) => Again::Yes,
             (false, true) => Again::IfCutOff,
-            (false, false) => Again::IfRoom,
+            (false, false) => Again::IfUnfinished,
         }
+    }
+
+    fn asking(&self) -> Asking {
+        if self.if_needed { Asking::Never } else { Asking::Allowed }
     }
 }
 
@@ -120,21 +126,13 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let machine = Machine::resume(&records);
     let state = machine.state();
     recalled.warn(state);
-    if state.settings.scope == Scope::Gate {
-        let task = state.settings.task.as_deref().unwrap_or("NAME");
-        let run = place.folder.id();
-        return Err(Failure::usage(format!("run {run} only judged `{task}`: it can't go on"))
-            .hint(format!("judge it again: nightwright verify {task}")));
-    }
-    let limits = options.limits.changed(&state.settings.limits);
-    if limits.as_ref().is_some_and(Limits::is_unlimited) {
-        return Err(Failure::usage("a run needs a limit").hint(
-            "-m 0 lifts the only one; give another: --max-cost, --max-duration, --max-tokens",
-        ));
+    must_be_whole(state, place.folder.id())?;
+    let layers = layers(&project, &state.settings)?;
+    let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
+    if let Some(refusal) = machine.refusal(&changes, options.when()) {
+        return Err(refused(&refusal, &RunView::of(&records), place.folder.id(), &project));
     }
     let report = salvage(&place.folder, &opening, state);
-    let salvage = Salvage { report, limits, again: options.when() };
-    can_go_on(&machine, &salvage, &place.folder)?;
     let program = match opening.name.as_str() {
         "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
         "command" => Program::Command(command(state, &project)?),
@@ -144,16 +142,19 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
     });
     let untrusted = if options.trust { Untrusted::Accept } else { Untrusted::Ask(Flags::NotThere) };
-    let resolved = configuration(&project, &state.settings, untrusted)?;
-    let task = state.settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
+    let resolved = configuration(&project, layers, &settings, untrusted)?;
+    let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let agent_files = approval::approved_agent_files(&project)?;
     let level = options.output.level().unwrap_or_else(|| resolved.level());
     let (leaving, level) = Leaving::by(way_off, options.output.with_messages(level)?);
+    let secrets = secrets::of_config_and(&resolved, &recalled.secret)?;
+    changes::keep(&changes, &secrets, &place.folder)?;
+    let salvage = Salvage { report, changes, again: options.when() };
     let session = Session {
-        variables: variables(&state.settings, &resolved),
-        secrets: secrets::of_config_and(&resolved, &recalled.secret)?,
+        variables: variables(&settings, &resolved),
+        secrets,
         project,
-        settings: state.settings.clone(),
+        settings,
         task,
         // Their copies are in the folder of the run since it began.
         hooks: Chosen::default(),
@@ -176,6 +177,97 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     session.go_on(Opened { place, agent: opening, hooks, machine, writer, salvage, note })
 }
 
+/// A run that was only the gate can't continue.
+fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
+    match state.settings.scope {
+        Scope::Whole => Ok(()),
+        Scope::Gate => {
+            let task = state.settings.task.as_deref().unwrap_or("TASK");
+            Err(Failure::usage(format!("run {run} only verified `{task}`: it cannot be resumed"))
+                .hint(format!("verify it again: nightwright verify {task}")))
+        }
+    }
+}
+
+/// What is different from now on, and the settings with that.
+fn changed(
+    options: &Options,
+    project: &Path,
+    layers: &[Layer],
+    pinned: &Settings,
+) -> Result<(Vec<Sourced>, Settings), Failure> {
+    let Options { changes: given, limits, .. } = options;
+    given.must_fit(pinned)?;
+    let mut changes = given.by_configuration(project, layers, pinned, options.asking())?;
+    let mut settings = pinned.clone();
+    for (source, change) in &changes {
+        change.apply(*source, &mut settings);
+    }
+    for (source, change) in given.by_operator(limits, &settings) {
+        change.apply(source, &mut settings);
+        changes.push((source, change));
+    }
+    if limits.any() && settings.limits.is_unlimited() {
+        return Err(Failure::usage("a run needs a limit")
+            .hint("add another limit: --max-cost, --max-duration or --max-tokens"));
+    }
+    Ok((changes, settings))
+}
+
+/// Why a run does not continue, and the command with which it would.
+fn refused(refusal: &Refusal, view: &RunView, run: &RunId, project: &Path) -> Failure {
+    let place = which::project_option(project);
+    let completed = match &view.ending {
+        Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
+        None => false,
+    };
+    let again = if completed { " --again" } else { "" };
+    match refusal {
+        Refusal::NotBegun | Refusal::NotCutOff => {
+            Failure::trouble(format!("run {run} has nothing to continue"))
+        }
+        Refusal::Completed => Failure::trouble(format!("run {run} has completed"))
+            .hint(format!("continue it anyway: {} --again{place}", view.resume_command(run))),
+        Refusal::Limit(limit) => {
+            let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
+            let reached = reached(limit);
+            let message = if ended_by {
+                format!("run {run} ended because it reached {reached}")
+            } else {
+                format!("run {run} cannot continue: it reached {reached}")
+            };
+            let command = format!("{}{again}{place}", view.resume_command(run));
+            Failure::trouble(message).hint(format!("raise the limit: {command}"))
+        }
+    }
+}
+
+/// A limit in words.
+fn reached(limit: &Outcome) -> String {
+    match limit {
+        Outcome::MaxIterations { limit } => count(*limit, "iteration"),
+        Outcome::MaxCost { limit } => format!("a cost of {limit}"),
+        Outcome::MaxDuration { limit } => format!("a duration of {}", human(*limit)),
+        Outcome::MaxTokens { limit } => format!("{} tokens", thousands(*limit)),
+        Outcome::Completed { .. }
+        | Outcome::Stagnated { .. }
+        | Outcome::NoChanges { .. }
+        | Outcome::Blocked { .. }
+        | Outcome::Unverified { .. }
+        | Outcome::Stopped
+        | Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::Auth { .. }
+        | Outcome::BadAgent { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::LimitWaitTooLong { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. }
+        | Outcome::PullRequestFailed { .. }
+        | Outcome::Interrupted => "a limit".to_owned(),
+    }
+}
+
 /// The run that is meant; `None` if nothing is to be done, which was said.
 fn meant(options: &Options) -> Result<Option<Found>, Failure> {
     if !options.if_needed {
@@ -190,7 +282,7 @@ fn meant(options: &Options) -> Result<Option<Found>, Failure> {
 
 fn nothing_to_do(options: &Options, why: &str) {
     if options.output.level() != Some(Level::Quiet) {
-        say(&format!("Nothing to go on with: {why}."));
+        say(&format!("Nothing to resume: {why}."));
     }
 }
 
@@ -199,7 +291,7 @@ fn cut_off(which: &Which) -> Result<Result<Found, String>, Failure> {
     let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
     let run = found.folder.id();
     if let Some(owner) = &found.owner {
-        return Ok(Err(format!("run {run} is going on (pid {})", owner.pid)));
+        return Ok(Err(format!("run {run} is running (pid {})", owner.pid)));
     }
     let journal = journal::read(&found.folder.journal()).map_err(|error| damaged(&error))?;
     Ok(why_not(&journal.records, run).map_or(Ok(found), Err))
@@ -212,19 +304,25 @@ fn why_not(records: &[Record], run: &RunId) -> Option<String> {
         Left::Paused => Some(format!("run {run} was paused")),
         Left::Stopping => Some(format!("run {run} was asked to stop")),
         Left::Over => Some(format!("run {run} has ended")),
-        Left::NotBegun => Some(format!("run {run} has nothing to go on with")),
+        Left::NotBegun => Some(format!("run {run} has nothing to continue")),
     }
 }
 
-/// The configuration as it is now. Only what is not in the journal is taken from it: how much is
-/// shown, who is told, and the values of the user's variables for the agent.
+/// The configuration as it is now, not approved yet.
+fn layers(project: &Path, settings: &Settings) -> Result<Vec<Layer>, Failure> {
+    let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
+    layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
+    Ok(layers)
+}
+
+/// What of the configuration holds whatever was pinned: how much is shown, who is notified, and the
+/// values of the user's variables for the agent.
 fn configuration(
     project: &Path,
+    layers: Vec<Layer>,
     settings: &Settings,
     untrusted: Untrusted,
 ) -> Result<Resolved, Failure> {
-    let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
-    layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
     // Everything else that needs an approval was pinned when the run began.
     let variables = !settings.agent.environment.is_empty();
     let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
@@ -244,7 +342,9 @@ fn variables(settings: &Settings, resolved: &Resolved) -> BTreeMap<String, Strin
     variables.retain(|name, _| wanted.contains(name));
     let gone: Vec<_> = wanted.iter().filter(|name| !variables.contains_key(*name)).collect();
     for name in gone {
-        say(&format!("warning: `{VARIABLES}` no longer has {name}; the agent goes on without it"));
+        say(&format!(
+            "warning: `{VARIABLES}` no longer has {name}; the agent continues without it"
+        ));
     }
     variables
 }
@@ -257,23 +357,23 @@ fn command(state: &State, project: &Path) -> Result<CommandLine, Failure> {
     CommandLine::parse(text, project)
 }
 
-/// A run that is going on: a paused one goes on, another is left alone.
+/// A run whose process is alive: a paused one continues, another is left alone.
 fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
+    let place = which::project_option(&found.project);
     let view = found.view()?;
-    if options.again || options.limits.any() {
-        let message = format!("run {run} is going on; its limits can't be changed from here");
-        return Err(Failure::trouble(message).hint(format!(
-            "stop it first: nightwright stop {run}, then nightwright resume {run} ..."
-        )));
+    let stop = format!("nightwright stop {run}{place}");
+    if options.again || options.limits.any() || options.changes.any() {
+        let message = format!("run {run} is running: its settings cannot change now");
+        return Err(Failure::trouble(message).hint(format!("stop it first: {stop}")));
     }
     if !view.paused {
         let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
-        let message = format!("run {run} is going on (pid {pid}) and not paused");
-        return Err(Failure::trouble(message).hint(format!("to stop it: nightwright stop {run}")));
+        let message = format!("run {run} is running (pid {pid}) and not paused");
+        return Err(Failure::trouble(message).hint(format!("stop it: {stop}")));
     }
     steer::say(found, &view, &Wish::Resume)?;
-    print(&format!("run {run} goes on"))?;
+    print(&format!("run {run} continues"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -285,154 +385,6 @@ fn opening(
     if let Some(Event::RunStarted(started)) = records.first().map(|record| &record.event) {
         return Ok((started.agent.clone(), started.hooks.clone()));
     }
-    let message = format!("run {} was never begun: its journal is empty", folder.id());
-    Err(Failure::trouble(message).hint("begin a new one: nightwright run -p \"...\" -m 10"))
-}
-
-/// What came of putting the true words in the place of masks.
-#[derive(Debug, Default)]
-struct Recalled {
-    /// What the masks stood for. It is secret still, though nobody may know it from elsewhere now.
-    secret: Vec<String>,
-    /// What somebody said of which only the masks are left.
-    lost: Vec<String>,
-}
-
-impl Recalled {
-    /// Says that the agent will be told masks, if it will.
-    fn warn(&self, state: &State) {
-        if state.inbox.iter().any(|entry| self.lost.contains(&entry.text)) {
-            say(
-                "warning: what somebody said to the agent had secrets in it, and only their masks \
-                 are left; the agent gets those: say it again with `nightwright tell`",
-            );
-        }
-    }
-}
-
-/// Puts what the run was told in the place of what the journal has of it, which may have masks.
-fn tell_again(records: &mut [Record], folder: &RunDir) -> Recalled {
-    let mut recalled = Recalled::default();
-    let Some((Event::RunStarted(started), later)) =
-        records.split_first_mut().map(|(first, later)| (&mut first.event, later))
-    else {
-        return recalled;
-    };
-    match secrets::told(folder.path(), &started.settings) {
-        Kept::InJournal => {}
-        Kept::Apart(settings) => {
-            recalled.secret = masked_in(&started.settings, &settings);
-            started.settings = *settings;
-        }
-        Kept::Lost(why) => say(&format!(
-            "warning: what this run was told had secrets in it, and only their masks are left; \
-             the agent gets those: {why}"
-        )),
-    }
-    let mut said = secrets::said(folder.path());
-    for text in later.iter_mut().filter_map(|record| words_of_a_person(&mut record.event)) {
-        let same = |kept: &String| agrees(text, kept);
-        let found = said.iter().position(|kept| kept.len() == text.len() && same(kept));
-        match found.or_else(|| said.iter().position(same)) {
-            Some(at) => {
-                let told = said.remove(at);
-                recalled.secret.extend(masked_in(text, &told));
-                *text = told;
-            }
-            None if has_masks(text) => recalled.lost.push(text.clone()),
-            None => {}
-        }
-    }
-    recalled
-}
-
-/// What somebody said to the agent, if that is what happened.
-fn words_of_a_person(event: &mut Event) -> Option<&mut String> {
-    if let Event::FeedbackAdded { source: FeedbackSource::Human, text }
-    | Event::NudgeSent { answers: None, text, .. } = event
-    {
-        Some(text)
-    } else {
-        None
-    }
-}
-
-/// Asks the machine, without consequences, whether it would go on.
-fn can_go_on(machine: &Machine, salvage: &Salvage, folder: &RunDir) -> Result<(), Failure> {
-    let Some(outcome) = machine.state().outcome() else { return Ok(()) };
-    let now = Now { wall: jiff::Timestamp::now(), mono: Duration::ZERO };
-    if !machine.clone().handle(now, Input::Resume(salvage.clone())).is_empty() {
-        return Ok(());
-    }
-    let run = folder.id();
-    let sentence = outcome.sentence(machine.state().totals.iterations);
-    Err(Failure::trouble(format!("run {run} has ended: {sentence}")).hint(format!(
-        "to go on all the same: nightwright resume {run} --again; to give it more room: \
-         nightwright resume {run} -m N (or --max-cost, --max-duration, --max-tokens)"
-    )))
-}
-
-/// What the attempt or call that was going on has left on disk.
-fn salvage(folder: &RunDir, agent: &AgentFacts, state: &State) -> Option<Box<AttemptReport>> {
-    let current = state.current()?;
-    let iteration = current.iteration.0;
-    let (label, purpose) = match (&current.stage, current.call) {
-        (Stage::Attempting { .. }, _) => (attempt_label(iteration, current.attempts), None),
-        (_, Some(call)) => (call_label(iteration, call.purpose, call.call), Some(call.purpose)),
-        (Stage::Begun | Stage::Attempted | Stage::Retrying { .. }, None) => return None,
-    };
-    // Nothing on disk means that nothing was printed: then it is lost as a whole.
-    let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
-    let dialect = Dialect::of_agent(&agent.name);
-    let mut transcript = Transcript::new(Reading {
-        dialect,
-        completion: &state.settings.completion,
-        purpose,
-        live: false,
-        started: Duration::ZERO,
-    });
-    if purpose.is_none() {
-        // Whether it took them up, its output will tell.
-        current.said.iter().for_each(|_| transcript.nudge_noted());
-    }
-    let mut bytes = 0;
-    let mut each = |line: Line<'_>| match line {
-        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
-        Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
-    };
-    let mut lines = dialect.lines();
-    let mut buffer = vec![0; CHUNK];
-    while let Ok(read @ 1..) = file.read(&mut buffer) {
-        bytes += read as u64;
-        lines.push(&buffer[..read], &mut each);
-    }
-    lines.finish(&mut each);
-    let closing =
-        Closing { stdout_bytes: bytes, zone: Some(&TimeZone::system()), ..Closing::default() };
-    Some(Box::new(transcript.finish(Duration::ZERO, jiff::Timestamp::now(), closing)))
-}
-
-impl LimitOptions {
-    /// Whether any limit was given.
-    fn any(&self) -> bool {
-        self.max_iterations.is_some()
-            || self.max_cost.is_some()
-            || self.max_tokens.is_some()
-            || self.max_duration.is_some()
-    }
-
-    /// The limits of a run with those that were given in their place; `None` if none were.
-    fn changed(&self, limits: &Limits) -> Option<Limits> {
-        if !self.any() {
-            return None;
-        }
-        let mut limits = limits.clone();
-        if let Some(max) = self.max_iterations {
-            limits.max_iterations = Some(max).filter(|max| *max > 0);
-        }
-        limits.max_cost = self.max_cost.or(limits.max_cost);
-        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
-        limits.max_duration = self.max_duration.or(limits.max_duration);
-        Some(limits)
-    }
+    let message = format!("run {} never began: its journal is empty", folder.id());
+    Err(Failure::trouble(message).hint("start a new one: nightwright run -p \"GOAL\" -m 10"))
 }

@@ -425,7 +425,7 @@ fn notes_file(text: &str) -> Result<String, String> {
 }
 
 /// The name of a tool. One that begins with a dash would be an option of the agent program.
-fn tool(text: &str) -> Result<String, String> {
+pub(super) fn tool(text: &str) -> Result<String, String> {
     if text.trim_start().starts_with('-') {
         return Err("the name of a tool, which can't begin with `-`".to_owned());
     }

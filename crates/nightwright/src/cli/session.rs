@@ -27,7 +27,7 @@ use nightwright_core::machine::Machine;
 use nightwright_core::outcome::{Outcome, Strictness};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{Judge, Scope, Settings};
-use nightwright_core::view::{self, RunView};
+use nightwright_core::view::{self, RunView, Step};
 
 use self::hooks::Impatience;
 pub(super) use self::place::{Place, home, temp_folder};
@@ -37,6 +37,7 @@ pub(super) use self::program::{
 use self::shows::Shows;
 use self::voice::Voice;
 use super::detach::Leaving;
+use super::which;
 use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::chance;
 use crate::clock::{Clock, Motion};
@@ -519,7 +520,12 @@ impl Session {
             }
             let logs = place.folder.logs();
             let log = logs.last().map_or(place.folder.path(), PathBuf::as_path);
-            let summary = view.summary(place.folder.id());
+            let mut summary = view.summary(place.folder.id());
+            if !which::project_option(&self.project).is_empty() {
+                let project = self.project.display().to_string();
+                let there = |step: Step| step.in_project(&project);
+                summary.next = summary.next.into_iter().map(there).collect();
+            }
             // Made safe part by part, and coloured after that.
             voice.show(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if ending.outcome.exit_code(Strictness::Lenient) == 1 {

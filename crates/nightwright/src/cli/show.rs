@@ -218,26 +218,21 @@ fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
     let instructions = instructions.display();
     match standing.status {
         Status::New => format!(
-            "`nightwright setup {name}` writes the instructions together with the agent; or write \
-             `{instructions}` yourself"
+            "write `{instructions}`, or write it together with the agent: nightwright setup {name}"
         ),
         Status::Ready => format!(
-            "`nightwright validate {name}` lets the agent judge the instructions, `nightwright run \
-             {name}` begins"
+            "check the instructions with `nightwright validate {name}`, then start a run: \
+             nightwright run {name}"
         ),
-        Status::Running => format!(
-            "`nightwright tell {name} \"...\"` says something to the agent, `nightwright stop {name}` \
-             stops after this iteration"
-        ),
-        Status::Completed => format!(
-            "{}; `nightwright archive {name}` puts the task away",
-            after_run(standing, runs).unwrap_or_else(|| "look at the work".to_owned())
-        ),
+        Status::Running => format!("follow its log: nightwright log -f {name}"),
+        Status::Completed => {
+            format!("review the changes, then archive the task: nightwright archive {name}")
+        }
         Status::Blocked => {
             let last = standing.state.last_run.as_ref();
             let needs = last.and_then(|last| last.sentence.as_deref()).unwrap_or("Blocked");
             let step = after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs));
-            format!("{step} ({})", one_line(needs, MOST_WORDS))
+            format!("{}; {step}", one_line(needs, MOST_WORDS))
         }
         Status::Stopped
         | Status::Interrupted
@@ -251,21 +246,21 @@ fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
 /// What the last run itself says, if its journal is still there.
 fn after_run(standing: &Standing, runs: &Runs) -> Option<String> {
     let id = &standing.state.last_run.as_ref()?.id;
-    runs.view(id)?.summary(id).next.into_iter().next()
+    runs.view(id)?.summary(id).next.first().map(ToString::to_string)
 }
 
-/// Without its journal a run can't be gone on with.
+/// Without its journal a run cannot be resumed.
 fn anew(task: &Task, standing: &Standing, runs: &Runs) -> String {
     let name = task.name();
     match &standing.state.last_run {
         Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(
-            "run {id} can't be gone on with: `nightwright report {id}` tells what can be read of it, \
-             `nightwright run {name}` begins another"
+            "run {id} cannot be resumed; see what can be read of it with `nightwright report {id}`, \
+             then start another: nightwright run {name}"
         ),
         Some(LastRun { id, .. }) => {
-            format!("the journal of run {id} is gone; `nightwright run {name}` begins another")
+            format!("the journal of run {id} is gone; start another: nightwright run {name}")
         }
-        None => format!("`nightwright run {name}` begins a run"),
+        None => format!("start a run: nightwright run {name}"),
     }
 }
 

@@ -303,7 +303,7 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         last_at: view.at,
         places: places(folder),
         missing,
-        next: view.steps(folder.id(), state, from),
+        next: view.steps(folder.id(), state, from).iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -8,7 +8,7 @@ use nightwright_core::view::{Activity, RunView};
 
 use super::print;
 use super::values;
-use super::which::{Found, Which};
+use super::which::{Found, Which, project_option};
 use crate::control::{self, Wish};
 use crate::error::Failure;
 
@@ -37,12 +37,13 @@ pub(super) struct PauseOptions {
 /// What to tell.
 #[derive(Clone, Debug, Args)]
 pub(super) struct TellOptions {
-    /// The run: its id, the beginning of it, or the name of its task
-    #[arg(value_name = "RUN")]
-    run: String,
+    /// The run: its id, the beginning of it, or the name of its task [default: the one that is
+    /// running]
+    #[arg(value_name = "RUN", allow_hyphen_values = true, required_unless_present = "retry_now")]
+    run: Option<String>,
 
-    /// The word for the agent: it goes into the session that is open, or else into the next prompt
-    #[arg(value_name = "TEXT", value_parser = values::words, allow_hyphen_values = true, required_unless_present = "retry_now")]
+    /// What to tell the agent: nightwright adds it to the open session, or to the next prompt
+    #[arg(value_name = "TEXT", value_parser = values::words, allow_hyphen_values = true)]
     text: Option<String>,
 
     /// Try now what is being waited for; at most once a minute
@@ -64,7 +65,7 @@ pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
             return done(&format!("run {run} was not asked to stop after its iteration"));
         }
         say(&found, &view, &Wish::CancelStop)?;
-        return done(&format!("run {run} goes on"));
+        return done(&format!("run {run} continues"));
     }
     let when = if options.now { StopWhen::Now } else { StopWhen::AfterIteration };
     say(&found, &view, &Wish::Stop { when })?;
@@ -81,8 +82,9 @@ pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
     say(&found, &view, &Wish::Pause)?;
     done(&match view.activity() {
         Activity::Working { .. } | Activity::Asking { .. } | Activity::Checking => format!(
-            "run {run} pauses: what is running goes to its end, nothing new starts until \
-             `nightwright resume {run}`"
+            "run {run} pauses after what is running now; end the pause with: nightwright resume \
+             {run}{}",
+            at(&found)
         ),
         Activity::Starting
         | Activity::Waiting { .. }
@@ -90,18 +92,20 @@ pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
         | Activity::Paused
         | Activity::Between
         | Activity::Ended => {
-            format!("run {run} is paused: nothing new starts until `nightwright resume {run}`")
+            format!(
+                "run {run} is paused; end the pause with: nightwright resume {run}{}",
+                at(&found)
+            )
         }
     })
 }
 
 pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
-    let which = Which { run: Some(options.run.clone()), project: options.project.clone() };
-    let found = which.find()?;
+    let (found, text) = addressed(options)?;
     let view = found.view()?;
     let run = found.folder.id().clone();
-    if let Some(text) = &options.text {
-        say(&found, &view, &Wish::Tell { text: text.clone() })?;
+    if let Some(text) = text {
+        say(&found, &view, &Wish::Tell { text })?;
     }
     if !options.retry_now {
         return done(&format!("run {run} will tell the agent"));
@@ -109,7 +113,7 @@ pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
     if view.paused {
         alive(&found, &view)?;
         return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
-            .hint(format!("let it go on first: nightwright resume {run}")));
+            .hint(format!("end the pause first: nightwright resume {run}{}", at(&found))));
     }
     match view.activity() {
         Activity::Waiting { .. } | Activity::Retrying { .. } => {
@@ -125,6 +129,32 @@ pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
         | Activity::Ended => {
             alive(&found, &view)?;
             Err(Failure::trouble(format!("run {run} is not waiting for anything")))
+        }
+    }
+}
+
+/// The run that is meant, and what to tell it. With one argument, that is the text if it has a space
+/// or no run is called so.
+fn addressed(options: &TellOptions) -> Result<(Found, Option<String>), Failure> {
+    let TellOptions { run, text, retry_now, project } = options;
+    let which = Which { run: run.clone(), project: project.clone() };
+    match (run, text) {
+        (Some(_), Some(text)) => Ok((which.find()?, Some(text.clone()))),
+        (None, _) => Ok((which.only_live()?, None)),
+        (Some(first), None) if first.contains(char::is_whitespace) => {
+            Ok((which.only_live()?, Some(first.clone())))
+        }
+        (Some(_), None) if *retry_now => Ok((which.find()?, None)),
+        (Some(first), None) => {
+            if let Some(found) = which.find_any()? {
+                let run = found.folder.id();
+                let place = project_option(&found.project);
+                return Err(Failure::usage(format!("nothing to tell run {run}"))
+                    .hint(format!("add the text: nightwright tell {run} \"TEXT\"{place}")));
+            }
+            let text = values::words(first)
+                .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;
+            Ok((which.only_live()?, Some(text)))
         }
     }
 }
@@ -150,9 +180,13 @@ fn alive(found: &Found, view: &RunView) -> Result<(), Failure> {
     let run = found.folder.id();
     Err(match &view.ending {
         Some(ending) => Failure::trouble(format!("run {run} has ended: {}", ending.outcome)),
-        None => Failure::trouble(format!("run {run} is not going on: its process is gone"))
-            .hint(format!("to go on with it: nightwright resume {run}")),
+        None => Failure::trouble(format!("run {run} is not running: its process is gone"))
+            .hint(format!("continue it: nightwright resume {run}{}", at(found))),
     })
+}
+
+fn at(found: &Found) -> String {
+    project_option(&found.project)
 }
 
 fn done(text: &str) -> Result<ExitCode, Failure> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nightwright_core::mode::{Place, WorksOn};
 use nightwright_core::prompt;
 use nightwright_core::settings::{
-    EvidenceKind, Files, Limits, Scope, Settings, Surroundings, Texts,
+    Configured, EvidenceKind, Files, Limits, Scope, Settings, Surroundings, Texts,
 };
 
 use super::approval::{self, Flags, Untrusted};
@@ -85,6 +85,9 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     let mut notes = own_texts(&mode);
     let approved = approval::settle(project, all, asked.untrusted)?;
     notes.extend(approved.notes);
+    // The last layer is the command line.
+    let from_files = approved.layers.split_last().map_or(&[][..], |(_, layers)| layers);
+    let configured = configured(from_files);
     let resolved = Resolved::new(approved.layers);
 
     let mut settings = Settings {
@@ -93,6 +96,7 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
         files: files_of(&mode, task.as_ref())?,
         notes_file: notes_file(&mode, task.as_ref()),
         surroundings: surroundings(project),
+        configured,
         ..Settings::default()
     };
     settings.completion.evidence.clone_from(&mode.definition.evidence);
@@ -156,6 +160,13 @@ fn open_task(asked: &Asked, name: &str) -> Result<Task, Failure> {
         }
         failure
     })
+}
+
+/// What the configuration alone says of permissions and model.
+pub(super) fn configured(layers: &[Layer]) -> Configured {
+    let mut settings = Settings::default();
+    Resolved::new(layers.to_vec()).apply(&mut settings);
+    Configured::of(&settings)
 }
 
 /// What holds for a task outside of runs: which agent, which model, what it may know.

@@ -7,7 +7,7 @@ use nightwright_core::chronicle::Unread;
 use nightwright_core::event::Record;
 use nightwright_core::root::{Found as FoundBy, Root};
 use nightwright_core::units::RunId;
-use nightwright_core::view::{Break, RunView};
+use nightwright_core::view::{Break, RunView, shell_word};
 
 use super::approval;
 use super::session::home;
@@ -50,6 +50,33 @@ impl Which {
         }
         let project = project(self.project.as_deref())?;
         Err(no_run(&format!("there is no run in `{}`", project.display())))
+    }
+
+    /// The one run of the project that is running.
+    pub(super) fn only_live(&self) -> Result<Found, Failure> {
+        let project = project(self.project.as_deref())?;
+        let home = home(&project)?;
+        let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
+        let worked = |run: &RunId| !begin(&home, run).is_some_and(|view| view.is_only_the_gate());
+        let live: Vec<_> = runs
+            .into_iter()
+            .filter(|run| lock::peek(&lock_of(&home, run)).is_some() && worked(run))
+            .collect();
+        match live.as_slice() {
+            [run] => {
+                let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
+                let owner = lock::peek(&folder.lock());
+                Ok(Found { project, folder, owner })
+            }
+            [] => Err(Failure::trouble(format!("no run is running in `{}`", project.display()))
+                .hint("start one: nightwright run -p \"GOAL\" -m 10")),
+            several => {
+                let names: Vec<_> = several.iter().map(|run| run.0.as_str()).collect();
+                let message = format!("several runs are running: {}", names.join(", "));
+                Err(Failure::usage(message)
+                    .hint(format!("name one: nightwright tell {} \"TEXT\"", several[0])))
+            }
+        }
     }
 
     /// Finds the run, if there is one.
@@ -194,6 +221,15 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
+/// The option that names the project in a command to be pasted here; empty where the current folder
+/// says enough.
+pub(super) fn project_option(there: &Path) -> String {
+    match project(None) {
+        Ok(here) if here == there => String::new(),
+        Ok(_) | Err(_) => format!(" -C {}", shell_word(&there.display().to_string())),
+    }
+}
+
 /// A journal that can't be used, with what to do about it.
 pub(super) fn damaged(error: &JournalError) -> Failure {
     let failure = Failure::because(error);
@@ -247,7 +283,8 @@ fn named(reference: &str, runs: &[RunId], home: &Path) -> Result<Option<RunId>, 
     }
     if let Some(project) = elsewhere(reference, home) {
         let message = format!("the run `{reference}` belongs to another project, `{project}`");
-        return Err(Failure::trouble(message).hint(format!("give the project: -C {project}")));
+        let project = shell_word(&project);
+        return Err(Failure::trouble(message).hint(format!("name the project: -C {project}")));
     }
     Ok(None)
 }

@@ -10,7 +10,7 @@ use nightwright_core::hook::{FinishClass, Hook};
 use nightwright_core::journal::{self, Line};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::{Change, Settings};
 use nightwright_core::units::RunId;
 
 use crate::journal::{JournalError, Tail};
@@ -141,7 +141,9 @@ impl Told {
                 self.finished.clear();
                 facts.outcome = None;
             }
-            Event::LimitChanged { limits } => facts.max_iterations = limits.max_iterations,
+            Event::SettingsChanged { change: Change::MaxIterations { new, .. }, .. } => {
+                facts.max_iterations = new;
+            }
             Event::IterationStarted { .. } => self.blockers.clear(),
             Event::BlockerReported { .. } => self.blockers.extend(whole()),
             Event::AttemptFinished { cost, report, .. } => {
@@ -159,6 +161,7 @@ impl Told {
                 facts.ended(Some(outcome).filter(|_| !is_past), &totals);
             }
             Event::IterationSkipped { .. }
+            | Event::SettingsChanged { .. }
             | Event::AttemptStarted { .. }
             | Event::AgentReady { .. }
             | Event::AttemptCut { .. }

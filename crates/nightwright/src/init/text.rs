@@ -175,7 +175,7 @@ const HEAD: &str = "\
 # the `#` away to set it. `nightwright config explain KEY` says where a value comes from.
 
 # How the tasks work that have no mode of their own: loop, iterative, plan or build. A goal given
-# with `nightwright run -p` is none of them.
+# with `nightwright run -p GOAL` is none of them.
 #mode = \"loop\"
 # Between two iterations.
 #delay = \"1s\"

@@ -64,7 +64,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
             page.detail("the agent wrote down principles; they hold from here on");
         }
         Event::FeedbackAdded { source, text } => feedback_added(page, *source, text),
-        Event::LimitChanged { .. }
+        Event::SettingsChanged { .. }
         | Event::StopRequested { .. }
         | Event::StopCancelled
         | Event::RunPaused
@@ -128,8 +128,8 @@ fn at_work(page: &mut Page<'_>, event: &Event) {
 
 /// Somebody wants something else of the run.
 fn steered(page: &mut Page<'_>, view: &RunView, line: &Line) {
-    if let Event::LimitChanged { limits: now } = &line.record.event {
-        page.line(&format!("Limits: {}", limits(now)));
+    if let Event::SettingsChanged { change, .. } = &line.record.event {
+        page.line(&format!("Changed {}", change.sentence()));
     }
     if let Event::StopRequested { when, by } = &line.record.event {
         stop_requested(page, view, *when, *by);
@@ -386,18 +386,19 @@ fn noticed(signal: WatchSignal) -> &'static str {
 
 fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: Origin) {
     let by = match by {
-        Origin::Signal => "by a signal",
-        Origin::Terminate => "by SIGTERM",
-        Origin::Operator => "by `nightwright stop`",
-        Origin::StopFile => "by the stop file",
-        Origin::Key => "by the key s",
+        Origin::Signal => "asked by a signal",
+        Origin::TerminalClosed => "because the terminal was closed",
+        Origin::Terminate => "asked by SIGTERM",
+        Origin::Operator => "asked by `nightwright stop`",
+        Origin::StopFile => "asked by the stop file",
+        Origin::Key => "asked by the key s",
     };
     page.line(&match when {
         StopWhen::AfterIteration if view.in_iteration().is_some() => {
-            format!("Stopping after this iteration, asked {by}")
+            format!("Stopping after this iteration, {by}")
         }
-        StopWhen::AfterIteration => format!("Stopping before the next iteration, asked {by}"),
-        StopWhen::Now => format!("Stopping now, asked {by}"),
+        StopWhen::AfterIteration => format!("Stopping before the next iteration, {by}"),
+        StopWhen::Now => format!("Stopping now, {by}"),
     });
 }
 

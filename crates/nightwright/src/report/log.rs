@@ -57,6 +57,8 @@ pub struct Log {
     begun: bool,
     /// That the run goes on, until the head is written.
     continued: Option<Line>,
+    /// Settings that changed with the resumption.
+    changed: Vec<Line>,
     stands: Stands,
     /// What went wrong with the attempts of this iteration.
     failed: Vec<String>,
@@ -89,6 +91,7 @@ impl Log {
             opening: None,
             begun: false,
             continued: None,
+            changed: Vec::new(),
             stands: Stands::Heading,
             failed: Vec::new(),
             flushed: Timestamp::UNIX_EPOCH,
@@ -188,10 +191,8 @@ impl Log {
             let title = format!("ITERATION {} (continued)", current.number);
             self.heading(&text::iteration(&self.zone, &title, current.started_at))?;
         }
-        match self.continued.take() {
-            Some(continued) => self.own(&continued),
-            None => Ok(()),
-        }
+        let changed = std::mem::take(&mut self.changed);
+        self.continued.take().iter().chain(&changed).try_for_each(|line| self.own(line))
     }
 
     fn iteration_started(
@@ -314,13 +315,15 @@ impl Reporter for Log {
             return self.write_out(at);
         }
         if let (Event::RunContinued { .. }, false) = (&line.record.event, self.begun) {
-            // New limits come with the next event, and belong into the head.
+            // New settings come with the next events, and the limits belong into the head.
             self.view.record(&line.record);
             self.continued = Some(line.clone());
             return Ok(());
         }
-        if let (Event::LimitChanged { .. }, false) = (&line.record.event, self.begun) {
+        if let (Event::SettingsChanged { .. }, false) = (&line.record.event, self.begun) {
             self.view.record(&line.record);
+            self.changed.push(line.clone());
+            return Ok(());
         }
         self.begin(line)?;
         if line.record.event.ends_talk() {
@@ -367,7 +370,7 @@ impl Reporter for Log {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::LimitChanged { .. }
+            | Event::SettingsChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
@@ -469,7 +472,7 @@ fn waits(event: &Event) -> bool {
         | Event::CouncilDecided { .. }
         | Event::PrinciplesAdopted { .. }
         | Event::FeedbackAdded { .. }
-        | Event::LimitChanged { .. }
+        | Event::SettingsChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::StopRequested { .. }
         | Event::StopCancelled

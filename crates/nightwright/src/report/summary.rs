@@ -41,7 +41,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
     for (index, step) in summary.next.iter().enumerate() {
         match index {
             0 => page.detail(&format!("next: {step}")),
-            _ => page.indented("        ", step),
+            _ => page.indented("        ", &step.to_string()),
         }
     }
     page.finish()

@@ -149,7 +149,7 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         | Event::GateFinished { .. }
         | Event::CouncilDecided { .. }
         | Event::PrinciplesAdopted { .. }
-        | Event::LimitChanged { .. }
+        | Event::SettingsChanged { .. }
         | Event::IterationFinished(_)
         | Event::StopRequested { .. }
         | Event::StopCancelled

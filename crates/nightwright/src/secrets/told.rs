@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use nightwright_core::redact::{agrees, masked_in};
-use nightwright_core::settings::Settings;
+use nightwright_core::settings::{Change, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, replace_private};
@@ -26,6 +26,8 @@ struct Told {
     settings: Option<Box<Settings>>,
     /// What people said to its agent, in that order.
     said: Vec<String>,
+    /// Settings that the operator changed later, in that order.
+    changed: Vec<Change>,
 }
 
 /// What there is of the true words.
@@ -41,17 +43,26 @@ pub enum Kept {
 
 /// Keeps what a run is told when it begins, and waits until it is on the disk.
 pub fn keep_told(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
-    write(run_folder, &Told { settings: Some(Box::new(settings.clone())), said: Vec::new() })
+    write(run_folder, &Told { settings: Some(Box::new(settings.clone())), ..Told::default() })
 }
 
 /// Keeps what somebody says to the agent of a run, and waits until it is on the disk.
 pub fn keep_said(run_folder: &Path, text: &str) -> Result<(), FileError> {
+    add(run_folder, |told| told.said.push(text.to_owned()))
+}
+
+/// Keeps settings that the operator changes, and waits until they are on the disk.
+pub fn keep_changed(run_folder: &Path, changes: &[Change]) -> Result<(), FileError> {
+    add(run_folder, |told| told.changed.extend_from_slice(changes))
+}
+
+fn add(run_folder: &Path, put: impl FnOnce(&mut Told)) -> Result<(), FileError> {
     let mut told = match read(run_folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Told::default(),
         Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
         Ok(told) => told,
     };
-    told.said.push(text.to_owned());
+    put(&mut told);
     write(run_folder, &told)
 }
 
@@ -83,6 +94,12 @@ pub fn said(run_folder: &Path) -> Vec<String> {
     read(run_folder).unwrap_or_default().said
 }
 
+/// The settings that the operator changed later, as far as they were kept.
+pub fn changed(run_folder: &Path) -> Vec<Change> {
+    // What is missing is told by what the journal has masks for.
+    read(run_folder).unwrap_or_default().changed
+}
+
 /// Whether a run was told a secret.
 pub fn has_told(run_folder: &Path) -> bool {
     run_folder.join(FILE).exists()
@@ -94,6 +111,7 @@ pub fn behind_masks(
     run_folder: &Path,
     settings: Option<&Settings>,
     texts: &[String],
+    changes: &[Change],
 ) -> Vec<String> {
     // What is missing can't be looked for.
     let kept = read(run_folder).unwrap_or_default();
@@ -105,6 +123,10 @@ pub fn behind_masks(
         let same = kept.said.iter().filter(|said| agrees(text, said));
         found.extend(same.flat_map(|said| masked_in(text, said)));
     }
+    for change in changes {
+        let same = kept.changed.iter().filter(|kept| agrees(change, kept));
+        found.extend(same.flat_map(|kept| masked_in(change, kept)));
+    }
     found
 }
 
@@ -112,7 +134,7 @@ fn read(run_folder: &Path) -> io::Result<Told> {
     let bytes = fs::read(run_folder.join(FILE))?;
     // Before anything else was kept, the settings were all that was in it.
     serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
-        Ok(settings) => Ok(Told { settings: Some(settings), said: Vec::new() }),
+        Ok(settings) => Ok(Told { settings: Some(settings), ..Told::default() }),
         Err(_) => Err(error.into()),
     })
 }

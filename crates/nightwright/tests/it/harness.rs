@@ -59,7 +59,20 @@ impl Hermit {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(NIGHTWRIGHT);
+        self.program(NIGHTWRIGHT, arguments)
+    }
+
+    /// A command line as a person would paste it into a shell in the project.
+    pub(crate) fn paste(&self, line: &str) -> Did {
+        let link = self.path("bin").join("nightwright");
+        if !link.exists() {
+            std::os::unix::fs::symlink(NIGHTWRIGHT, link).unwrap();
+        }
+        finish(self.program("sh", &["-c", line]).spawn().unwrap())
+    }
+
+    fn program(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.project())

@@ -89,7 +89,7 @@ fn a_start_that_is_killed_while_it_waits_is_no_run() {
     let status = hermit.run(&["status"]).exits(0);
     assert!(status.out.contains(&first), "{}", status.out);
     hermit.run(&["log"]).exits(0);
-    hermit.run(&["resume"]).exits(1).says(&[&first, "has ended"]);
+    hermit.run(&["resume"]).exits(1).says(&[&first, "ended because it reached 1 iteration"]);
     let printed = hermit.run(&["service", "install", "--print"]).exits(0);
     assert!(printed.out.contains(&first), "{}", printed.out);
     hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);

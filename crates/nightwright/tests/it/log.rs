@@ -247,9 +247,8 @@ fn the_log_tells_a_run_section_by_section() {
       claimed complete in iteration 1, and not believed: the tests were never run
       3 attempts, 1 file changed, SPAN at work
       cost $0.03, $0.01 of it estimated (rehearsed: work $0.02 in 3 attempts, verify $0.01 in 1 call), 4,500 tokens
-      next: `nightwright resume RUN --max-iterations 4` goes on with more room
-            or begin a new run with `--max-iterations 4`
-            look at what was done: `nightwright log RUN`
+      next: raise the limit and continue: nightwright resume RUN --max-iterations 4
+            see what was done: nightwright log RUN
     ");
     let log = &logs(&hermit.runs()[0])[0];
     assert_eq!(fs::metadata(log).unwrap().permissions().mode() & 0o777, 0o600);

@@ -264,7 +264,7 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
     let did = hermit.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
     assert!(did.out.contains(&format!("last run      {id}: what it came to is not known")));
     assert!(!did.out.contains("nightwright resume"), "{}", did.out);
-    assert!(did.out.contains("`nightwright run a` begins another"), "{}", did.out);
+    assert!(did.out.contains("start another: nightwright run a"), "{}", did.out);
 
     let object = |words: &[&str]| -> Value {
         serde_json::from_str(&hermit.run(&[words, &["--json"]].concat()).exits(0).out).unwrap()

@@ -177,7 +177,11 @@ fn an_interrupt_is_told_too() {
     finish(child).exits(130);
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
     let text = server.seen()[2].json()["notice"]["text"].to_string();
-    assert!(text.contains("Interrupted") && text.contains("Next: `nightwright resume"), "{text}");
+    assert!(
+        text.contains("Interrupted")
+            && text.contains("Next: continue where it stopped: nightwright resume"),
+        "{text}"
+    );
 }
 
 #[test]

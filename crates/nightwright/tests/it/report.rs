@@ -168,7 +168,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
       missing: src/returns.rs
       decided: keep the old routes for one release
       the agent wrote down principles; they hold from here on
-    Limits: at most 50 iterations, $20.00, 8h 00m of work
+    Changed agent.allowed_tools: Bash(cargo test:*) -> Bash(cargo test:*), Bash(npm install:*)
     ❌ Iteration 3 failed: the provider is overloaded
     Stopping before the next iteration, asked by `nightwright stop`
     Not stopping: the request was taken back

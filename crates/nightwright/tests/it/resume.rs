@@ -162,13 +162,13 @@ fn an_ended_run_says_so_and_goes_on_with_more_room() {
     hermit
         .run(&["resume"])
         .exits(1)
-        .says(&["has ended: Reached maximum iterations (1)", "--again"]);
-    hermit.run(&["resume", "-m", "1"]).exits(1).says(&["has ended"]);
+        .says(&["ended because it reached 1 iteration", "--max-iterations 2"]);
+    hermit.run(&["resume", "-m", "1"]).exits(1).says(&["ended because it reached 1 iteration"]);
     hermit.run(&["resume", "-m", "9"]).exits(0).says(&["Task completed successfully"]);
     let journal = hermit.journal();
     assert_eq!(ending(&journal), "completed");
-    assert!(names(&journal).contains(&"limit_changed"));
-    hermit.run(&["resume"]).exits(1).says(&["has ended: Task completed"]);
+    assert!(names(&journal).contains(&"settings_changed"));
+    hermit.run(&["resume"]).exits(1).says(&["has completed", "--again"]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
     hermit.wait_for("iteration_finished");
     hermit.run(&["stop"]).exits(0);
     finish(child).exits(0);
-    let mut child = hermit.start(&["resume", "--again"]);
+    let mut child = hermit.start(&["resume"]);
     hermit.wait_for("run_continued");
     let before = hermit.journal().len();
     lines_reached(&hermit, before + 4, &mut child);

@@ -73,7 +73,7 @@ fn what_a_shutdown_or_a_power_failure_cut_off_goes_on() {
         assert_eq!(ending(&hermit.journal()), "completed", "{how:?}");
         // And once more it has nothing to do.
         let before = hermit.journal().len();
-        if_needed(&hermit).exits(0).says(&["Nothing to go on with: run ", " has ended."]);
+        if_needed(&hermit).exits(0).says(&["Nothing to resume: run ", " has ended."]);
         assert_eq!(hermit.journal().len(), before);
     }
 }
@@ -88,7 +88,7 @@ fn what_a_person_stopped_stays_so() {
             None => signal(&child, Signal::INT),
         }
         finish(child).exits(130);
-        if_needed(&hermit).exits(0).says(&["Nothing to go on with: run ", " has ended."]);
+        if_needed(&hermit).exits(0).says(&["Nothing to resume: run ", " has ended."]);
         assert!(!continued(&hermit));
     }
     // Asked to stop, and then the power failed.
@@ -117,11 +117,11 @@ fn what_was_paused_waits_for_who_paused_it() {
 #[test]
 fn where_there_is_nothing_or_somebody_at_work_nothing_happens() {
     let hermit = with_task();
-    if_needed(&hermit).exits(0).says(&["Nothing to go on with: there is no such run."]);
+    if_needed(&hermit).exits(0).says(&["Nothing to resume: there is no such run."]);
     let did = hermit.run(&["resume", "--if-needed", "migrate", "-q"]).exits(0);
     assert_eq!((did.out.as_str(), did.err.as_str()), ("", ""));
     let child = at_work(&hermit);
-    if_needed(&hermit).exits(0).says(&["is going on (pid "]);
+    if_needed(&hermit).exits(0).says(&["is running (pid "]);
     hermit.file("go", "");
     finish(child).exits(0);
     hermit.run(&["resume", "--if-needed", "--again"]).exits(2);
@@ -260,7 +260,7 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     }
     fs::write(&journal, &whole).unwrap();
     drop(alive);
-    finish(child).exits(0).says(&["Nothing to go on with: run ", " has ended."]);
+    finish(child).exits(0).says(&["Nothing to resume: run ", " has ended."]);
     assert!(!continued(&hermit));
     assert_eq!(ending(&hermit.journal()), "completed");
 }

@@ -42,7 +42,7 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
         "iteration     1 of at most 5\n".to_owned(),
         "cost          rehearsed, nothing was spent ($0.00 of $10.00 by its script)\n".to_owned(),
         "rehearsal     the agent is a script".to_owned(),
-        "next          `nightwright log -f ".to_owned(),
+        "next          follow its log: nightwright log -f ".to_owned(),
     ] {
         assert!(text.contains(&part), "{part} is not in:\n{text}");
     }
@@ -71,7 +71,10 @@ fn a_run_that_was_killed_says_so_and_how_to_go_on() {
     child.wait().unwrap();
     let text = hermit.run(&["status"]).exits(0).out;
     assert!(text.contains("state         its process is gone, and it has not ended"), "{text}");
-    assert!(text.contains("next          its process is gone: `nightwright resume 2"), "{text}");
+    assert!(
+        text.contains("next          its process is gone: continue: nightwright resume 2"),
+        "{text}"
+    );
     let page = object(&hermit);
     assert_eq!((&page["state"], &page["pid"]), (&"gone".into(), &Value::Null));
     assert_eq!(page["ending"], Value::Null);

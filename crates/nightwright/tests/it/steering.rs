@@ -160,7 +160,7 @@ fn a_stop_can_be_taken_back() {
 fn a_paused_run_starts_nothing_new_until_it_is_resumed() {
     let (hermit, child) = PHASES[0].enter();
     let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
-    hermit.run(&["resume", &id]).exits(1).says(&["is going on (pid", "not paused"]);
+    hermit.run(&["resume", &id]).exits(1).says(&["is running (pid", "not paused"]);
     hermit.run(&["pause"]).exits(0);
     hermit.wait_for("run_paused");
     go(&hermit);
@@ -428,4 +428,26 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
     let journal = hermit.journal();
     assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
     assert_eq!(ending(&journal), "completed");
+}
+
+#[test]
+fn text_alone_goes_to_the_run_that_is_running() {
+    let hermit = Hermit::new();
+    hermit.run(&["tell", "use the old API"]).exits(1).says(&["no run is running in"]);
+    let script = hermit.script(PATIENT);
+    let run = ["run", "-p", "x", "-m", "9", "--no-delay", "--verify", "true", "--dry-run"];
+    let child = hermit.start(&[&run[..], &["--rehearsal", &script]].concat());
+    hermit.wait_for("agent_ready");
+    hermit.run(&["tell", "use the old API"]).exits(0);
+    hermit.run(&["tell", "hurry"]).exits(0);
+    let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    hermit.run(&["tell", &id[..8]]).exits(2).says(&["nothing to tell run", &id]);
+    hermit.run(&["tell", "--loud"]).exits(2);
+    hermit.run(&["tell", "--retry-now"]).exits(1).says(&["is not waiting for anything"]);
+    hermit.file("go", "");
+    finish(child).exits(0);
+    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    for text in ["use the old API", "hurry"] {
+        assert!(journal.contains(text), "the agent was not told `{text}`");
+    }
 }

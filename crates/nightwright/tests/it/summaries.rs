@@ -42,7 +42,7 @@ fn a_completed_run_says_what_was_verified_and_what_it_cost() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: review the changes
+      next: review the changes: nightwright report 20261115-233412-7f3a
     "#);
 }
 
@@ -57,9 +57,8 @@ fn a_run_at_its_limit_says_how_to_go_on() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: `nightwright resume 20261115-233412-7f3a --max-iterations 20` goes on with more room
-            or begin a new run with `--max-iterations 20`
-            look at what was done: `nightwright log 20261115-233412-7f3a`
+      next: raise the limit and continue: nightwright resume 20261115-233412-7f3a --max-iterations 20
+            see what was done: nightwright log 20261115-233412-7f3a
     "#);
 }
 
@@ -75,7 +74,7 @@ fn a_wait_that_is_too_long_is_told_in_local_time() {
       denied: docker compose up (allow with --allowed-tools "Bash(docker compose up:*)")
       2 warnings, see above
       log: /var/log/run
-      next: once the limit has ended: `nightwright resume 20261115-233412-7f3a --again`
+      next: once the limit has been reset, continue: nightwright resume 20261115-233412-7f3a
     "#);
 }
 
@@ -95,7 +94,7 @@ fn a_run_that_never_worked_has_no_cost_to_tell() {
     assert_snapshot!(text, @r#"
     error: The agent's account refused to work: not logged in
       0 iterations, 0 attempts, 38s at work
-      next: log in: start `claude` once by hand, then `nightwright resume 20261115-233412-7f3a --again`
+      next: run `claude` once by hand and log in, then continue: nightwright resume 20261115-233412-7f3a
     "#);
 }
 

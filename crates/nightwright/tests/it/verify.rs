@@ -241,7 +241,7 @@ fn judging_leaves_the_task_and_its_last_run_as_they_are() {
     hermit
         .run(&["resume", judged, "--again"])
         .exits(2)
-        .says(&["only judged `a`", "nightwright verify a"]);
+        .says(&["only verified `a`", "nightwright verify a"]);
 }
 
 #[test]

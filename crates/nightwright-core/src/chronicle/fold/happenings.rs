@@ -58,8 +58,8 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
         Event::StopCancelled => (NoteKind::Steering, "told to go on after all".to_owned()),
         Event::RunPaused => (NoteKind::Steering, "paused".to_owned()),
         Event::RunResumed => (NoteKind::Steering, "resumed".to_owned()),
-        Event::LimitChanged { limits } => {
-            (NoteKind::Steering, format!("limits changed: {}", super::super::words::limits(limits)))
+        Event::SettingsChanged { change, .. } => {
+            (NoteKind::Steering, format!("changed {}", change.sentence()))
         }
         Event::IterationSkipped { iteration } => {
             (NoteKind::Steering, format!("a hook skipped iteration {iteration}"))
@@ -112,6 +112,7 @@ fn source_name(source: FeedbackSource) -> &'static str {
 fn origin(by: Origin) -> &'static str {
     match by {
         Origin::Signal => "by a signal",
+        Origin::TerminalClosed => "because the terminal was closed",
         Origin::Terminate => "by SIGTERM",
         Origin::Operator => "by a command",
         Origin::StopFile => "by the stop file",

@@ -89,7 +89,7 @@ impl Spans {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::LimitChanged { .. }
+            | Event::SettingsChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled

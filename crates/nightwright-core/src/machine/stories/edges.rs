@@ -12,7 +12,7 @@ fn a_pause_beats_limits() {
         > prepared A
           nothing
         > limit max_iterations 0
-          limit_changed
+          settings_changed
           not run_finished
         > resume
           run_finished max_iterations

@@ -362,7 +362,7 @@ fn limits_changed_by_the_operator_hold_at_once() {
         > start
         > prepared A
         > limit max_iterations 1
-          limit_changed
+          settings_changed
         > agent finishes
         > surveyed B
           run_finished max_iterations

@@ -236,7 +236,7 @@ fn time_between_death_and_resume_counts_for_no_limit() {
 }
 
 #[test]
-fn an_ended_run_goes_on_only_with_more_room_or_when_told_to() {
+fn after_a_limit_a_run_continues_only_with_that_limit_raised() {
     story(
         "
         given max_iterations 1
@@ -248,21 +248,13 @@ fn an_ended_run_goes_on_only_with_more_room_or_when_told_to() {
           nothing
         > go on with max_iterations 1
           nothing
+        > go on again
+          nothing
+        > go on with max_cost 5
+          nothing
         > go on with max_iterations 2
           run_continued AfterEnd
-          limit_changed
-          -> prepare
-        ",
-    );
-    story(
-        "
-        given threshold 1
-        > start
-        > iteration A->A
-          run_finished stagnated
-        > crash
-        > go on again
-          run_continued AfterEnd
+          settings_changed limits.max_iterations: 1 -> 2
           -> prepare
         ",
     );

@@ -78,7 +78,7 @@ fn a_terminal_that_goes_stops_the_run_and_hurries_nobody() {
         > start
         > prepared A
         > hang up
-          stop_requested Now Signal
+          stop_requested Now TerminalClosed
           -> cut attempt 1 Usual
         > hang up
           nothing

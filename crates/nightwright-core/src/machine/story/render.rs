@@ -78,6 +78,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::Warning { text } => format!("{name}: {text}"),
         Event::RunFinished { outcome, note, .. } => ending_line(outcome, note.as_deref()),
         Event::RunContinued { why } => format!("{name} {why:?}"),
+        Event::SettingsChanged { change, .. } => format!("{name} {}", change.sentence()),
         Event::CouncilDecided { decision, .. } => format!("{name}: {decision}"),
         Event::PrinciplesAdopted { .. } => name.to_owned(),
         Event::RunStarted(_)
@@ -85,7 +86,6 @@ pub(super) fn event_line(event: &Event) -> String {
         | Event::QuotaReported { .. }
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
-        | Event::LimitChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::StopCancelled
         | Event::RunPaused

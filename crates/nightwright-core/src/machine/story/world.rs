@@ -19,6 +19,7 @@ use crate::input::{
     Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
     Input, Inspection, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
 };
+use crate::settings::{Change, ChangeSource};
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
 /// What was asked of the world and has not been answered.
@@ -460,8 +461,10 @@ fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
         }
         ["with", rest @ ..] => {
             let mut settings = machine.state().settings.clone();
-            apply(&mut settings, &rest.join(" "));
-            salvage.limits = Some(settings.limits);
+            rest.join(" ").split(", ").for_each(|wish| apply(&mut settings, wish));
+            let changes = Change::between(&machine.state().settings, &settings);
+            salvage.changes =
+                changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect();
         }
         other => panic!("a run can't go on {other:?}"),
     }

@@ -9,12 +9,13 @@ impl Story {
     }
 
     fn limited(self, most: u32) -> Self {
-        let limits = Limits {
-            max_iterations: Some(most),
-            max_cost: Some(Usd::from_cents(500)),
-            ..Limits::default()
-        };
-        self.then(Event::LimitChanged { limits })
+        let mut wanted = Settings::default();
+        wanted.limits.max_iterations = Some(most);
+        wanted.limits.max_cost = Some(Usd::from_cents(500));
+        let source = ChangeSource::Operator;
+        Change::between(&Settings::default(), &wanted)
+            .into_iter()
+            .fold(self, |story, change| story.then(Event::SettingsChanged { source, change }))
     }
 
     fn five(self) -> Self {

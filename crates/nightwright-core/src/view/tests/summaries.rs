@@ -76,35 +76,58 @@ fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
     assert_eq!(summary.verification, Verification::NoClaim);
 }
 
+/// What to do next after this outcome, one line each.
+fn next(outcome: Outcome) -> String {
+    let steps = Story::begun().ends(outcome).summary().next;
+    steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
-fn after_the_last_iteration_there_are_three_ways_on() {
-    let summary = Story::begun().ends(Outcome::MaxIterations { limit: 10 }).summary();
+fn after_a_limit_the_next_step_raises_it() {
     assert_eq!(
-        summary.next,
-        [
-            "`nightwright resume R --max-iterations 20` goes on with more room",
-            "or begin a new run with `--max-iterations 20`",
-            "look at what was done: `nightwright log R`",
-        ]
+        next(Outcome::MaxIterations { limit: 10 }),
+        "raise the limit and continue: nightwright resume R --max-iterations 20\n\
+         see what was done: nightwright log R"
+    );
+    let limit = Duration::from_mins(90);
+    assert!(next(Outcome::MaxDuration { limit }).contains("resume R --max-duration 180m"));
+    let limit = Usd::from_cents(250);
+    assert!(next(Outcome::MaxCost { limit }).contains("resume R --max-cost 5.00"));
+    assert!(next(Outcome::MaxTokens { limit: 500 }).contains("resume R --max-tokens 1000"));
+}
+
+#[test]
+fn the_next_step_raises_every_limit_that_leaves_no_room() {
+    let mut wanted = Settings::default();
+    wanted.limits.max_iterations = Some(1);
+    wanted.limits.max_duration = Some(Duration::from_mins(1));
+    let changes = Change::between(&Settings::default(), &wanted);
+    let story = changes.into_iter().fold(Story::begun(), |story, change| {
+        story.then(Event::SettingsChanged { source: ChangeSource::Operator, change })
+    });
+    let totals = Totals { iterations: 2, duration: Duration::from_mins(5), ..Totals::default() };
+    let outcome = Outcome::Stopped;
+    let story = story.then(Event::RunFinished { outcome, note: None, totals: totals.clone() });
+    let mut view = story.view;
+    view.totals = totals;
+    assert_eq!(
+        view.resume_command(&RunId("R".to_owned())),
+        "nightwright resume R --max-iterations 4 --max-duration 10m"
     );
 }
 
 #[test]
-fn every_ending_says_what_to_do_next() {
+fn every_outcome_says_what_to_do_next() {
     for outcome in outcome::samples() {
         let summary = Story::begun().ends(outcome.clone()).summary();
         assert!(!summary.next.is_empty(), "{outcome}");
         assert_eq!(summary.tone, outcome.tone());
     }
-    let next = |outcome| Story::begun().ends(outcome).summary().next.join("\n");
     assert!(next(Outcome::Auth { why: String::new() }).contains("log in"));
     let refused = |why: &str| next(Outcome::Auth { why: why.to_owned() });
     assert!(refused("Invalid API key · Fix external API key").contains("`ANTHROPIC_API_KEY`"));
-    assert!(refused("Credit balance is too low").contains("more credit"));
+    assert!(refused("Credit balance is too low").contains("add credit"));
     let until = Some(Timestamp::UNIX_EPOCH);
-    assert!(next(Outcome::LimitWaitTooLong { until }).contains("`nightwright resume R --again`"));
-    let limit = Duration::from_mins(90);
-    assert!(next(Outcome::MaxDuration { limit }).contains("--max-duration 3h00m"));
-    let limit = Usd::from_cents(250);
-    assert!(next(Outcome::MaxCost { limit }).contains("--max-cost 5.00"));
+    let waited = next(Outcome::LimitWaitTooLong { until });
+    assert!(waited.ends_with("continue: nightwright resume R"), "{waited}");
 }

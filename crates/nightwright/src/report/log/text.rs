@@ -243,7 +243,7 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
         | Event::GateFinished { .. }
         | Event::CouncilDecided { .. }
         | Event::PrinciplesAdopted { .. }
-        | Event::LimitChanged { .. }
+        | Event::SettingsChanged { .. }
         | Event::IterationFinished(_)
         | Event::StopRequested { .. }
         | Event::StopCancelled

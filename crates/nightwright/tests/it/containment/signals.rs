@@ -60,7 +60,7 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
     thread::scope(|scope| {
         for (both, who) in [
             ([Signal::TERM, Signal::HUP], Origin::Terminate),
-            ([Signal::HUP, Signal::HUP], Origin::Signal),
+            ([Signal::HUP, Signal::HUP], Origin::TerminalClosed),
             ([Signal::HUP, Signal::TERM], Origin::Terminate),
             ([Signal::INT, Signal::TERM], Origin::Terminate),
         ] {

@@ -14,6 +14,7 @@ use nightwright_core::event::{AgentFacts, Record, RunStarted};
 use nightwright_core::input::{Again, Control, Input, Salvage};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::{Stage, State};
+use nightwright_core::settings::{Change, ChangeSource};
 use nightwright_core::units::RunId;
 use tokio::time::sleep;
 
@@ -186,12 +187,19 @@ impl Sim {
         let machine = Machine::resume(records);
         let report = is_open(machine.state()).then(|| self.salvage()).flatten();
         let again = match birth {
-            Birth::GoOn => Again::IfRoom,
-            Birth::Again => self.dice.of(&[Again::Yes, Again::IfRoom]),
+            Birth::GoOn => Again::IfUnfinished,
+            Birth::Again => self.dice.of(&[Again::Yes, Again::IfUnfinished]),
         };
         let wanted = !self.calm && self.dice.one_in(4);
-        let limits = wanted.then(|| wishes::limits(&mut self.dice, &self.settings));
-        (machine, Input::Resume(Salvage { report: report.map(Box::new), limits, again }))
+        let mut settings = machine.state().settings.clone();
+        if wanted {
+            settings.limits = wishes::limits(&mut self.dice, &self.settings);
+        }
+        let changes = Change::between(&machine.state().settings, &settings)
+            .into_iter()
+            .map(|change| (ChangeSource::Operator, change))
+            .collect();
+        (machine, Input::Resume(Salvage { report: report.map(Box::new), changes, again }))
     }
 
     /// What the attempt that died with the last process has left on disk, and in the project.

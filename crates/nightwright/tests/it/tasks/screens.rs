@@ -115,7 +115,7 @@ fn a_new_task_is_shown_with_what_it_lacks() {
     folder        [hermit]/project/.nightwright/tasks/a
     instructions  none yet
 
-    next: `nightwright setup a` writes the instructions together with the agent; or write `.nightwright/tasks/a/INSTRUCTIONS.md` yourself
+    next: write `.nightwright/tasks/a/INSTRUCTIONS.md`, or write it together with the agent: nightwright setup a
     ");
     hermit.file(super::INSTRUCTIONS, " \n");
     let did = hermit.run(&["show", "a"]).exits(0);
@@ -141,7 +141,7 @@ fn a_task_that_ran_is_shown_with_its_last_run() {
                   3 iterations, $0.00, began 2026-11-16T07:00:00Z, ended 2026-11-16T07:04:00Z
     run folder    [hermit]/state/[project]/runs/[run]
 
-    next: `nightwright resume [run] --max-iterations 6` goes on with more room
+    next: raise the limit and continue: nightwright resume [run] --max-iterations 6
     ");
 }
 
@@ -169,13 +169,13 @@ fn the_last_line_says_what_to_do_next() {
         let run = recorded(&hermit, "a", 1, Some(outcome));
         lines.push(steady(&hermit, &[run.id()], &next(&hermit)));
     }
-    insta::assert_snapshot!(lines.join("\n"), @r#"
-    next: `nightwright validate a` lets the agent judge the instructions, `nightwright run a` begins
-    next: `nightwright tell a "..."` says something to the agent, `nightwright stop a` stops after this iteration
-    next: `nightwright resume [run]` goes on with it if its process is gone
-    next: review the changes; `nightwright archive a` puts the task away
-    next: give it what it needs, then `nightwright resume [run] --again` (Blocked: a password)
-    next: `nightwright resume [run] --again` goes on where it stopped
-    next: clear what made it fail, then `nightwright resume [run] --again`
-    "#);
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    next: check the instructions with `nightwright validate a`, then start a run: nightwright run a
+    next: follow its log: nightwright log -f a
+    next: if its process is gone, continue: nightwright resume [run]
+    next: review the changes, then archive the task: nightwright archive a
+    next: Blocked: a password; provide what the agent needs, then continue: nightwright resume [run]
+    next: continue where it stopped: nightwright resume [run]
+    next: fix the cause of the failure, then continue: nightwright resume [run]
+    ");
 }

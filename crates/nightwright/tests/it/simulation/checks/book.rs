@@ -91,7 +91,7 @@ impl Book {
             }
             Event::GateStarted { .. } => (self.gate, self.checked) = (None, None),
             Event::GateFinished { result } => self.gate = Some(result.clone()),
-            Event::LimitChanged { limits } => self.settings.limits = limits.clone(),
+            Event::SettingsChanged { source, change } => change.apply(*source, &mut self.settings),
             Event::IterationFinished(finished) => self.iteration_finished(finished),
             Event::StopRequested { when, .. } => self.stop = self.stop.max(Some(*when)),
             Event::StopCancelled => self.stop = None,

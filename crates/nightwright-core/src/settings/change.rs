@@ -1,0 +1,346 @@
+//! Settings that can change while a run exists: every change is one event, so that a replay sees
+//! the same settings as the run did.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Limits, Settings};
+use crate::permissions::Permissions;
+use crate::units::{Usd, human, millis};
+
+/// Where a change comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeSource {
+    /// The operator: an option of `nightwright resume`.
+    Operator,
+    /// The configuration, which changed since the run began; the operator agreed.
+    Configuration,
+}
+
+/// Declares the settings that can change: variant, key in the configuration, type, field.
+macro_rules! changes {
+    ($($(#[$attribute:meta])* $variant:ident $key:literal: $type:ty = $($field:ident).+;)*) => {
+        /// A change of one setting: its key in the configuration, the old value and the new one.
+        #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+        #[serde(tag = "key")]
+        pub enum Change {
+            $(
+                #[doc = concat!("`", $key, "`.")]
+                #[serde(rename = $key)]
+                $variant {
+                    /// The value before.
+                    $(#[$attribute])*
+                    old: $type,
+                    /// The value from now on.
+                    $(#[$attribute])*
+                    new: $type,
+                },
+            )*
+        }
+
+        impl Change {
+            /// The keys of all settings that can change.
+            pub const KEYS: &'static [&'static str] = &[$($key),*];
+
+            /// The key in the configuration.
+            pub fn key(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $key,)*
+                }
+            }
+
+            /// What turns the first settings into the second, one change per key.
+            pub fn between(old: &Settings, new: &Settings) -> Vec<Self> {
+                let mut changes = Vec::new();
+                $(
+                    if old.$($field).+ != new.$($field).+ {
+                        changes.push(Self::$variant {
+                            old: Clone::clone(&old.$($field).+),
+                            new: Clone::clone(&new.$($field).+),
+                        });
+                    }
+                )*
+                changes
+            }
+
+            /// The old and the new value, for people.
+            pub fn shown(&self) -> (String, String) {
+                match self {
+                    $(Self::$variant { old, new } => (old.shown(), new.shown()),)*
+                }
+            }
+
+            fn set(&self, settings: &mut Settings) {
+                match self {
+                    $(Self::$variant { new, .. } => settings.$($field).+ = Clone::clone(new),)*
+                }
+            }
+        }
+    };
+}
+
+changes! {
+    Permissions "agent.permissions": Permissions = agent.permissions;
+    AllowedTools "agent.allowed_tools": Vec<String> = agent.allowed_tools;
+    DisallowedTools "agent.disallowed_tools": Vec<String> = agent.disallowed_tools;
+    Arguments "agent.args": Vec<String> = agent.arguments;
+    MaxTurns "agent.max_turns": Option<u32> = model.max_turns;
+    Model "model.name": Option<String> = model.name;
+    Checks "verify.commands": Vec<String> = verify.commands;
+    MaxIterations "limits.max_iterations": Option<u32> = limits.max_iterations;
+    MaxCost "limits.max_cost": Option<Usd> = limits.max_cost;
+    MaxTokens "limits.max_tokens": Option<u64> = limits.max_tokens;
+    #[serde(with = "millis::option")]
+    #[schemars(with = "Option<u64>")]
+    MaxDuration "limits.max_duration": Option<Duration> = limits.max_duration;
+    Reserve "limits.reserve": u8 = limits.reserve;
+    #[serde(with = "millis")]
+    #[schemars(with = "u64")]
+    MaxWait "limits.max_wait": Duration = limits.max_wait;
+    FiveHourQuota "limits.quota.five_hour": Option<u8> = limits.quota.five_hour;
+    SevenDayQuota "limits.quota.seven_day": Option<u8> = limits.quota.seven_day;
+}
+
+impl Change {
+    /// Puts the new value into the settings. A change from the configuration is also noted as what
+    /// the configuration says, so that it is not offered again.
+    pub fn apply(&self, source: ChangeSource, settings: &mut Settings) {
+        if source == ChangeSource::Configuration {
+            settings.configured.note(self);
+        }
+        self.set(settings);
+    }
+
+    /// The limits with this change.
+    pub fn limits(&self, limits: &Limits) -> Limits {
+        let mut settings = Settings { limits: limits.clone(), ..Settings::default() };
+        self.set(&mut settings);
+        settings.limits
+    }
+
+    /// Whether it changes how far the run may go.
+    pub fn is_limit(&self) -> bool {
+        self.key().starts_with("limits.")
+    }
+
+    /// `agent.permissions: edits -> usual`.
+    pub fn sentence(&self) -> String {
+        let (old, new) = self.shown();
+        format!("{}: {old} -> {new}", self.key())
+    }
+}
+
+/// What the configuration said of permissions and model when the run last read it, without the
+/// options of the command line. By this a later `resume` can tell whether the configuration has
+/// changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Configured {
+    /// `agent.permissions`.
+    pub permissions: Permissions,
+    /// `agent.allowed_tools`.
+    pub allowed_tools: Vec<String>,
+    /// `agent.disallowed_tools`.
+    pub disallowed_tools: Vec<String>,
+    /// `model.name`.
+    pub model: Option<String>,
+}
+
+impl Configured {
+    /// What these settings say, if they come from the configuration alone.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            permissions: settings.agent.permissions,
+            allowed_tools: settings.agent.allowed_tools.clone(),
+            disallowed_tools: settings.agent.disallowed_tools.clone(),
+            model: settings.model.name.clone(),
+        }
+    }
+
+    /// The changes that bring the settings of a run up to what the configuration says now. What the
+    /// command line said stays, unless the configuration changed in exactly that.
+    pub fn changes(&self, settings: &Settings) -> Vec<Change> {
+        let before = &settings.configured;
+        let mut wanted = settings.clone();
+        if self.permissions != before.permissions {
+            wanted.agent.permissions = self.permissions;
+        }
+        if self.model != before.model {
+            wanted.model.name.clone_from(&self.model);
+        }
+        update(&mut wanted.agent.allowed_tools, &before.allowed_tools, &self.allowed_tools);
+        update(
+            &mut wanted.agent.disallowed_tools,
+            &before.disallowed_tools,
+            &self.disallowed_tools,
+        );
+        Change::between(settings, &wanted)
+    }
+
+    /// Notes a change that was taken from the configuration.
+    fn note(&mut self, change: &Change) {
+        // What came from the command line is in both lists, and was never in the configuration.
+        let list = |configured: &mut Vec<String>, old: &[String], new: &[String]| {
+            let own: Vec<_> = old.iter().filter(|item| !configured.contains(item)).collect();
+            *configured = new.iter().filter(|item| !own.contains(item)).cloned().collect();
+        };
+        match change {
+            Change::Permissions { new, .. } => self.permissions = *new,
+            Change::Model { new, .. } => self.model.clone_from(new),
+            Change::AllowedTools { old, new } => list(&mut self.allowed_tools, old, new),
+            Change::DisallowedTools { old, new } => list(&mut self.disallowed_tools, old, new),
+            Change::Arguments { .. }
+            | Change::MaxTurns { .. }
+            | Change::Checks { .. }
+            | Change::MaxIterations { .. }
+            | Change::MaxCost { .. }
+            | Change::MaxTokens { .. }
+            | Change::MaxDuration { .. }
+            | Change::Reserve { .. }
+            | Change::MaxWait { .. }
+            | Change::FiveHourQuota { .. }
+            | Change::SevenDayQuota { .. } => {}
+        }
+    }
+}
+
+/// Takes the difference between two states of a list over into a third.
+fn update(list: &mut Vec<String>, before: &[String], now: &[String]) {
+    if before != now {
+        list.retain(|item| now.contains(item) || !before.contains(item));
+        let new: Vec<_> = now.iter().filter(|item| !list.contains(item)).cloned().collect();
+        list.extend(new);
+    }
+}
+
+/// A value as people write it.
+trait Shown {
+    fn shown(&self) -> String;
+}
+
+impl Shown for Permissions {
+    fn shown(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+impl Shown for Vec<String> {
+    fn shown(&self) -> String {
+        if self.is_empty() { "none".to_owned() } else { self.join(", ") }
+    }
+}
+
+impl Shown for Option<String> {
+    fn shown(&self) -> String {
+        self.clone().unwrap_or_else(|| "default".to_owned())
+    }
+}
+
+impl Shown for Duration {
+    fn shown(&self) -> String {
+        human(*self)
+    }
+}
+
+/// Amounts, of which none is "none".
+macro_rules! amounts {
+    ($($type:ty: $show:expr;)*) => {
+        $(
+            impl Shown for Option<$type> {
+                fn shown(&self) -> String {
+                    self.map_or_else(|| "none".to_owned(), $show)
+                }
+            }
+        )*
+    };
+}
+
+amounts! {
+    u32: |number| number.to_string();
+    u64: |number| number.to_string();
+    u8: |percent| format!("{percent}%");
+    Usd: |amount| amount.to_string();
+    Duration: human;
+}
+
+impl Shown for u8 {
+    fn shown(&self) -> String {
+        format!("{self}%")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn pinned() -> Settings {
+        let mut settings = Settings::default();
+        settings.agent.allowed_tools = tools(&["A", "B"]);
+        settings.model.name = Some("opus".to_owned());
+        settings.configured = Configured::of(&settings);
+        settings
+    }
+
+    #[test]
+    fn every_change_is_written_with_its_key_and_both_values() {
+        let mut new = pinned();
+        new.limits.max_duration = Some(Duration::from_mins(5));
+        new.verify.commands = tools(&["make test"]);
+        let changes = Change::between(&pinned(), &new);
+        let json = serde_json::to_value(&changes).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!([
+                { "key": "verify.commands", "old": [], "new": ["make test"] },
+                { "key": "limits.max_duration", "old": null, "new": 300_000 },
+            ])
+        );
+        assert_eq!(serde_json::from_value::<Vec<Change>>(json).unwrap(), changes);
+        let mut replayed = pinned();
+        for change in &changes {
+            change.apply(ChangeSource::Operator, &mut replayed);
+        }
+        assert_eq!(replayed, new);
+        assert_eq!(changes[0].sentence(), "verify.commands: none -> make test");
+    }
+
+    #[test]
+    fn an_unchanged_configuration_offers_nothing_whatever_the_command_line_said() {
+        let configured = pinned().configured;
+        let mut settings = pinned();
+        settings.agent.allowed_tools.push("C".to_owned());
+        settings.model.name = Some("haiku".to_owned());
+        assert_eq!(configured.changes(&settings), []);
+    }
+
+    #[test]
+    fn a_changed_list_keeps_what_the_command_line_added_and_is_offered_once() {
+        let mut settings = pinned();
+        settings.agent.allowed_tools.push("C".to_owned());
+        let now = Configured { allowed_tools: tools(&["B", "D"]), ..settings.configured.clone() };
+        let changes = now.changes(&settings);
+        let sentences: Vec<_> = changes.iter().map(Change::sentence).collect();
+        assert_eq!(sentences, ["agent.allowed_tools: A, B, C -> B, C, D"]);
+        for change in &changes {
+            change.apply(ChangeSource::Configuration, &mut settings);
+        }
+        assert_eq!(settings.configured, now);
+        assert_eq!(now.changes(&settings), []);
+    }
+
+    #[test]
+    fn a_changed_model_or_permission_wins_over_the_command_line() {
+        let mut settings = pinned();
+        settings.model.name = Some("haiku".to_owned());
+        let now = Configured { model: None, ..settings.configured.clone() };
+        let sentences: Vec<_> = now.changes(&settings).iter().map(Change::sentence).collect();
+        assert_eq!(sentences, ["model.name: haiku -> default"]);
+    }
+}

@@ -1,0 +1,334 @@
+//! What to do next, by how a run ended. Every command line in here works as printed: a test runs
+//! each of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use super::RunView;
+use crate::outcome::{Outcome, Proof, Unchecked};
+use crate::permissions::denial::{self, Refused};
+use crate::policy::limits::{self, Room};
+use crate::settings::{Limits, Settings};
+use crate::units::{RunId, Usd};
+
+/// More rules in one command are no longer read before they are pasted.
+const MOST_RULES: usize = 5;
+
+/// One thing to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What to do, in words.
+    pub text: String,
+    /// The command line that does it, ready to be pasted into a shell.
+    pub command: Option<String>,
+}
+
+impl Step {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), command: None }
+    }
+
+    pub(super) fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { text: text.into(), command: Some(command.into()) }
+    }
+
+    /// The same for a shell in another folder than the project's.
+    #[must_use]
+    pub fn in_project(mut self, project: &str) -> Self {
+        if let Some(command) = &mut self.command {
+            *command = format!("{command} -C {}", shell_word(project));
+        }
+        self
+    }
+
+    /// As Markdown.
+    pub fn markdown(&self) -> String {
+        match &self.command {
+            Some(command) => format!("{}: `{command}`", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.command {
+            Some(command) => write!(f, "{}: {command}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// A text as one word of a command line, in every shell that follows POSIX.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else if text.chars().any(|c| "\"$`\\!".contains(c)) {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        format!("\"{text}\"")
+    }
+}
+
+impl RunView {
+    /// What to do next, by how the run ended.
+    pub(super) fn next_steps(&self, run: &RunId) -> Vec<Step> {
+        if self.is_only_the_gate() {
+            return self.after_judgement();
+        }
+        let resume = self.resume_command(run);
+        let Some(ending) = &self.ending else {
+            return vec![Step::command("if its process is gone, continue", resume)];
+        };
+        let then = |first: &str| vec![Step::command(format!("{first}, then continue"), &*resume)];
+        let report = Step::command("review the changes", format!("nightwright report {run}"));
+        match &ending.outcome {
+            Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
+            Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
+                vec![report, Step::text(next_check(*unchecked))]
+            }
+            Outcome::MaxIterations { .. }
+            | Outcome::MaxCost { .. }
+            | Outcome::MaxDuration { .. }
+            | Outcome::MaxTokens { .. } => vec![
+                Step::command("raise the limit and continue", resume),
+                Step::command("see what was done", format!("nightwright log {run}")),
+            ],
+            Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
+                self.or_allow(then("make the task more precise"), &resume)
+            }
+            Outcome::Blocked { needs } => {
+                let rules = self.rules_that_allow(|refused| needs.contains(&refused.advice()));
+                if rules.is_empty() {
+                    then("provide what the agent needs")
+                } else {
+                    let text = "allow what was denied and continue";
+                    vec![Step::command(text, format!("{resume}{rules}"))]
+                }
+            }
+            Outcome::Unverified { .. } => {
+                self.or_allow(then("fix what the verification found"), &resume)
+            }
+            Outcome::Stopped | Outcome::Interrupted => {
+                vec![Step::command("continue where it stopped", resume)]
+            }
+            Outcome::Failed { .. } => self.or_allow(then("fix the cause of the failure"), &resume),
+            Outcome::ConsecutiveErrors { .. } => vec![Step::command("try again", resume)],
+            Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
+            Outcome::Auth { why } => then(&self.access(why)),
+            Outcome::BadAgent { why } => {
+                let hand = format!("run `{}` once by hand and fix what it reports", self.agent());
+                let mut steps = then(&hand);
+                if why.contains("model") {
+                    let command = format!("{resume} --model sonnet");
+                    steps.push(Step::command("or choose another model", command));
+                }
+                steps
+            }
+            Outcome::HookAbort { .. } => {
+                let mut steps = then("fix what the hook complains about");
+                // A run keeps the hooks that it began with.
+                steps.push(Step::text("if the hook itself is wrong, fix it and start a new run"));
+                steps
+            }
+            Outcome::LimitWaitTooLong { .. } => {
+                vec![Step::command("once the limit has been reset, continue", resume)]
+            }
+            Outcome::DiskFull { .. } => then("free some disk space"),
+            Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
+            Outcome::PullRequestFailed { .. } => {
+                vec![Step::text("the work is on its branch: open the pull request by hand")]
+            }
+        }
+    }
+
+    /// Adds the step that allows what the agent was denied, if anything was.
+    fn or_allow(&self, mut steps: Vec<Step>, resume: &str) -> Vec<Step> {
+        let rules = self.rules_that_allow(|_| true);
+        if !rules.is_empty() {
+            let text = "or allow what was denied and continue";
+            steps.push(Step::command(text, format!("{resume}{rules}")));
+        }
+        steps
+    }
+
+    /// Options that allow what the agent was denied and is not allowed yet; empty if there is nothing
+    /// of that kind.
+    fn rules_that_allow(&self, which: impl Fn(&Refused) -> bool) -> String {
+        let refused = self.denied.iter().filter(|refused| which(refused));
+        let rules = refused.filter_map(|refused| refused.rule.as_deref());
+        let open = rules.filter(|rule| !self.allowed.iter().any(|allowed| allowed == rule));
+        // Several commands can need the same rule.
+        let distinct: BTreeSet<_> = open.collect();
+        let option = |rule: &&str| format!(" --allowed-tools {}", denial::quoted(rule));
+        distinct.iter().take(MOST_RULES).map(option).collect()
+    }
+
+    /// The command that continues this run, with every limit raised that would end it at once.
+    pub fn resume_command(&self, run: &RunId) -> String {
+        let mut settings = Settings { limits: self.limits.clone(), ..Settings::default() };
+        let mut command = format!("nightwright resume {run}");
+        let mut raise = |limits: &mut Limits, limit: &Outcome| {
+            let raised = self.raise(limits, limit)?;
+            command = format!("{command} --{} {}", raised.0, raised.1);
+            Some(())
+        };
+        if let Some(ending) = &self.ending {
+            let limit = match &ending.outcome {
+                Outcome::AllIterationsFailed { limit, .. } => limit,
+                outcome => outcome,
+            };
+            raise(&mut settings.limits, limit);
+        }
+        while let Some(limit) = self.exhausted(&settings) {
+            if raise(&mut settings.limits, &limit).is_none() {
+                break;
+            }
+        }
+        command
+    }
+
+    fn exhausted(&self, settings: &Settings) -> Option<Outcome> {
+        let used = limits::Used {
+            iterations: self.totals.iterations,
+            cost: self.totals.cost,
+            tokens: self.totals.tokens.counted(),
+            active: self.totals.duration,
+        };
+        match limits::before_iteration(settings, used) {
+            Room::None(limit) => Some(limit),
+            Room::Work(_) | Room::WrapUp(..) => None,
+        }
+    }
+
+    /// Allows twice as much as was allowed, or used: the option and its value.
+    fn raise(&self, limits: &mut Limits, limit: &Outcome) -> Option<(&'static str, String)> {
+        let totals = &self.totals;
+        Some(match limit {
+            Outcome::MaxIterations { limit } => {
+                let new = totals.iterations.max(*limit).max(1).saturating_mul(2);
+                limits.max_iterations = Some(new);
+                ("max-iterations", new.to_string())
+            }
+            Outcome::MaxCost { limit } => {
+                let most = totals.cost.max(*limit);
+                let cents = ((most + most).dollars() * 100.0).ceil();
+                let new = Usd::from_dollars(cents / 100.0)?;
+                limits.max_cost = Some(new);
+                ("max-cost", format!("{:.2}", new.dollars()))
+            }
+            Outcome::MaxDuration { limit } => {
+                let new = totals.duration.max(*limit).saturating_mul(2);
+                let minutes = new.as_secs().div_ceil(60);
+                limits.max_duration = Some(Duration::from_secs(minutes * 60));
+                ("max-duration", format!("{minutes}m"))
+            }
+            Outcome::MaxTokens { limit } => {
+                let new = totals.tokens.counted().max(*limit).max(1).saturating_mul(2);
+                limits.max_tokens = Some(new);
+                ("max-tokens", new.to_string())
+            }
+            Outcome::Completed { .. }
+            | Outcome::Stagnated { .. }
+            | Outcome::NoChanges { .. }
+            | Outcome::Blocked { .. }
+            | Outcome::Unverified { .. }
+            | Outcome::Stopped
+            | Outcome::Failed { .. }
+            | Outcome::ConsecutiveErrors { .. }
+            | Outcome::Auth { .. }
+            | Outcome::BadAgent { .. }
+            | Outcome::HookAbort { .. }
+            | Outcome::LimitWaitTooLong { .. }
+            | Outcome::DiskFull { .. }
+            | Outcome::JournalFailed { .. }
+            | Outcome::PullRequestFailed { .. }
+            | Outcome::Interrupted => return None,
+        })
+    }
+
+    /// A run that only judged can't be resumed.
+    fn after_judgement(&self) -> Vec<Step> {
+        let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
+        let verify = format!("nightwright verify {task}");
+        match self.ending.as_ref().map(|ending| &ending.outcome) {
+            Some(Outcome::Completed { .. }) => vec![Step::text("review the changes")],
+            Some(Outcome::Unverified { .. }) => {
+                vec![Step::command("fix what the verification found, then verify again", verify)]
+            }
+            Some(
+                Outcome::MaxIterations { .. }
+                | Outcome::MaxCost { .. }
+                | Outcome::MaxDuration { .. }
+                | Outcome::MaxTokens { .. }
+                | Outcome::Stagnated { .. }
+                | Outcome::NoChanges { .. }
+                | Outcome::Blocked { .. }
+                | Outcome::Stopped
+                | Outcome::Interrupted
+                | Outcome::Failed { .. }
+                | Outcome::ConsecutiveErrors { .. }
+                | Outcome::Auth { .. }
+                | Outcome::BadAgent { .. }
+                | Outcome::HookAbort { .. }
+                | Outcome::LimitWaitTooLong { .. }
+                | Outcome::DiskFull { .. }
+                | Outcome::JournalFailed { .. }
+                | Outcome::PullRequestFailed { .. },
+            )
+            | None => vec![Step::command("verify again", verify)],
+        }
+    }
+
+    /// What gives the agent access to its provider again.
+    fn access(&self, why: &str) -> String {
+        // A login does not help where a key is used instead.
+        if why.contains("API key") {
+            "set `ANTHROPIC_API_KEY` to a valid key, or unset it".to_owned()
+        } else if why.contains("redit balance") {
+            "add credit to the account".to_owned()
+        } else {
+            format!("run `{}` once by hand and log in", self.agent())
+        }
+    }
+
+    fn agent(&self) -> &str {
+        match &self.facts {
+            Some(facts) if !facts.agent.name.is_empty() => &facts.agent.name,
+            Some(_) | None => "claude",
+        }
+    }
+}
+
+/// How the next run can be verified.
+fn next_check(unchecked: Option<Unchecked>) -> &'static str {
+    match unchecked {
+        Some(Unchecked::NoChecks) | None => {
+            "no check has verified them: give the next run one with --verify"
+        }
+        Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
+            "give the next run a check that fails until the work is done, with --verify"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_for_a_shell_is_quoted_only_where_it_has_to_be() {
+        for (text, word) in [
+            ("20261115-233412-7f3a", "20261115-233412-7f3a"),
+            ("Bash(npm install:*)", "\"Bash(npm install:*)\""),
+            ("", "\"\""),
+            ("it's", "\"it's\""),
+            ("$HOME", "'$HOME'"),
+            ("it's $5", "'it'\\''s $5'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the attempt or call of a process that is gone has left on disk.
+
+use std::io::Read;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::dialect::Dialect;
+use nightwright_core::agent::report::AttemptReport;
+use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::event::AgentFacts;
+use nightwright_core::machine::ledger::{Stage, State};
+
+use crate::files::open_regular;
+use crate::journal::{RunDir, attempt_label, call_label};
+
+/// One read of the raw output of a lost attempt.
+const CHUNK: usize = 256 << 10;
+
+/// What the attempt or call that was going on has left on disk.
+pub(super) fn salvage(
+    folder: &RunDir,
+    agent: &AgentFacts,
+    state: &State,
+) -> Option<Box<AttemptReport>> {
+    let current = state.current()?;
+    let iteration = current.iteration.0;
+    let (label, purpose) = match (&current.stage, current.call) {
+        (Stage::Attempting { .. }, _) => (attempt_label(iteration, current.attempts), None),
+        (_, Some(call)) => (call_label(iteration, call.purpose, call.call), Some(call.purpose)),
+        (Stage::Begun | Stage::Attempted | Stage::Retrying { .. }, None) => return None,
+    };
+    // Nothing on disk means that nothing was printed: then it is lost as a whole.
+    let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
+    let dialect = Dialect::of_agent(&agent.name);
+    let mut transcript = Transcript::new(Reading {
+        dialect,
+        completion: &state.settings.completion,
+        purpose,
+        live: false,
+        started: Duration::ZERO,
+    });
+    if purpose.is_none() {
+        // Whether it took them up, its output will tell.
+        current.said.iter().for_each(|_| transcript.nudge_noted());
+    }
+    let mut bytes = 0;
+    let mut each = |line: Line<'_>| match line {
+        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
+        Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
+    };
+    let mut lines = dialect.lines();
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(read @ 1..) = file.read(&mut buffer) {
+        bytes += read as u64;
+        lines.push(&buffer[..read], &mut each);
+    }
+    lines.finish(&mut each);
+    let closing =
+        Closing { stdout_bytes: bytes, zone: Some(&TimeZone::system()), ..Closing::default() };
+    Some(Box::new(transcript.finish(Duration::ZERO, jiff::Timestamp::now(), closing)))
+}

@@ -1,0 +1,270 @@
+//! Every `next:` and `hint:` command line works as printed: it is pasted into a shell, in a project
+//! where a run ended like that.
+
+use std::fs;
+
+use nightwright_core::event::{Event, Record};
+use nightwright_core::journal::encode;
+use nightwright_core::outcome::{Outcome, Proof, samples};
+use nightwright_core::units::RunId;
+use nightwright_core::view::{RunView, Step};
+
+use super::harness::{Did, Hermit, ending, finish, names};
+
+/// The first attempt ends in this way; the second does the work.
+fn script(first: &str) -> String {
+    format!(
+        "{first}\n[[attempt]]\ncost = 0.10\ntokens = {{ input = 100, output = 50 }}\nsteps = [{{ write = \"done.txt\", text = \"1\" }}]\n\
+         ending = {{ result = \"Done.\\n<promise>COMPLETE</promise>\" }}\n"
+    )
+}
+
+/// A project with a run that ended.
+struct Ended {
+    hermit: Hermit,
+    /// What it said in the end, if it was a real ending and not a journal made up.
+    said: Option<String>,
+}
+
+impl Ended {
+    /// A run whose first attempt ends in this way.
+    fn by(first: &str, more: &[&str]) -> Self {
+        let hermit = Hermit::new();
+        // What is checked here costs nothing.
+        let folder = hermit.path("home/.config/nightwright");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), "[verify]\nmodel = \"off\"\n").unwrap();
+        let (most, more) = match more {
+            ["-m", most] => (*most, &[][..]),
+            more => ("9", more),
+        };
+        let verify = ["--verify", "test -e done.txt"];
+        let said = hermit.rehearse(&script(first), most, &[&verify[..], more].concat()).err;
+        Self { hermit, said: Some(said) }
+    }
+
+    /// A run that was told to end when its first iteration was over.
+    fn stopped(stop: &[&str]) -> Self {
+        let hermit = Hermit::new();
+        let first = "[[attempt]]\ncost = 0.10\nsteps = [{ write = \"1.txt\", text = \"1\" }]\n\
+                     ending = { result = \"One.\" }";
+        let script = hermit.script(&script(first));
+        let run = ["run", "-p", "x", "-m", "9", "-d", "1h", "--verify", "test -e done.txt"];
+        let child = hermit.start(&[&run[..], &["--dry-run", "--rehearsal", &script]].concat());
+        hermit.wait_for("iteration_finished");
+        hermit.run(stop).exits(0);
+        Self { said: Some(finish(child).err), hermit }
+    }
+
+    /// A run of which the journal says that it ended like this.
+    fn made_up(outcome: &Outcome) -> Self {
+        let ended = Self::by("[[attempt]]\nending = { auth = \"not logged in\" }", &[]);
+        let path = ended.hermit.runs()[0].join("journal.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
+        let Some(Record { at, active, event: Event::RunFinished { totals, .. } }) =
+            ended.hermit.journal().pop()
+        else {
+            panic!("it has ended")
+        };
+        let event = Event::RunFinished { outcome: outcome.clone(), note: None, totals };
+        let record = Record { at, active, event };
+        let mut line = Vec::new();
+        let number = u64::try_from(before.lines().count() + 1).unwrap();
+        encode(&mut line, number, &ended.run(), &record);
+        fs::write(&path, [before.as_bytes(), b"\n", &line].concat()).unwrap();
+        Self { said: None, ..ended }
+    }
+
+    fn run(&self) -> RunId {
+        let runs = self.hermit.runs();
+        RunId(runs[0].file_name().unwrap().to_str().unwrap().to_owned())
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        RunView::of(&self.hermit.journal()).summary(&self.run()).next
+    }
+}
+
+/// A run that ended like this: by itself where the rehearsal agent can bring it about, else by a
+/// journal. A new outcome has to be added here.
+fn ended(outcome: &Outcome) -> Ended {
+    let attempt = |ending: &str| format!("[[attempt]]\ncost = 0.10\nending = {{ {ending} }}");
+    let by = |ending: &str, more: &[&str]| Ended::by(&attempt(ending), more);
+    match outcome {
+        Outcome::Completed { proof: Proof::Checks, .. } => Ended::by("", &[]),
+        Outcome::Blocked { .. } => {
+            let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }]\n\
+                         ending = { result = \"I may not look.\" }\n";
+            Ended::by(&wants.repeat(2), &[])
+        }
+        Outcome::Stagnated { .. } => by("result = \"Hm.\"", &["--stagnation-threshold", "1"]),
+        Outcome::MaxIterations { .. } => by("result = \"Hm.\"", &["-m", "1"]),
+        Outcome::MaxCost { .. } => by("result = \"Hm.\"", &["--max-cost", "0.05"]),
+        Outcome::MaxTokens { .. } => by("result = \"Hm.\"", &["--max-tokens", "100"]),
+        Outcome::Unverified { .. } => {
+            let claim = attempt("result = \"<promise>COMPLETE</promise>\"");
+            Ended::by(&[&claim[..]; 3].join("\n"), &["--stagnation-threshold", "0"])
+        }
+        Outcome::Auth { .. } => by("auth = \"not logged in\"", &[]),
+        Outcome::BadAgent { .. } => by("no_model = true", &["--model", "opsu"]),
+        Outcome::LimitWaitTooLong { .. } => by("limit = \"40h\"", &[]),
+        Outcome::Stopped => Ended::stopped(&["stop"]),
+        Outcome::Interrupted => Ended::stopped(&["stop", "--now"]),
+        Outcome::NoChanges { .. }
+        | Outcome::MaxDuration { .. }
+        | Outcome::Completed { proof: Proof::Model | Proof::None, .. }
+        | Outcome::Failed { .. }
+        | Outcome::ConsecutiveErrors { .. }
+        | Outcome::HookAbort { .. }
+        | Outcome::DiskFull { .. }
+        | Outcome::JournalFailed { .. }
+        | Outcome::PullRequestFailed { .. } => Ended::made_up(outcome),
+    }
+}
+
+/// Pastes a command line of ours, and sees that it does what it is there for.
+fn paste(hermit: &Hermit, line: &str) {
+    let before = hermit.journal().len();
+    let did = hermit.paste(line).exits(0);
+    let verb = line.split_whitespace().nth(1).unwrap();
+    match verb {
+        "resume" => {
+            let journal = hermit.journal();
+            assert_eq!(names(&journal)[before], "run_continued", "{line}\n{}", did.err);
+            assert_eq!(ending(&journal), "completed", "{line}\n{}", did.err);
+            assert!(hermit.project().join("done.txt").exists(), "{line}");
+        }
+        "log" | "report" => assert!(!did.out.is_empty(), "{line} prints nothing"),
+        other => panic!("nobody knows what `{other}` should do: {line}"),
+    }
+}
+
+#[test]
+fn every_next_command_of_every_outcome_works_as_printed() {
+    std::thread::scope(|scope| {
+        let unverified = [Proof::Model, Proof::None].map(Outcome::completed);
+        let cases: Vec<_> = samples()
+            .into_iter()
+            .chain(unverified)
+            .map(|outcome| (outcome.name(), scope.spawn(move || every_step_works(&outcome))))
+            .collect();
+        for (name, case) in cases {
+            assert!(case.join().is_ok(), "the next steps of `{name}` don't work");
+        }
+    });
+}
+
+fn every_step_works(outcome: &Outcome) {
+    let steps = ended(outcome).steps();
+    assert!(!steps.is_empty(), "{outcome}: nothing to do next");
+    for (index, step) in steps.iter().enumerate() {
+        // Each on a run of its own: the first may change everything.
+        let again = ended(outcome);
+        assert_eq!(ending(&again.hermit.journal()), outcome.name());
+        let same = &again.steps()[index];
+        if let Some(said) = &again.said {
+            assert!(said.contains(&same.to_string()), "`{same}` is not in:\n{said}");
+        }
+        assert_eq!(step.text, same.text);
+        match &same.command {
+            Some(line) => paste(&again.hermit, line),
+            None => assert!(!same.text.contains("nightwright "), "a command in words: {same}"),
+        }
+    }
+}
+
+/// The command line of a hint.
+fn hint(did: &Did) -> String {
+    let hint = did.err.lines().find_map(|line| line.strip_prefix("hint: "));
+    let hint = hint.unwrap_or_else(|| panic!("no hint in:\n{}", did.err));
+    let at = hint.find("nightwright ").unwrap_or_else(|| panic!("no command in `{hint}`"));
+    hint[at..].to_owned()
+}
+
+#[test]
+fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
+    let hm = "[[attempt]]\ncost = 0.10\nending = { result = \"Hm.\" }";
+    for (options, message) in [
+        (["-m", "1"], "ended because it reached 1 iteration"),
+        (["--max-cost", "0.05"], "ended because it reached a cost of $0.05"),
+        (["--max-tokens", "100"], "ended because it reached 100 tokens"),
+    ] {
+        let hermit = Ended::by(hm, &options).hermit;
+        for arguments in [&["resume"][..], &["resume", "--again"], &["resume", "--model", "opus"]] {
+            let did = hermit.run(arguments).exits(1).says(&[message, "raise the limit: "]);
+            assert_eq!(ending(&hermit.journal()), ending(&hermit.journal()), "{}", did.err);
+        }
+        let line = hint(&hermit.run(&["resume"]));
+        paste(&hermit, &line);
+    }
+}
+
+#[test]
+fn a_completed_run_continues_by_the_hint_and_only_then() {
+    let hermit = Ended::by("", &[]).hermit;
+    let did = hermit.run(&["resume", "-m", "12"]).exits(1).says(&["has completed"]);
+    paste(&hermit, &hint(&did));
+}
+
+#[test]
+fn a_project_elsewhere_is_in_the_command() {
+    let hermit = Hermit::new();
+    let script = hermit.script(&script("[[attempt]]\nending = { auth = \"no\" }"));
+    let project = hermit.project().display().to_string();
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = hermit.command(arguments);
+        finish(command.current_dir(hermit.path("home")).spawn().unwrap())
+    };
+    let run = ["run", "-C", &project, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
+    let did = elsewhere(&run);
+    let next = did.err.lines().find(|line| line.contains("next: ")).unwrap();
+    assert!(next.ends_with(&format!(" -C {project}")), "{next}");
+    let did = elsewhere(&["resume", "-C", &project]).exits(1);
+    assert!(hint(&did).ends_with(&format!(" -C {project}")), "{}", did.err);
+}
+
+#[test]
+fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
+    // Nothing to tell.
+    let stopped = Ended::stopped(&["stop"]);
+    let run = stopped.run().0;
+    let did = stopped.hermit.run(&["tell", &run]).exits(2).says(&["nothing to tell"]);
+    stopped.hermit.paste(&hint(&did)).exits(1).says(&["has ended: stopped"]);
+
+    // Nothing is there.
+    let hermit = Hermit::new();
+    let did = hermit.run(&["resume"]).exits(1);
+    let line = hint(&did);
+    let mut rehearsed = line.clone();
+    rehearsed.push_str(" --dry-run");
+    hermit.paste(&rehearsed).exits(0);
+
+    // One that is running is stopped by the hint.
+    let hermit = Hermit::new();
+    let hang = hermit.script("[[attempt]]\nending = { hang = true }");
+    let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &hang];
+    let child = hermit.start(&run);
+    hermit.wait_for("agent_ready");
+    let did = hermit.run(&["resume", "-m", "3"]).exits(1).says(&["settings cannot change now"]);
+    hermit.paste(&hint(&did)).exits(0);
+    hermit.wait_for("stop_requested");
+    hermit.run(&["stop", "--now"]).exits(0);
+    finish(child).exits(130);
+}
+
+#[test]
+fn a_denied_command_is_allowed_by_the_printed_next_step() {
+    let Ended { hermit, said } = ended(&Outcome::Blocked { needs: String::new() });
+    let said = said.unwrap();
+    let next = said.lines().find_map(|line| line.trim_start().strip_prefix("next: ")).unwrap();
+    let line = &next[next.find("nightwright ").unwrap()..];
+    assert!(line.ends_with("--allowed-tools \"Bash(kubectl get:*)\""), "{line}");
+    paste(&hermit, line);
+    let allowed = hermit.journal().into_iter().find_map(|record| match record.event {
+        Event::SettingsChanged { change, .. } => Some(change.sentence()),
+        _ => None,
+    });
+    let sentence = "agent.allowed_tools: none -> Bash(kubectl get:*)";
+    assert_eq!(allowed.as_deref(), Some(sentence));
+}

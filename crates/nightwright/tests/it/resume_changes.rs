@@ -1,0 +1,265 @@
+//! A run that continues with other settings.
+
+use std::fs;
+
+use nightwright_core::event::{Event, Record};
+use nightwright_core::machine::ledger::Ledger;
+use nightwright_core::permissions::Permissions;
+use nightwright_core::settings::{Change, ChangeSource, Settings};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::harness::{Did, Hermit, ending, finish};
+use super::stage::NIGHTWRIGHT;
+use super::terminal::Terminal;
+
+/// The first attempt does nothing; the second does the work.
+const SCRIPT: &str = r#"
+[[attempt]]
+ending = { auth = "not logged in" }
+[[attempt]]
+steps = [{ write = "done.txt", text = "1" }]
+ending = { result = "Done.\n<promise>COMPLETE</promise>" }
+"#;
+
+/// A run that ended before it did anything.
+fn ended(more: &[&str]) -> Hermit {
+    let hermit = Hermit::new();
+    configure(&hermit, "");
+    hermit.rehearse(SCRIPT, "9", more).exits(1);
+    assert_eq!(ending(&hermit.journal()), "auth");
+    hermit
+}
+
+/// The user's own configuration, which needs no approval.
+fn configure(hermit: &Hermit, text: &str) {
+    let folder = hermit.path("home/.config/nightwright");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+fn changes(journal: &[Record]) -> Vec<(ChangeSource, String)> {
+    journal
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::SettingsChanged { source, change } => Some((*source, change.sentence())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn settings(journal: &[Record]) -> Settings {
+    Ledger::replay(journal).settings.clone()
+}
+
+fn by_operator(sentences: &[&str]) -> Vec<(ChangeSource, String)> {
+    sentences.iter().map(|text| (ChangeSource::Operator, (*text).to_owned())).collect()
+}
+
+#[test]
+fn every_option_is_one_event_and_holds_from_then_on() {
+    let hermit = ended(&["--verify", "true", "--allowed-tools", "Bash(ls:*)"]);
+    let did = hermit
+        .run(&[
+            "resume",
+            "--allowed-tools",
+            "Bash(npm install:*)",
+            "--permissions",
+            "edits",
+            "--model",
+            "opus",
+            "--verify",
+            "test -e done.txt",
+            "-m",
+            "12",
+            "--max-cost",
+            "7",
+            "--max-turns",
+            "30",
+            "--",
+            "--betas",
+            "x",
+        ])
+        .exits(0)
+        .says(&["Changed model.name: default -> opus"]);
+    let journal = hermit.journal();
+    assert_eq!(ending(&journal), "completed", "{}", did.err);
+    assert_eq!(
+        changes(&journal),
+        by_operator(&[
+            "agent.permissions: usual -> edits",
+            "agent.allowed_tools: Bash(ls:*) -> Bash(ls:*), Bash(npm install:*)",
+            "agent.args: none -> --betas, x",
+            "agent.max_turns: none -> 30",
+            "model.name: default -> opus",
+            "verify.commands: true -> test -e done.txt",
+            "limits.max_iterations: 9 -> 12",
+            "limits.max_cost: none -> $7.00",
+        ])
+    );
+    let asked = hermit.asked();
+    let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();
+    for word in ["Bash(npm install:*)", "Bash(ls:*)", "--betas", "opus"] {
+        assert!(last.contains(word), "the agent was not started with {word}: {last}");
+    }
+    let checked = journal.iter().any(|record| match &record.event {
+        Event::ChecksFinished { results, .. } => results[0].command == "test -e done.txt",
+        _ => false,
+    });
+    assert!(checked, "the gate is the one of the last resume");
+}
+
+#[test]
+fn a_later_resume_keeps_what_an_earlier_one_changed() {
+    let hermit = ended(&["--verify", "false", "--stagnation-threshold", "0"]);
+    hermit.run(&["resume", "-m", "2", "--verify", "test -e never"]).exits(0);
+    assert_eq!(ending(&hermit.journal()), "max_iterations");
+    hermit.run(&["resume", "-m", "3"]).exits(0);
+    let journal = hermit.journal();
+    assert_eq!(settings(&journal).verify.commands, ["test -e never"]);
+    assert_eq!(ending(&journal), "max_iterations");
+}
+
+#[test]
+fn a_changed_configuration_is_named_and_used_only_with_reload() {
+    let hermit = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
+    configure(&hermit, "[agent]\npermissions = \"edits\"\n[model]\nname = \"opus\"\n");
+    let line = "Changed since this run began: agent.permissions: usual -> edits; model.name: \
+                default -> opus. The run keeps its own values; --reload applies the new ones.";
+    hermit.run(&["resume", "-m", "2"]).exits(0).says(&[line]);
+    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Usual);
+    hermit.run(&["resume", "-m", "3", "--reload"]).exits(0);
+    let journal = hermit.journal();
+    let by_configuration: Vec<_> = changes(&journal)
+        .into_iter()
+        .filter(|(source, _)| *source == ChangeSource::Configuration)
+        .map(|(_, sentence)| sentence)
+        .collect();
+    assert_eq!(
+        by_configuration,
+        ["agent.permissions: usual -> edits", "model.name: default -> opus"]
+    );
+    assert_eq!(settings(&journal).agent.permissions, Permissions::Edits);
+    // Once it is used it has not changed any more.
+    let did = hermit.run(&["resume", "-m", "4"]).exits(0);
+    assert!(!did.err.contains("Changed since"), "{}", did.err);
+}
+
+#[test]
+fn an_option_of_the_command_line_is_no_change_of_the_configuration() {
+    let hermit = ended(&["--verify", "true", "--model", "opus", "--permissions", "edits"]);
+    let did = hermit.run(&["resume"]).exits(0);
+    assert!(!did.err.contains("Changed since"), "{}", did.err);
+}
+
+#[test]
+fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
+    let hermit = ended(&["--verify", "true"]);
+    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
+    fs::write(
+        hermit.project().join(".nightwright/config.toml"),
+        "[agent]\npermissions = \"bypass\"\n",
+    )
+    .unwrap();
+    hermit.run(&["resume", "--reload"]).exits(2).says(&[
+        "agent.permissions",
+        "bypass",
+        "nightwright trust",
+    ]);
+    assert_eq!(ending(&hermit.journal()), "auth", "nothing was started");
+    hermit.run(&["trust", "--yes"]).exits(0);
+    hermit.run(&["resume", "--reload"]).exits(0);
+    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Bypass);
+}
+
+#[test]
+fn if_needed_never_changes_anything() {
+    let hermit = Hermit::new();
+    configure(&hermit, "");
+    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
+                [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
+    let script = hermit.script(hang);
+    let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
+    let mut child = hermit.start(&[&run[..], &[&script]].concat());
+    hermit.wait_for("agent_ready");
+    kill_process(pid(child.id()), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    configure(&hermit, "[model]\nname = \"opus\"\n");
+    let said = "Changed since this run began: model.name: default -> opus. The run keeps its own \
+                values.";
+    hermit.run(&["resume", "--if-needed"]).exits(0).says(&[said]);
+    assert_eq!(settings(&hermit.journal()).model.name, None);
+    hermit.run(&["resume", "--if-needed", "--reload"]).exits(2).says(&["cannot be used with"]);
+}
+
+#[test]
+fn on_a_terminal_a_changed_configuration_is_asked_about() {
+    for (answer, model) in [("y", Some("opus")), ("n", None)] {
+        let hermit = ended(&["--verify", "true"]);
+        configure(&hermit, "[model]\nname = \"opus\"\n");
+        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+        terminal.shows("Use the new values? [y/N]");
+        terminal.types(&[answer, "Enter"]);
+        terminal.shows("exit=0");
+        assert_eq!(settings(&hermit.journal()).model.name.as_deref(), model, "{answer}");
+        assert_eq!(ending(&hermit.journal()), "completed");
+    }
+}
+
+#[test]
+fn a_secret_in_a_changed_argument_is_masked_and_comes_back() {
+    const SECRET: &str = "sk-0123456789abcdef0123";
+    let hermit = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
+    let resume = |arguments: &[&str]| -> Did {
+        let mut command = hermit.command(arguments);
+        finish(command.env("SHOP_API_KEY", SECRET).spawn().unwrap())
+    };
+    resume(&["resume", "-m", "2", "--", "--key", SECRET]).exits(0);
+    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    assert!(!text.contains(SECRET), "the journal has the secret");
+    // The variable is gone, and the agent still gets the true value.
+    hermit.run(&["resume", "-m", "3"]).exits(0);
+    let asked = hermit.asked();
+    let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();
+    assert!(last.contains(SECRET), "the agent got a mask: {last}");
+    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    assert!(!text.contains(SECRET), "the journal has the secret");
+}
+
+#[test]
+fn a_closed_terminal_is_recorded_and_the_run_continues() {
+    let hermit = Hermit::new();
+    let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
+                [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
+    let script = hermit.script(hang);
+    let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
+    let child = hermit.start(&[&run[..], &[&script]].concat());
+    hermit.wait_for("agent_ready");
+    kill_process(pid(child.id()), Signal::HUP).unwrap();
+    finish(child)
+        .exits(130)
+        .says(&["Stopping now, because the terminal was closed", "the terminal was closed"]);
+    let journal = hermit.journal();
+    let Some(Event::RunFinished { note, .. }) = journal.last().map(|record| &record.event) else {
+        panic!("it has ended")
+    };
+    assert_eq!(note.as_deref(), Some("the terminal was closed"));
+    hermit.run(&["resume"]).exits(0);
+    assert_eq!(ending(&hermit.journal()), "completed");
+}
+
+#[test]
+fn a_command_as_the_agent_has_no_model_to_change() {
+    let hermit = Hermit::new();
+    hermit.file("agent.sh", "cat > /dev/null\necho working\n");
+    let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--agent-command", "sh agent.sh"];
+    hermit.run(&run).exits(0);
+    hermit.run(&["resume", "-m", "2", "--model", "opus"]).exits(2).says(&["sh agent.sh"]);
+    hermit.run(&["resume", "-m", "2"]).exits(0);
+    let raised = changes(&hermit.journal());
+    assert_eq!(raised, by_operator(&["limits.max_iterations: 1 -> 2"]));
+    assert!(Change::KEYS.contains(&"limits.max_iterations"));
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
+}
