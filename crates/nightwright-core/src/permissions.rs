@@ -118,9 +118,10 @@ pub fn describe(agent: &Agent) -> String {
         (false, false) => format!(" and run: {}", named.join(", ")),
         (false, true) => format!(" and run: {}, ...", named.join(", ")),
     };
-    let tools = match tools.is_empty() {
-        true => String::new(),
-        false => format!(" It may also use: {}.", tools.join(", ")),
+    let tools = if tools.is_empty() {
+        String::new()
+    } else {
+        format!(" It may also use: {}.", tools.join(", "))
     };
     let stop = if more { "" } else { "." };
     format!("{start}{commands}{stop}{tools} Everything else is denied.")

@@ -92,11 +92,7 @@ impl Ear {
     }
 
     fn bind(run: &RunId) -> io::Result<Self> {
-        let path = folder()?.join(format!("{run}.sock"));
-        if path.as_os_str().len() > LONGEST_ADDRESS {
-            let why = format!("`{}` is too long for a socket", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
-        }
+        let path = address(run)?;
         // The run's lock is ours, so a socket of this name is what a dead process left.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -172,25 +168,63 @@ pub fn say(socket: &Path, wish: &Wish) -> io::Result<()> {
     }
 }
 
-/// A folder for sockets that only we can enter: in `$XDG_RUNTIME_DIR`, else in the folder for
-/// temporary files.
-fn folder() -> io::Result<PathBuf> {
+/// Where the socket of a run goes: in `$XDG_RUNTIME_DIR`, else in the folder for temporary files,
+/// and in `/tmp` where that leaves no room for the name of a socket.
+fn address(run: &RunId) -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
-    let folder = match runtime {
+    let path = short_path(runtime.as_deref(), &env::temp_dir(), user, run);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    make_private(folder, user)?;
+    Ok(path)
+}
+
+fn short_path(runtime: Option<&Path>, temp: &Path, user: u32, run: &RunId) -> PathBuf {
+    let ours = format!("nightwright-{user}");
+    let name = format!("{run}.sock");
+    let usual = match runtime {
         Some(runtime) => runtime.join("nightwright"),
-        None => env::temp_dir().join(format!("nightwright-{user}")),
+        None => temp.join(&ours),
     };
-    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+    let usual = usual.join(&name);
+    if usual.as_os_str().len() <= LONGEST_ADDRESS {
+        usual
+    } else {
+        Path::new("/tmp").join(ours).join(name)
+    }
+}
+
+/// Makes a folder that only we can enter.
+fn make_private(folder: &Path, user: u32) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
     // In a folder for everybody's temporary files somebody else may have been first.
-    let facts = fs::symlink_metadata(&folder)?;
+    let facts = fs::symlink_metadata(folder)?;
     let closed = facts.permissions().mode() & 0o777 == 0o700;
     if facts.is_dir() && facts.uid() == user && closed {
-        return Ok(folder);
+        return Ok(());
     }
     let why = format!("`{}` is not a folder of ours alone", folder.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_folder_for_temporary_files_does_not_make_a_run_unreachable() {
+        let run = RunId("20261116-095416-29b5".to_owned());
+        let path = |runtime, temp: &str| short_path(runtime, Path::new(temp), 1000, &run);
+        let name = "20261116-095416-29b5.sock";
+        assert_eq!(path(None, "/tmp"), Path::new("/tmp/nightwright-1000").join(name));
+        let runtime = Path::new("/run/user/1000");
+        assert_eq!(path(Some(runtime), "/tmp"), Path::new("/run/user/1000/nightwright").join(name));
+        let long = format!("/var/{}", "long/".repeat(20));
+        let fallback = Path::new("/tmp/nightwright-1000").join(name);
+        assert_eq!(path(None, &long), fallback);
+        assert_eq!(path(Some(Path::new(&long)), "/tmp"), fallback);
+    }
 }

@@ -148,9 +148,8 @@ impl TempFolder {
             private_folders(&records)?;
             // Recorded before it exists: a crash in between leaves nothing behind.
             let lock = match write_record(&record, &path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
-                    continue;
-                }
+                // Another process chose the same name, or removed the empty folder of records.
+                Err(error) if is_race(&error) && tries < TRIES => continue,
                 lock => lock?,
             };
             let Some(lock) = lock else {
@@ -229,7 +228,16 @@ impl Owned {
     fn forget(&self) {
         // The next start removes it if this fails.
         let _ = fs::remove_file(&self.record);
+        if let Some(records) = self.record.parent() {
+            // It stays while there are other records in it.
+            let _ = fs::remove_dir(records);
+        }
     }
+}
+
+/// Whether another process that did the same at this moment is the cause.
+fn is_race(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound)
 }
 
 impl Drop for Owned {
@@ -393,7 +401,7 @@ mod tests {
         let path = temp.path().to_owned();
         drop(temp);
         assert!(!path.exists());
-        assert_eq!(fs::read_dir(state.join(RECORDS)).unwrap().count(), 0);
+        assert!(!state.join(RECORDS).exists());
     }
 
     #[test]

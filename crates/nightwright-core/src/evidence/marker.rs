@@ -250,7 +250,7 @@ fn ignored_in(lines: &[Line<'_>], at: usize) -> Option<String> {
         return Some(doubt.to_owned());
     }
     if is_decoration(&before.replace(PROMISE, "")) && is_decoration(after) {
-        return announced(lines, at).map(spoken_of);
+        return announced(lines, at).map(|word| spoken_of(&word));
     }
     if at + 1 < lines.len() {
         return Some(
@@ -260,10 +260,10 @@ fn ignored_in(lines: &[Line<'_>], at: usize) -> Option<String> {
     if !ends_sentence(after) {
         return Some("its sentence continues after it".to_owned());
     }
-    mention(&sentence_before(lines, at, before)).map(spoken_of)
+    mention(&sentence_before(lines, at, before)).map(|word| spoken_of(&word))
 }
 
-fn spoken_of(word: String) -> String {
+fn spoken_of(word: &str) -> String {
     format!("its sentence has \"{word}\", so it speaks of the marker and does not claim anything")
 }
 
@@ -414,7 +414,7 @@ const SHOWN_MAX: usize = 80;
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(['\n', '.', '!', '?', ';'])
-        .map(|sentence| sentence.trim().trim_start_matches(|c| is_ornament(c)))
+        .map(|sentence| sentence.trim().trim_start_matches(is_ornament))
         .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
 }
 

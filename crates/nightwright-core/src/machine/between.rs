@@ -435,12 +435,11 @@ impl Machine {
     /// A limit is reached before an iteration could begin: what the last one claimed is still said.
     fn finish_by_limit(&mut self, ending: Outcome) {
         let gate = self.ledger.last.as_ref().and_then(|last| last.gate.clone());
-        match self.all_failed(gate.as_ref()) {
-            Some((outcome, note)) => self.finish(outcome, note),
-            None => {
-                let note = self.limit_note(&ending, gate.as_ref());
-                self.finish(ending, note);
-            }
+        if let Some((outcome, note)) = self.all_failed(gate.as_ref()) {
+            self.finish(outcome, note);
+        } else {
+            let note = self.limit_note(&ending, gate.as_ref());
+            self.finish(ending, note);
         }
     }
 

@@ -291,7 +291,7 @@ impl Machine {
     }
 
     fn reject(&mut self, source: FeedbackSource, text: &str, why: String, failure: Option<String>) {
-        let claimed = self.current().gate.as_ref().is_some_and(|gate| gate.is_claim());
+        let claimed = self.current().gate.as_ref().is_some_and(Gate::is_claim);
         let text = if claimed {
             format!("You said that the work is complete. It is not: {text}")
         } else {

@@ -133,11 +133,11 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
         all.extend(uncovered(line, granted, project));
         return all;
     }
-    if let Some((_, path)) = why.split_once(" in ").filter(|(program, _)| !program.contains(' ')) {
-        if let Some(path) = quoted_path(path, "") {
-            let reads = why.contains("was blocked");
-            return whole(format!("{}(/{path}/**)", if reads { "Read" } else { "Edit" }));
-        }
+    if let Some((_, path)) = why.split_once(" in ").filter(|(program, _)| !program.contains(' '))
+        && let Some(path) = quoted_path(path, "")
+    {
+        let reads = why.contains("was blocked");
+        return whole(format!("{}(/{path}/**)", if reads { "Read" } else { "Edit" }));
     }
     let of_parts = why.split_once("approval: ").map(|(_, parts)| parts);
     if why.is_empty() || why == "This command requires approval" || of_parts.is_some() {

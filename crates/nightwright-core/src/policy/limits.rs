@@ -69,6 +69,7 @@ pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
         Outcome::MaxCost { limit } => limits.max_cost.is_none_or(|new| new > *limit),
         Outcome::MaxTokens { limit } => limits.max_tokens.is_none_or(|new| new > *limit),
         Outcome::MaxDuration { limit } => limits.max_duration.is_none_or(|new| new > *limit),
+        Outcome::AllIterationsFailed { limit, .. } => is_raised(limits, limit),
         Outcome::Completed { .. }
         | Outcome::Stagnated { .. }
         | Outcome::NoChanges { .. }

@@ -176,11 +176,7 @@ impl RunView {
             Some(())
         };
         if let Some(ending) = &self.ending {
-            let limit = match &ending.outcome {
-                Outcome::AllIterationsFailed { limit, .. } => limit,
-                outcome => outcome,
-            };
-            raise(&mut settings.limits, limit);
+            raise(&mut settings.limits, &ending.outcome);
         }
         while let Some(limit) = self.exhausted(&settings) {
             if raise(&mut settings.limits, &limit).is_none() {
@@ -230,6 +226,7 @@ impl RunView {
                 limits.max_tokens = Some(new);
                 ("max-tokens", new.to_string())
             }
+            Outcome::AllIterationsFailed { limit, .. } => return self.raise(limits, limit),
             Outcome::Completed { .. }
             | Outcome::Stagnated { .. }
             | Outcome::NoChanges { .. }
@@ -270,6 +267,7 @@ impl RunView {
                 | Outcome::Interrupted
                 | Outcome::Failed { .. }
                 | Outcome::ConsecutiveErrors { .. }
+                | Outcome::AllIterationsFailed { .. }
                 | Outcome::Auth { .. }
                 | Outcome::BadAgent { .. }
                 | Outcome::HookAbort { .. }
@@ -306,7 +304,7 @@ impl RunView {
 fn next_check(unchecked: Option<Unchecked>) -> &'static str {
     match unchecked {
         Some(Unchecked::NoChecks) | None => {
-            "no check has verified them: give the next run one with --verify"
+            "no check covers them: give the next run one with --verify"
         }
         Some(Unchecked::PassedBefore | Unchecked::UnknownBefore) => {
             "give the next run a check that fails until the work is done, with --verify"

@@ -62,8 +62,9 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
             findings.extend(agent::around(&environment));
             findings.extend(project::is_named(&project, found));
             findings.push(project::git(&project, &environment).await);
-            findings.extend(told);
             let state = project::state(&project);
+            // What is wrong with the state folder is told once.
+            findings.extend(told.into_iter().filter(|finding| !finding.repeats(&state)));
             // Temporary folders are recorded in the state folder: one problem is enough.
             let can_keep = state.iter().all(Finding::is_ok);
             findings.extend(state);

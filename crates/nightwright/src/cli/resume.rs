@@ -246,9 +246,10 @@ fn refused(refusal: &Refusal, view: &RunView, run: &RunId, project: &Path) -> Fa
 fn reached(limit: &Outcome) -> String {
     match limit {
         Outcome::MaxIterations { limit } => count(*limit, "iteration"),
-        Outcome::MaxCost { limit } => format!("a cost of {limit}"),
+        Outcome::MaxCost { limit } => format!("a cost of {}", limit.exact()),
         Outcome::MaxDuration { limit } => format!("a duration of {}", human(*limit)),
         Outcome::MaxTokens { limit } => format!("{} tokens", thousands(*limit)),
+        Outcome::AllIterationsFailed { limit, .. } => reached(limit),
         Outcome::Completed { .. }
         | Outcome::Stagnated { .. }
         | Outcome::NoChanges { .. }

@@ -35,8 +35,18 @@ const PLACES: [&str; 6] = [
     "CLAUDE_CONFIG_DIR",
 ];
 /// What whoever starts services sets by itself, or what is nothing without a terminal.
-const USUAL: [&str; 9] =
-    ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM", "COLORTERM", "XDG_RUNTIME_DIR"];
+const USUAL: [&str; 10] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "COLORTERM",
+    "XDG_RUNTIME_DIR",
+];
 /// How they begin.
 const USUAL_BEGINNINGS: [&str; 3] = ["LC_", "XDG_SESSION_", "XDG_DATA_"];
 

@@ -51,7 +51,7 @@ use crate::journal::{self, DiskFile, Writer, prune};
 use crate::keys::Keys;
 use crate::logs::Logs;
 use crate::notify::Address;
-use crate::process::{self, Containment, Killed};
+use crate::process::{self, Containment};
 use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
 use crate::secrets;
 use crate::signals::Signals;
@@ -64,8 +64,6 @@ use crate::workspace::{self, Baseline};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Killed processes that are named one by one.
-const KILLED: usize = 8;
 /// The file that stops a run without a task.
 const STOP_FILE: &str = ".nightwright/.stop";
 
@@ -323,7 +321,7 @@ impl Session {
         for warning in note.into_iter().chain(&self.hooks.warnings) {
             notes.warn(warning.clone());
         }
-        if let Some(line) = killed_line(&place.swept) {
+        if let Some(line) = place::killed_line(&place.swept) {
             notes.warn(line);
         }
         let completion = &self.settings.completion;
@@ -541,22 +539,6 @@ fn contain(place: &Place) -> Containment {
     process::adopt();
     let state = place.home.parent().unwrap_or(&place.home);
     Containment::of_run(place.folder.tree_lock(), state, place.folder.id())
-}
-
-/// Who was killed because an earlier run had left it.
-fn killed_line(killed: &[Killed]) -> Option<String> {
-    let (first, rest) = killed.split_first()?;
-    let who = match rest.len() {
-        0 => "1 process left over from an earlier run".to_owned(),
-        more => format!("{} processes left over from earlier runs", more + 1),
-    };
-    let named: Vec<_> = rest.iter().take(KILLED - 1).map(ToString::to_string).collect();
-    let named = [vec![first.to_string()], named].concat();
-    let more = match killed.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("killed {who}: {}{more}", named.join(", ")))
 }
 
 /// What is done with every batch of events once it is recorded.

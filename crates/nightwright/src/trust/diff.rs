@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_long_difference_is_cut_and_says_so() {
-        let old: String = (0..3000).map(|number| format!("{number}\n")).collect();
+        let old = (0..3000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let shown = diff(&old, "other\n");
         assert_eq!(shown.lines().count(), SHOWN_MAX + 1);
         assert!(shown.ends_with("more lines"), "{shown}");

@@ -141,7 +141,7 @@ fn what_can_t_be_run_is_named_before_anything_starts() {
 fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
     let hermit = Hermit::new();
     worker(&hermit);
-    run(&hermit, "worker", &["--max-tokens", "1000"]).exits(2).says(&[
+    run(&hermit, "worker", &["-m", "0", "--max-tokens", "1000"]).exits(2).says(&[
         "a limit of tokens alone does not limit a run with an agent command",
         "give -m, --max-cost or --max-duration",
     ]);

@@ -61,7 +61,8 @@ fn shown(hermit: &Hermit, did: &Did) -> String {
         }
         if let Some((start, _)) = line.split_once(" and run: ") {
             // Which commands these are is told elsewhere.
-            text.push_str(&format!("{start} and run: ...\n"));
+            text += start;
+            text += " and run: ...\n";
             continue;
         }
         let line = line.replace(&home, "~/");

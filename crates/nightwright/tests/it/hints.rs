@@ -116,6 +116,7 @@ fn ended(outcome: &Outcome) -> Ended {
         | Outcome::Completed { proof: Proof::Model | Proof::None, .. }
         | Outcome::Failed { .. }
         | Outcome::ConsecutiveErrors { .. }
+        | Outcome::AllIterationsFailed { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }

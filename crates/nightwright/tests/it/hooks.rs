@@ -320,7 +320,7 @@ fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_goes_on() {
 fn what_a_hook_changes_is_not_the_agents_work() {
     let hermit = project();
     hook(&hermit, "iteration_finished", "echo more >> changed.txt");
-    run(&hermit, IDLES, &["-m", "9", "--stagnation-threshold", "2"]).exits(0);
+    run(&hermit, IDLES, &["-m", "9", "--stagnation-threshold", "2", "--no-detect"]).exits(0);
     let journal = hermit.journal();
     assert_eq!(ending(&journal), "stagnated");
     assert_eq!(names(&journal).iter().filter(|name| **name == "iteration_finished").count(), 2);

@@ -60,7 +60,10 @@ ending = { result = "<promise>COMPLETE</promise>" }
 
 fn logs(run: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
-    let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");
+    let is_log = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("iterate-") && name.ends_with(".log")
+    };
     let mut logs: Vec<_> = entries.filter(is_log).collect();
     logs.sort();
     logs

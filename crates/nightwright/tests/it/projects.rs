@@ -247,7 +247,6 @@ impl<'a> Trial<'a> {
         let left: Vec<_> = fs::read_dir(self.hermit.path("tmp"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
-            .filter(|name| !name.to_string_lossy().starts_with("nightwright-"))
             .collect();
         assert!(left.is_empty(), "{left:?} are left in the temporary folder");
         toolchain::count(self.project.name);
@@ -338,8 +337,7 @@ fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
     let told = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);
     let status = finish(trial.command(&["status"]).spawn().unwrap());
     for text in [&did.err, &did.out, &told.out, &status.out, &status.err] {
-        let text = text.to_lowercase().replace("no check has verified", "");
-        assert!(!text.contains("verified"), "{text}");
+        assert!(!text.to_lowercase().contains("verified"), "{text}");
     }
     trial.leaves_nothing();
 }

@@ -113,11 +113,11 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     }
     // What the provider's cache holds of the second prompt, beside the whole system prompt.
     insta::assert_snapshot!(table, @"
-    loop: 2800 of 3355 bytes, 83 %
-    iterative: 2490 of 3045 bytes, 81 %
-    plan: 3027 of 3582 bytes, 84 %
-    build: 2742 of 3297 bytes, 83 %
-    prompt: 2433 of 2988 bytes, 81 %
+    loop: 2771 of 3326 bytes, 83 %
+    iterative: 2461 of 3016 bytes, 81 %
+    plan: 2998 of 3553 bytes, 84 %
+    build: 2713 of 3268 bytes, 83 %
+    prompt: 2404 of 2959 bytes, 81 %
     ");
 }
 

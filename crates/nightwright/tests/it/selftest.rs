@@ -4,6 +4,7 @@
 use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -112,10 +113,12 @@ fn a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() {
     assert_eq!(folders(&hermit), [""; 0]);
 }
 
-/// Without a machine that can be trusted to fail, one is made: a `PATH` without any program.
+/// Without a machine that can be trusted to fail, one is made: a `PATH` with hardly any program.
 #[test]
 fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder() {
     let hermit = Hermit::new();
+    // The check needs these.
+    link_programs(&["mktemp", "rm"], &hermit.path("bin"));
     let mut command = hermit.command(&["selftest", "--only", "silence", "--only", "orphans"]);
     let did = finish(command.env("PATH", hermit.path("bin")).spawn().unwrap()).exits(1);
     // Words and writing need no program; leaving servers behind does.
@@ -156,16 +159,22 @@ fn a_disk_that_was_never_made_is_not_filled_and_nothing_is_said_to_have_held_on_
     assert!(did.out.contains("    why: no small disk can be made: "), "{}", did.out);
 }
 
+/// Puts these programs of the system into a folder.
+fn link_programs(names: &[&str], folder: &Path) {
+    let path = env::var_os("PATH").unwrap();
+    for name in names {
+        let mut known = env::split_paths(&path).map(|folder| folder.join(name));
+        let real = known.find(|program| program.exists()).unwrap();
+        symlink(real, folder.join(name)).unwrap();
+    }
+}
+
 #[test]
 fn without_session_leaders_orphans_are_not_tested() {
     let hermit = Hermit::new();
     fs::create_dir(hermit.path("few")).unwrap();
-    for name in ["cat", "env", "nohup", "sh", "sleep", "wc"] {
-        let path = env::var_os("PATH").unwrap();
-        let mut known = env::split_paths(&path).map(|folder| folder.join(name));
-        let real = known.find(|program| program.exists()).unwrap();
-        symlink(real, hermit.path("few").join(name)).unwrap();
-    }
+    let few = ["cat", "env", "mktemp", "nohup", "rm", "sh", "sleep", "wc"];
+    link_programs(&few, &hermit.path("few"));
     let rows = ["orphans", "sigterm", "sigkill"];
     let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
     let mut command = hermit.command(&[&["selftest"], &only[..]].concat());

@@ -140,7 +140,7 @@ fn a_judgement_is_no_run() {
             finished.iteration.0 = 0;
         } else if let Event::GateFinished { result } = &mut record.event {
             let why = "a test is missing".to_owned();
-            *result = crate::event::GateResult::Rejected { why, failure: None };
+            *result = GateResult::Rejected { why, failure: None };
         } else if let Event::RunFinished { outcome, .. } = &mut record.event {
             *outcome = Outcome::Unverified { why: "a test is missing".to_owned() };
         }

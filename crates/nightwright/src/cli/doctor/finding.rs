@@ -78,6 +78,11 @@ impl Finding {
         self
     }
 
+    /// Whether one of these says the same.
+    pub(super) fn repeats(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| other.text == self.text)
+    }
+
     /// Whether all is as it should be.
     pub(super) fn is_ok(&self) -> bool {
         self.grade == Grade::Ok

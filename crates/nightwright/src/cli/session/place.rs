@@ -14,6 +14,8 @@ use crate::temp::{self, TempFolder};
 
 /// How long the guards of an earlier run may take to end what is below them.
 const GUARDS: Duration = Duration::from_secs(10);
+/// Killed processes that are named one by one.
+const KILLED: usize = 8;
 
 /// The place of a run.
 #[derive(Debug)]
@@ -129,4 +131,20 @@ fn held(project: &Path, error: LockError) -> Failure {
         }
         LockError::File(error) => Failure::because(&error),
     }
+}
+
+/// Who was killed because an earlier run had left it.
+pub(super) fn killed_line(killed: &[Killed]) -> Option<String> {
+    let (first, rest) = killed.split_first()?;
+    let who = match rest.len() {
+        0 => "1 process left over from an earlier run".to_owned(),
+        more => format!("{} processes left over from earlier runs", more + 1),
+    };
+    let named: Vec<_> = rest.iter().take(KILLED - 1).map(ToString::to_string).collect();
+    let named = [vec![first.to_string()], named].concat();
+    let more = match killed.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("killed {who}: {}{more}", named.join(", ")))
 }

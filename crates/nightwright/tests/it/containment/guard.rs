@@ -114,7 +114,7 @@ fn agents_and_checks_have_neither_our_terminal_nor_what_was_open_when_we_were_st
     let (bin, outside) = (scene.hermit.path("bin"), scene.agent.file("outside"));
     let line = format!(
         "PATH={}:$PATH; (: </dev/tty) && echo >{}; exec 5</dev/null 9</dev/null; \
-         {NIGHTWRIGHT} run -p x -m 1 --verify 'sh {} check; true'",
+         {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify 'sh {} check; true'",
         bin.display(),
         outside.display(),
         check.display()

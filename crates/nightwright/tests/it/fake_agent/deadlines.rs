@@ -64,7 +64,7 @@ async fn an_agent_that_hangs_after_its_result_has_done_its_work() {
 fn given_up(words: &str, option: &str) -> (Scene, Deadline) {
     let scene = Scene::new(words);
     let child = scene.start(&["-m", "1", "--max-retries", "0", option, "2s"]);
-    finish(child).exits(0).says(&["Reached maximum iterations (1)"]);
+    finish(child).exits(1).says(&["Reached maximum iterations (1)"]);
     scene.census().nobody("the run is over");
     scene.all_is_kept("001-1");
     let journal = scene.hermit.journal();

@@ -30,8 +30,8 @@ fn script(commands: &[&str]) -> String {
 
 fn rehearse(hermit: &Hermit, commands: &[&str], most: &str) -> Did {
     let script = hermit.script(&script(commands));
-    let run = ["run", "-p", "x", "-m", most, "--dry-run", "--no-delay", "--rehearsal", &script];
-    hermit.run(&run)
+    let run = ["run", "-p", "x", "-m", most, "--dry-run", "--no-delay", "--no-detect"];
+    hermit.run(&[&run[..], &["--rehearsal", &script]].concat())
 }
 
 fn iterations(journal: &[Record]) -> Vec<IterationFinished> {

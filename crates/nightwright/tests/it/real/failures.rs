@@ -89,7 +89,7 @@ fn a_provider_that_never_answers_fails_the_iteration_in_the_end() {
     let hangs = say("never said").but(Fault::Silence(Moment::Headers));
     let Some(real) = Real::begin(Scenario::of(vec![hangs])) else { return };
     let arguments = ["-m", "1", "--idle-timeout", "4s", "--max-retries", "0"];
-    let did = real.run("x", &arguments).exits(0);
+    let did = real.run("x", &arguments).exits(1);
     let attempts = real.attempts();
     let idle = AttemptOutcome::TimedOut { which: Deadline::Idle };
     assert_eq!(attempts.iter().map(|it| &it.outcome).collect::<Vec<_>>(), [&idle]);
@@ -111,7 +111,7 @@ fn a_connection_lost_in_the_middle_is_the_program_s_own_business() {
 fn a_request_that_is_rejected_fails_the_iteration_with_the_provider_s_words() {
     let rejected = refuse(400, "invalid_request_error", "messages: something is odd about them");
     let Some(real) = Real::begin(Scenario::of(vec![rejected])) else { return };
-    let did = real.run("x", &["-m", "1"]).exits(0);
+    let did = real.run("x", &["-m", "1"]).exits(1);
     assert_eq!(real.outcomes(), ["bad_request"]);
     assert!(why(&real.attempts()[0]).contains("something is odd about them"));
     assert!(did.err.contains("something is odd about them"), "{}", did.err);
@@ -145,7 +145,7 @@ fn after_a_prompt_that_was_too_long_the_next_one_is_shorter() {
 fn a_model_that_declines_fails_the_iteration() {
     let declines = say("").because("refusal");
     let Some(real) = Real::begin(Scenario::of(vec![declines])) else { return };
-    let did = real.run("x", &["-m", "1"]).exits(0);
+    let did = real.run("x", &["-m", "1"]).exits(1);
     assert_eq!(real.outcomes(), ["refused"], "{}", did.err);
     assert!(matches!(real.iterations()[0].result, IterationResult::Failed { .. }));
 }
@@ -153,7 +153,7 @@ fn a_model_that_declines_fails_the_iteration() {
 #[test]
 fn an_answer_without_a_word_is_not_taken_for_work() {
     let Some(real) = Real::begin(Scenario::of(vec![blocks([])])) else { return };
-    let did = real.run("x", &["-m", "1", "--max-retries", "0"]).exits(0);
+    let did = real.run("x", &["-m", "1", "--max-retries", "0"]).exits(1);
     assert_eq!(real.outcomes(), ["suspect"], "{}", did.err);
     assert!(matches!(real.iterations()[0].result, IterationResult::Failed { .. }));
 }

@@ -324,9 +324,9 @@ fn result(line: Line<'_>) -> ResultFacts {
             .into_iter()
             .filter_map(|denial| denial.0)
             .map(|denied| DeniedCall {
-                id: beginning(&denied.tool_use_id.0, NAME_MAX).to_owned(),
-                tool: beginning(&denied.tool_name.0, NAME_MAX).to_owned(),
-                input: denied.tool_input.0.map(subject).unwrap_or_default(),
+                id: beginning(&denied.id.0, NAME_MAX).to_owned(),
+                tool: beginning(&denied.name.0, NAME_MAX).to_owned(),
+                input: denied.input.0.map(subject).unwrap_or_default(),
             })
             .collect(),
         index: line.result_index.small(),

@@ -202,12 +202,12 @@ pub(super) struct ModelUsage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DeniedCall<'a> {
-    #[serde(borrow)]
-    pub(super) tool_name: Text<'a>,
-    #[serde(borrow)]
-    pub(super) tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    pub(super) tool_input: Object<ToolInput<'a>>,
+    #[serde(borrow, rename = "tool_name")]
+    pub(super) name: Text<'a>,
+    #[serde(borrow, rename = "tool_use_id")]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, rename = "tool_input")]
+    pub(super) input: Object<ToolInput<'a>>,
 }
 
 /// What a tool is called with, as far as it says what the call is about.
