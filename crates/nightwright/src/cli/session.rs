@@ -51,7 +51,7 @@ use crate::journal::{self, DiskFile, Writer, prune};
 use crate::keys::Keys;
 use crate::logs::Logs;
 use crate::notify::Address;
-use crate::process::{self, Containment};
+use crate::process::Containment;
 use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
 use crate::secrets;
 use crate::signals::Signals;
@@ -181,7 +181,7 @@ impl Session {
                 }
             };
             let first = Input::Start;
-            let containment = contain(&place);
+            let containment = place.contain();
             let mut opening = self.opening(agent.clone(), &containment, &pinned)?;
             self.keep_told(&mut opening, &place)?;
             let machine = Machine::new(opening);
@@ -224,7 +224,7 @@ impl Session {
             };
             let in_use = self.hold_task()?;
             let agent = AgentFacts { name: agent.name, ..now };
-            let containment = contain(&place);
+            let containment = place.contain();
             let first = Input::Resume(salvage);
             let pinned = user_hooks::recall(place.folder.path(), self.settings.hooks, &hooks);
             let score =
@@ -532,13 +532,6 @@ impl Session {
             voice.speak(&format!("error: {}", self.secrets.mask(&sentence)));
         }
     }
-}
-
-/// What keeps the processes of a run. Whoever loses its guard comes to us.
-fn contain(place: &Place) -> Containment {
-    process::adopt();
-    let state = place.home.parent().unwrap_or(&place.home);
-    Containment::of_run(place.folder.tree_lock(), state, place.folder.id())
 }
 
 /// What is done with every batch of events once it is recorded.

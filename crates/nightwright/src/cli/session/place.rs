@@ -9,7 +9,7 @@ use nightwright_core::units::RunId;
 
 use crate::error::Failure;
 use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
-use crate::process::{self, Killed, tree_lock};
+use crate::process::{self, Containment, Killed, tree_lock};
 use crate::temp::{self, TempFolder};
 
 /// How long the guards of an earlier run may take to end what is below them.
@@ -53,6 +53,13 @@ impl Place {
         let swept = clear(home, &folder)?;
         let temp = temp_folder(Some(project))?;
         Ok(Self { folder, home: home.to_owned(), owner, swept, temp, _project: lock, run })
+    }
+
+    /// What keeps the processes of the run. Whoever loses its guard comes to us.
+    pub(super) fn contain(&self) -> Containment {
+        process::adopt();
+        let state = self.home.parent().unwrap_or(&self.home);
+        Containment::of_run(self.folder.tree_lock(), state, self.folder.id())
     }
 
     /// Lets others know where the run can be spoken to.
