@@ -8,7 +8,7 @@ use crate::agent::dialect::Tools;
 use crate::agent::outcome::CutReason;
 use crate::event::{Event, Purpose, Record};
 use crate::hook::Hook;
-use crate::input::TimerKey;
+use crate::input::{CheckPurpose, TimerKey};
 use crate::prompt::Briefing;
 use crate::units::{AttemptId, CallId, Iteration, Ticket, Usd};
 
@@ -89,10 +89,15 @@ pub enum Effect {
         /// The iteration whose start it is compared with.
         iteration: Iteration,
     },
-    /// Run the checks of the gate.
+    /// Run the checks.
     RunChecks {
         /// For the answer.
         ticket: Ticket,
+        /// What they are run for.
+        purpose: CheckPurpose,
+        /// The time that all of them have together. With it, every check runs; without it, each has its
+        /// own deadline, and the first failure is the last.
+        budget: Option<Duration>,
     },
     /// End the checks.
     CutChecks {

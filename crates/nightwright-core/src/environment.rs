@@ -188,11 +188,24 @@ pub fn lacking_line(names: &[String], pass: &[String]) -> Option<String> {
     ))
 }
 
-/// A line about variables that a failing check did not get. `pass` is `verify.pass_env` as it is.
-pub fn withheld_line(names: &[String], pass: &[String]) -> Option<String> {
+/// A line about variables that a failing check did not get. `pass` is `verify.pass_env` as it is. The
+/// setting that it offers has only those that the project's files mention, and never a login.
+pub fn withheld_line(
+    names: &[String],
+    mentioned: &BTreeSet<String>,
+    pass: &[String],
+) -> Option<String> {
     let (list, it) = listed(names)?;
-    let setting = setting("verify.pass_env", pass, names);
-    Some(format!("checks run without {list}. If the failing check needs {it}: {setting}"))
+    let is_likely = |name: &&String| mentioned.contains(*name) && !LOGIN.contains(&name.as_str());
+    let likely: Vec<_> = names.iter().filter(is_likely).cloned().collect();
+    let advice = match listed(&likely) {
+        Some((likely_list, _)) => {
+            let setting = setting("verify.pass_env", pass, &likely);
+            format!("This project's files mention {likely_list}; to pass on: {setting}")
+        }
+        None => format!("If the failing check needs {it}, add the name to verify.pass_env."),
+    };
+    Some(format!("checks run without {list}. {advice}"))
 }
 
 fn listed(names: &[String]) -> Option<(String, &'static str)> {
@@ -320,8 +333,20 @@ mod tests {
              on: agent.pass_env = [\"GITHUB_*\", \"DATABASE_URL\"]"
         );
         let many: Vec<_> = (1..=8).map(|number| format!("V{number}_KEY")).collect();
-        let line = withheld_line(&many, &[]).unwrap();
-        assert!(line.contains("V6_KEY and 2 more. If the failing check needs them: "), "{line}");
-        assert!(!line.contains("V7_KEY"), "{line}");
+        let line = withheld_line(&many, &BTreeSet::new(), &[]).unwrap();
+        let advice =
+            "V6_KEY and 2 more. If the failing check needs them, add the name to verify.pass_env.";
+        assert!(line.contains(advice) && !line.contains("V7_KEY"), "{line}");
+    }
+
+    #[test]
+    fn only_what_the_project_mentions_is_offered_and_never_a_login() {
+        let withheld = names(&["ANTHROPIC_API_KEY", "DB_PASSWORD", "GITHUB_TOKEN"]);
+        let mentioned = names(&["ANTHROPIC_API_KEY", "DB_PASSWORD"]).into_iter().collect();
+        assert_eq!(
+            withheld_line(&withheld, &mentioned, &[]).unwrap(),
+            "checks run without ANTHROPIC_API_KEY, DB_PASSWORD and GITHUB_TOKEN. This project's \
+             files mention DB_PASSWORD; to pass on: verify.pass_env = [\"DB_PASSWORD\"]"
+        );
     }
 }

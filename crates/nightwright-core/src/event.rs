@@ -26,7 +26,7 @@ pub use self::schema::schema;
 pub use self::status::{StatusFacts, StatusField, StatusText};
 use crate::agent::outcome::CutReason;
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
-use crate::input::{Boxes, Changes, CheckResult, Finding, Mark, TaskProgress};
+use crate::input::{Boxes, Changes, CheckPurpose, CheckResult, Finding, Mark, TaskProgress};
 use crate::outcome::Outcome;
 use crate::principles::Principles;
 use crate::settings::{Change, ChangeSource, EvidenceKind};
@@ -222,11 +222,18 @@ pub enum Event {
     },
     /// The checks were about to be run.
     ChecksStarted {
+        /// What they are run for.
+        purpose: CheckPurpose,
         /// The commands.
         commands: Vec<String>,
     },
     /// The checks were done.
     ChecksFinished {
+        /// What they were run for.
+        purpose: CheckPurpose,
+        /// When the results were measured, if an earlier run on the same tree measured them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reused_from: Option<Timestamp>,
         /// One for each command.
         results: Vec<CheckResult>,
         /// The project after them: the verdict is bound to it.

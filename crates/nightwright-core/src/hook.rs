@@ -155,6 +155,7 @@ impl FinishClass {
             | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
@@ -210,6 +211,7 @@ mod tests {
                 ("all_iterations_failed", "error"),
                 ("auth", "error"),
                 ("bad_agent", "error"),
+                ("checks_cannot_run", "error"),
                 ("hook_abort", "error"),
                 ("limit_wait_too_long", "error"),
                 ("disk_full", "error"),
@@ -221,9 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_an_error_for_hooks_exactly_if_it_exits_with_1() {
+    fn an_ending_is_an_error_for_hooks_exactly_if_it_exits_with_1_or_2() {
         for outcome in samples() {
-            let error = outcome.exit_code(Strictness::Lenient) == 1;
+            let error = matches!(outcome.exit_code(Strictness::Lenient), 1 | 2);
             assert_eq!(FinishClass::of(&outcome) == FinishClass::Error, error, "{outcome}");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::agent::report::{AgentNews, AttemptReport, Blocker};
 use crate::event::{Origin, StopWhen};
 use crate::principles::Principles;
 use crate::settings::{Change, ChangeSource, Limits};
+use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
 /// Something happened.
@@ -258,6 +260,16 @@ impl Boxes {
     }
 }
 
+/// What the checks are run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckPurpose {
+    /// To know how things stand before the first iteration.
+    Baseline,
+    /// To judge a claim of completion.
+    Gate,
+}
+
 /// What the checks came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
@@ -265,8 +277,12 @@ pub struct CheckReport {
     pub results: Vec<CheckResult>,
     /// The project after them.
     pub fingerprint: Fingerprint,
+    /// When these results were measured, if they are those of an earlier run on the same tree.
+    pub reused_from: Option<Timestamp>,
     /// Files that they wrote, and that are not work from now on.
     pub outputs: Vec<String>,
+    /// Variables of the user's environment that they do not get.
+    pub withheld: Vec<String>,
     /// Files that they changed and that count as work: a formatter does this.
     pub changed: Vec<String>,
     /// What was odd when it was looked at.
@@ -282,6 +298,9 @@ pub struct CheckResult {
     pub verdict: CheckVerdict,
     /// The last lines of its output.
     pub output: String,
+    /// How many tests it ran, where its output says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
     /// Where in the run folder all of it is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -289,6 +308,20 @@ pub struct CheckResult {
     #[serde(with = "crate::units::millis", rename = "duration_ms")]
     #[schemars(with = "u64")]
     pub duration: Duration,
+}
+
+impl CheckResult {
+    /// Of a check that did not run.
+    pub fn without_run(command: &str, verdict: CheckVerdict) -> Self {
+        Self {
+            command: command.to_owned(),
+            verdict,
+            output: String::new(),
+            tests: None,
+            log: None,
+            duration: Duration::ZERO,
+        }
+    }
 }
 
 /// How a check ended.

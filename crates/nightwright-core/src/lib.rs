@@ -13,6 +13,8 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod baseline;
+pub mod check_command;
 pub mod chronicle;
 pub mod display;
 pub mod effect;
@@ -35,6 +37,7 @@ pub mod redact;
 pub mod root;
 pub mod settings;
 pub mod tamper;
+pub mod test_counts;
 pub mod units;
 pub mod validation;
 pub mod view;

@@ -3,7 +3,7 @@
 //! ```text
 //!            ┌────────────────────────────── delay ◀──────────────────────────────┐
 //!            ▼                                                                    │
-//!  New ──▶ Ready ──hook, disk, limits──▶ Iterating ──────────────────────────▶ Concluding
+//!  New ──▶ Ready ──baseline, hook, disk, limits──▶ Iterating ──────────────────────────▶ Concluding
 //!            │                           │ attempts ⇄ retry, limit wait           │
 //!            │                           │ survey ▶ advise ▶ review ▶ council     │
 //!            │                           │ gate: checks ▶ changes ▶ model         │
@@ -18,6 +18,7 @@
 //! else to find out where the run is.
 
 mod attempts;
+mod baseline;
 mod between;
 mod calls;
 mod council;
@@ -98,6 +99,8 @@ struct Live {
     judged: Option<Fingerprint>,
     /// What the gate found in the changes.
     inspection: Option<Inspection>,
+    /// Whether the baseline was taken. A later process takes none: the agent may have been at work.
+    baseline_taken: bool,
     /// Whether the hook `started` has been asked.
     started: bool,
     /// Hooks that are still to be told of the last iteration. A crash in between tells none of them
@@ -173,7 +176,8 @@ impl Machine {
         // of that may not have had it.
         let skipped = ledger.rows.skips > 0;
         let started = skipped || ledger.last.is_some() || ledger.current().is_some();
-        let live = Live { active: ledger.active, started, ..Live::default() };
+        let baseline_taken = true;
+        let live = Live { active: ledger.active, started, baseline_taken, ..Live::default() };
         Self {
             ledger,
             live,

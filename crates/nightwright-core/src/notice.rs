@@ -183,6 +183,7 @@ impl Kind {
             | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }

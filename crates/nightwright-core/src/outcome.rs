@@ -97,6 +97,11 @@ pub enum Outcome {
         /// What it said.
         why: String,
     },
+    /// A check cannot run on this machine, so nothing could be verified.
+    ChecksCannotRun {
+        /// Which one, and what is missing.
+        why: String,
+    },
     /// A hook said so.
     HookAbort {
         /// Which, and how.
@@ -216,6 +221,7 @@ impl Outcome {
             Self::AllIterationsFailed { .. } => "all_iterations_failed",
             Self::Auth { .. } => "auth",
             Self::BadAgent { .. } => "bad_agent",
+            Self::ChecksCannotRun { .. } => "checks_cannot_run",
             Self::HookAbort { .. } => "hook_abort",
             Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
             Self::DiskFull { .. } => "disk_full",
@@ -225,7 +231,8 @@ impl Outcome {
         }
     }
 
-    /// The exit code of the program. Exit 2 is a usage error and never comes from a run.
+    /// The exit code of the program. Exit 2 means that the run could not start as it was asked for:
+    /// a usage error, or a check that cannot run.
     pub fn exit_code(&self, strictness: Strictness) -> u8 {
         let unfinished = |code| match strictness {
             Strictness::Lenient => 0,
@@ -252,6 +259,7 @@ impl Outcome {
             | Self::DiskFull { .. }
             | Self::JournalFailed { .. }
             | Self::PullRequestFailed { .. } => 1,
+            Self::ChecksCannotRun { .. } => 2,
             Self::Interrupted => 130,
         }
     }
@@ -260,7 +268,7 @@ impl Outcome {
     pub fn tone(&self) -> Tone {
         match self.exit_code(Strictness::RequireComplete) {
             0 => Tone::Good,
-            1 => Tone::Bad,
+            1 | 2 => Tone::Bad,
             _ => Tone::Mixed,
         }
     }
@@ -296,6 +304,7 @@ impl Outcome {
             }
             Self::Auth { why } => format!("The agent's account refused to work: {why}"),
             Self::BadAgent { why } => format!("The agent program can't work: {why}"),
+            Self::ChecksCannotRun { why } => format!("Not started: {why}"),
             Self::HookAbort { why } => format!("Ended by a hook: {why}"),
             Self::LimitWaitTooLong { until: Some(until) } => {
                 format!("The usage limit lasts until {until}, longer than nightwright may wait")
@@ -372,6 +381,9 @@ pub fn samples() -> Vec<Outcome> {
         },
         Outcome::Auth { why: "not logged in".to_owned() },
         Outcome::BadAgent { why: "error: unknown option '--colour'".to_owned() },
+        Outcome::ChecksCannotRun {
+            why: "`cargo test` cannot run: `cargo` is not installed".to_owned(),
+        },
         Outcome::HookAbort { why: "`started` exited with 2".to_owned() },
         Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },
         Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },

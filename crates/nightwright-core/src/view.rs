@@ -21,7 +21,7 @@ use crate::event::{
     AgentFacts, Continuation, Event, Figure, GateResult, IterationFinished, IterationKind,
     Movement, Purpose, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
 };
-use crate::input::{Changes, CheckResult, Finding, TaskProgress};
+use crate::input::{Changes, CheckPurpose, CheckResult, Finding, TaskProgress};
 use crate::outcome::Outcome;
 use crate::permissions::denial::Refused;
 use crate::settings::{Change, EvidenceKind, Limits, Scope};
@@ -90,6 +90,8 @@ pub struct RunView {
     pub blockers: Vec<Blocker>,
     /// How many there were beyond those.
     pub more_blockers: u32,
+    /// The checks that are running before the first iteration.
+    baseline: Vec<String>,
     /// The last claim and what became of it.
     pub gate: Option<GateView>,
     /// How the run ended.
@@ -275,15 +277,19 @@ impl RunView {
                 Activity::Paused
             }
             // Checks go to their end; the model is not asked before somebody says so.
-            Activity::Checking if self.paused && !self.are_checks_running() => Activity::Paused,
+            Activity::Checking if self.paused && self.running_checks().is_empty() => {
+                Activity::Paused
+            }
             doing => doing.clone(),
         }
     }
 
-    fn are_checks_running(&self) -> bool {
-        self.gate.as_ref().is_some_and(|gate| {
-            gate.result.is_none() && !gate.commands.is_empty() && gate.checks.is_empty()
-        })
+    /// The checks that are running.
+    pub fn running_checks(&self) -> &[String] {
+        match &self.gate {
+            Some(gate) if gate.result.is_none() && gate.checks.is_empty() => &gate.commands,
+            Some(_) | None => &self.baseline,
+        }
     }
 
     /// The mean duration of the last five iterations, once there are five.
@@ -330,10 +336,14 @@ impl RunView {
             Event::GateStarted { iteration, claim } => {
                 self.gate = Some(GateView::new(*iteration, claim));
             }
-            Event::ChecksStarted { commands } => {
+            Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+                self.baseline.clone_from(commands);
+            }
+            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => self.baseline.clear(),
+            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
                 self.at_gate(|gate| gate.commands.clone_from(commands));
             }
-            Event::ChecksFinished { results, .. } => {
+            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
                 self.at_gate(|gate| gate.checks.clone_from(results));
             }
             Event::ChangesInspected { findings, changes } => self.at_gate(|gate| {
@@ -392,6 +402,7 @@ impl RunView {
             Event::RunContinued { why } => self.activity_after_continuation(*why)?,
             Event::RunStarted(_)
             | Event::IterationStarted { .. }
+            | Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. }
             | Event::LimitWaitEnded { .. } => Activity::Starting,
             Event::AttemptStarted { attempt, .. } => Activity::Working { attempt: *attempt },
             Event::RetryScheduled { at_time: at, why } => {
@@ -416,7 +427,7 @@ impl RunView {
             | Event::WatchdogNoticed { .. }
             | Event::NudgeSent { .. }
             | Event::PermissionDenied { .. }
-            | Event::ChecksFinished { .. }
+            | Event::ChecksFinished { purpose: CheckPurpose::Gate, .. }
             | Event::ChangesInspected { .. }
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
@@ -487,6 +498,7 @@ impl RunView {
     /// What an earlier process had only half done is done anew.
     fn run_continued(&mut self, why: Continuation) {
         self.stop = None;
+        self.baseline.clear();
         if self.gate.as_ref().is_some_and(|gate| gate.result.is_none()) {
             self.gate = None;
         }

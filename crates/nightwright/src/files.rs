@@ -184,6 +184,16 @@ pub fn read_inside(
     }
 }
 
+/// Reads a file of ours of at most `most` bytes, without following a link.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
 /// Fails if `path`, or the nearest folder above it that exists, lies outside the project.
 pub fn check_inside(project: &Path, path: &Path) -> Result<(), FileError> {
     let fail = |source| FileError::Write { path: path.to_owned(), source };

@@ -16,9 +16,8 @@ use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
 use nightwright_core::hook::Hook;
-use nightwright_core::input::{CheckReport, CheckVerdict, HookAnswer, Input, Prepared, Survey};
+use nightwright_core::input::{HookAnswer, Input, Prepared, Survey};
 use nightwright_core::machine::ledger::State;
-use nightwright_core::policy::outputs::Touches;
 use nightwright_core::prompt::{self, Briefing, Collected, Found, Prompt};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
@@ -27,8 +26,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::agent::{Agent, Attempt, Order, Post, Source, environment};
-use crate::checks::Checks;
+use crate::agent::{Agent, Attempt, Order, Post, Source};
 use crate::files;
 use crate::hooks::Hooks;
 use crate::journal::{RunDir, attempt_label, call_label, create_file};
@@ -38,8 +36,10 @@ use crate::supervisor::World;
 use crate::task;
 use crate::temp::TempFolder;
 use crate::workspace::{self, Baseline};
+use checking::Withheld;
 use looker::{Known, Looker};
 
+mod checking;
 mod looker;
 
 /// How long checks that were cut may take to be gone when we leave.
@@ -65,7 +65,7 @@ pub struct Hands {
     /// The user's hooks, if the run has any.
     hooks: Option<Hooks>,
     /// What is said of variables that checks don't get, once a check has failed.
-    withheld: Arc<Mutex<Option<String>>>,
+    withheld: Withheld,
     hook: Option<JoinHandle<()>>,
 }
 
@@ -104,7 +104,7 @@ impl Hands {
             call: None,
             checks: None,
             hooks: None,
-            withheld: Arc::default(),
+            withheld: Withheld::default(),
             hook: None,
         }
     }
@@ -116,10 +116,11 @@ impl Hands {
         self
     }
 
-    /// The same, with a line about variables that checks don't get: it is said when one fails.
+    /// The same, with variables that checks don't get, and a line about them that is said once, when a
+    /// check fails.
     #[must_use]
-    pub fn withholding(mut self, line: Option<String>) -> Self {
-        self.withheld = Arc::new(Mutex::new(line));
+    pub fn withholding(mut self, names: Vec<String>, line: Option<String>) -> Self {
+        self.withheld = Withheld { names, line: Arc::new(Mutex::new(line)) };
         self
     }
 
@@ -344,54 +345,6 @@ impl Hands {
         self.call = Some((call, self.agent.start(order, post)));
     }
 
-    fn run_checks(&mut self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
-        let checks = Checks {
-            verify: state.settings.verify.clone(),
-            project: self.project.clone(),
-            environment: self.environment_of_checks(state),
-            containment: self.containment.clone(),
-            folder: self.folder.path().to_owned(),
-            temp: self.temp.clone(),
-            secrets: self.secrets.clone(),
-            iteration: state.current().map_or(0, |current| current.iteration.0),
-        };
-        let stop = Stop::default();
-        let looker = Arc::clone(&self.workspace);
-        let withheld = Arc::clone(&self.withheld);
-        let (news, stopped) = (news.clone(), stop.clone());
-        let task = tokio::spawn(async move {
-            let before = looker.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
-            let results = checks.run(&stopped).await;
-            let look = tokio::task::spawn_blocking(move || {
-                let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
-                let (mark, evidence, touches) = looker.look_after_checks(before.as_ref());
-                let mut warnings = std::mem::take(&mut looker.warnings);
-                warnings.extend(evidence.warnings);
-                (mark.fingerprint, touches, warnings)
-            });
-            if let Ok((fingerprint, Touches { outputs, changed }, mut warnings)) = look.await {
-                if results.iter().any(|result| is_failure(&result.verdict)) {
-                    warnings.extend(withheld.lock().unwrap_or_else(PoisonError::into_inner).take());
-                }
-                let report = CheckReport { results, fingerprint, outputs, changed, warnings };
-                // A closed queue means that the run is over.
-                let _ = news.send(Input::Checked(ticket, report)).await;
-            }
-        });
-        self.checks = Some((ticket, stop, task));
-    }
-
-    fn environment_of_checks(&self, state: &State) -> Vec<(OsString, OsString)> {
-        let mut all = self.environment.clone();
-        let place = environment::Whereabouts {
-            run: self.folder.id(),
-            task: state.settings.task.as_deref(),
-            iteration: state.current().map_or(0, |current| current.iteration.0),
-        };
-        environment::add_for_check(&mut all, place);
-        all
-    }
-
     fn run_hook(&mut self, ticket: Ticket, hook: Hook, news: &mpsc::Sender<Input>) {
         let (hooks, news) = (self.hooks.clone(), news.clone());
         self.hook = Some(tokio::spawn(async move {
@@ -441,7 +394,9 @@ impl World for Hands {
             Effect::StartAttempt(request) => self.start_attempt(*request, state, news),
             Effect::StartCall(request) => self.start_call(*request, state, news),
             Effect::Survey { ticket, iteration } => self.survey(ticket, iteration, state, news),
-            Effect::RunChecks { ticket } => self.run_checks(ticket, state, news),
+            Effect::RunChecks { ticket, budget, .. } => {
+                self.run_checks(ticket, budget, state, news);
+            }
             Effect::Nudge { attempt, text } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.say(text);
@@ -490,17 +445,6 @@ impl World for Hands {
             // A guard that does nothing by now would leave the agent at work behind us.
             let _ = tokio::task::spawn_blocking(process::end_guards).await;
         }
-    }
-}
-
-/// Whether a check ran and failed.
-fn is_failure(verdict: &CheckVerdict) -> bool {
-    match verdict {
-        CheckVerdict::Failed { .. } | CheckVerdict::TimedOut => true,
-        CheckVerdict::Passed
-        | CheckVerdict::Flaky
-        | CheckVerdict::NotStarted { .. }
-        | CheckVerdict::Interrupted => false,
     }
 }
 

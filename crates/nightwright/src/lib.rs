@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod ask;
 pub mod awake;
+pub mod baselines;
 mod chance;
 pub mod checks;
 pub mod cli;

@@ -349,7 +349,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
     match effect {
         Effect::StartAttempt(request) => Some(Input::Agent(request.attempt, report())),
         Effect::StartCall(request) => Some(Input::Call(request.call, report())),
-        Effect::RunChecks { ticket } => {
+        Effect::RunChecks { ticket, .. } => {
             let fingerprint = Fingerprint(String::new());
             Some(Input::Checked(*ticket, CheckReport { fingerprint, ..CheckReport::default() }))
         }

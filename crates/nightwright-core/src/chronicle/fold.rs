@@ -4,6 +4,8 @@ mod chapters;
 mod happenings;
 mod spans;
 
+use std::mem;
+
 use jiff::Timestamp;
 
 use self::chapters::Charge;
@@ -13,8 +15,9 @@ use super::{
     Accepted, AcceptedUnit, Chapter, Chronicle, Claim, Commits, Fate, Note, NoteKind, State, Told,
     Verdict,
 };
+use crate::baseline;
 use crate::event::{Event, Record, RunStarted, Totals};
-use crate::input::Mark;
+use crate::input::{CheckPurpose, CheckResult, Mark};
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Refused;
 use crate::settings::Scope;
@@ -58,6 +61,8 @@ pub struct Chronicler {
     told: Option<Told>,
     before: Vec<Note>,
     more_before: u32,
+    /// What the checks came to before the first iteration.
+    baseline: Vec<CheckResult>,
     chapters: Vec<Chapter>,
     spans: Spans,
     warnings: Vec<Note>,
@@ -74,6 +79,7 @@ impl Chronicler {
             told: None,
             before: Vec::new(),
             more_before: 0,
+            baseline: Vec::new(),
             chapters: Vec::new(),
             spans: Spans::default(),
             warnings: Vec::new(),
@@ -116,7 +122,14 @@ impl Chronicler {
             Event::GateStarted { claim, .. } => {
                 self.in_chapter(|chapter| chapter.claimed(*at, claim));
             }
-            Event::ChecksFinished { results, .. } => self.at_claim(|claim| claim.checked(results)),
+            Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
+                self.baseline_taken(*at, results);
+            }
+            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+                let baseline = mem::take(&mut self.baseline);
+                self.at_claim(|claim| claim.checked(results, &baseline));
+                self.baseline = baseline;
+            }
             Event::ChangesInspected { findings, changes } => {
                 self.at_claim(|claim| claim.inspected(findings, changes));
             }
@@ -253,6 +266,15 @@ impl Chronicler {
             checks: first(&settings.verify.commands, |command| line(command)),
             more_checks: beyond(&settings.verify.commands),
         });
+    }
+
+    fn baseline_taken(&mut self, at: Timestamp, results: &[CheckResult]) {
+        for result in results {
+            let short = baseline::in_short(result);
+            let text = format!("`{}` before the first iteration: {short}", result.command);
+            self.note(at, NoteKind::Baseline, &text);
+        }
+        self.baseline = results.to_vec();
     }
 
     /// Changes the iteration that is going on, or was the last.

@@ -135,9 +135,9 @@ fn claim(out: &mut String, number: u32, claim: &Claim) {
         put!(out, "; {}\n\n", inline(&claim.why));
     }
     for check in &claim.checks {
-        let Check { command, verdict, duration, .. } = check;
-        let shown = inline(&words::check(verdict));
-        put!(out, "- check {}: {shown}, {}\n", code(command), human(*duration));
+        let Check { command, duration, .. } = check;
+        let (result, before) = (inline(&words::check(check)), words::before(check));
+        put!(out, "- check {}: {result}, {}{before}\n", code(command), human(*duration));
     }
     more(out, claim.more_checks, "check");
     if let Some(verdict) = claim.verdict {

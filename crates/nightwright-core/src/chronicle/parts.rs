@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::event::{Figure, Purpose, VerdictKind};
 use crate::input::{Changes, CheckVerdict, Finding};
 use crate::settings::EvidenceKind;
+use crate::test_counts::TestCounts;
 use crate::units::{Tokens, Usd, millis};
 
 /// A process of the agent.
@@ -117,6 +118,12 @@ pub struct Check {
     pub command: String,
     /// What it came to.
     pub verdict: CheckVerdict,
+    /// How many tests it ran, where its output says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// What it came to before the first iteration, in words, if it was run then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
     /// The end of what it printed, if it was not passed.
     pub output: String,
     /// How long it took.
@@ -155,6 +162,8 @@ pub enum NoteKind {
     Status,
     /// The run was steered: stopped, paused, given other limits, taken over.
     Steering,
+    /// A check was run before the first iteration.
+    Baseline,
     /// A limit was waited for.
     Wait,
     /// A snapshot was made.

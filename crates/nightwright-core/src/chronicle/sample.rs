@@ -12,7 +12,9 @@ use crate::event::{
     AgentFacts, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
     IterationResult, Movement, Purpose, Record, RunStarted, Totals, VerdictKind, WaitEnd, WaitKind,
 };
-use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, Mark, TaskProgress};
+use crate::input::{
+    ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Mark, TaskProgress,
+};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
@@ -168,6 +170,7 @@ impl Tale<'_> {
                 git_head: run.head.clone(),
                 containment: "guard".to_owned(),
                 sandbox: "off".to_owned(),
+                baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: 1,
             })),
@@ -265,13 +268,18 @@ impl Tale<'_> {
         let claim = vec![EvidenceKind::Todo, EvidenceKind::Promise];
         self.after(1, Event::GateStarted { iteration, claim });
         let command = "cargo test".to_owned();
-        self.after(0, Event::ChecksStarted { commands: vec![command.clone()] });
+        self.after(
+            0,
+            Event::ChecksStarted { purpose: CheckPurpose::Gate, commands: vec![command.clone()] },
+        );
         let verdict = CheckVerdict::Passed;
         let (output, log, duration) = (String::new(), None, Duration::from_secs(41));
-        let results = vec![CheckResult { command, verdict, output, log, duration }];
+        let results = vec![CheckResult { command, verdict, output, tests: None, log, duration }];
         self.after(
             41,
             Event::ChecksFinished {
+                purpose: CheckPurpose::Gate,
+                reused_from: None,
                 results,
                 fingerprint: Fingerprint("5f0c9b1e".into()),
                 outputs: Vec::new(),

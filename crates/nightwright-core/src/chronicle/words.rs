@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::{AcceptedUnit, Chapter, Chronicle, Fate, Judgement, NoteKind, State, Verdict};
+use super::{AcceptedUnit, Chapter, Check, Chronicle, Fate, Judgement, NoteKind, State, Verdict};
 use crate::agent::outcome::Death;
 use crate::event::{Figure, IterationKind, VerdictKind};
 use crate::input::{ChangedFile, CheckVerdict};
 use crate::outcome::count;
 use crate::permissions::denial::Refused;
 use crate::settings::{EvidenceKind, Limits};
+use crate::test_counts::TestCounts;
 use crate::units::{Usd, human};
 
 /// What stands for what is not known.
@@ -83,7 +84,25 @@ pub(super) fn verdict(verdict: VerdictKind) -> &'static str {
     }
 }
 
-pub(super) fn check(verdict: &CheckVerdict) -> String {
+/// What a check came to.
+pub(super) fn check(check: &Check) -> String {
+    let tests = match check.tests {
+        None => String::new(),
+        Some(TestCounts { failed: 0, total }) => format!(", {}", count(total, "test")),
+        Some(TestCounts { failed, total }) => {
+            format!(", {failed} of {} failed", count(total, "test"))
+        }
+    };
+    format!("{}{tests}", verdict_of_check(&check.verdict))
+}
+
+/// What it came to before the first iteration, if it was run then.
+pub(super) fn before(check: &Check) -> String {
+    let before = check.before.as_ref();
+    before.map(|before| format!("; before the first iteration: {before}")).unwrap_or_default()
+}
+
+fn verdict_of_check(verdict: &CheckVerdict) -> String {
     match verdict {
         CheckVerdict::Passed => "passed (exit 0)".to_owned(),
         CheckVerdict::Flaky => "passed the second time (exit 0)".to_owned(),
@@ -123,6 +142,7 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
         NoteKind::Steering => "steered",
         NoteKind::Wait => "waited",
         NoteKind::Checkpoint => "snapshot",
+        NoteKind::Baseline => "baseline",
     }
 }
 

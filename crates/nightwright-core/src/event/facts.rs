@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::Blocker;
-use crate::input::{Boxes, Changes, Mark, TaskProgress};
+use crate::input::{Boxes, Changes, CheckResult, Mark, TaskProgress};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{Iteration, Tokens, Usd, millis};
@@ -33,6 +33,9 @@ pub struct RunStarted {
     /// The SHA-256 of each hook that was approved for this run, by the name of the hook.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, String>,
+    /// What the checks came to before the first iteration of the run whose work this one judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Vec<CheckResult>>,
     /// The source of all chance in this run: a replay waits as long as the original.
     pub seed: u64,
 }

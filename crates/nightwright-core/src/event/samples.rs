@@ -16,12 +16,14 @@ use crate::agent::report::{
     WatchSignal, Words,
 };
 use crate::input::{
-    Boxes, ChangedFile, Changes, CheckResult, CheckVerdict, Finding, Mark, TaskProgress,
+    Boxes, ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Finding, Mark,
+    TaskProgress,
 };
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
 use crate::settings::{Change, ChangeSource, EvidenceKind, Limits, Settings, Verify};
+use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// One event of every kind, in the order in which the kinds are declared.
@@ -50,6 +52,7 @@ fn beginning() -> Vec<Event> {
             git_head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
             containment: "guard".to_owned(),
             sandbox: "off".to_owned(),
+            baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 11_400_714_819_323_198_485,
         })),
@@ -153,12 +156,18 @@ fn gate() -> Vec<Event> {
             iteration: Iteration(3),
             claim: vec![EvidenceKind::Status, EvidenceKind::Promise],
         },
-        Event::ChecksStarted { commands: vec!["cargo test".to_owned()] },
+        Event::ChecksStarted {
+            purpose: CheckPurpose::Gate,
+            commands: vec!["cargo test".to_owned()],
+        },
         Event::ChecksFinished {
+            purpose: CheckPurpose::Gate,
+            reused_from: None,
             results: vec![CheckResult {
                 command: "cargo test".to_owned(),
                 verdict: CheckVerdict::Failed { how: Death::Code(101) },
                 output: "test invoice::rounds … FAILED\n\ttest result: \"FAILED\"".to_owned(),
+                tests: Some(TestCounts { failed: 2, total: 14 }),
                 log: Some("checks/002-1.log".to_owned()),
                 duration: Duration::from_millis(48_120),
             }],

@@ -41,8 +41,9 @@ impl Machine {
         Used { active: self.active(), ..self.ledger.used() }
     }
 
-    /// The first of these that holds: stop now, stop, pause, limits, quota, disk; then the hook,
-    /// then the iteration. Every answer of the world comes back to the top of this list.
+    /// The first of these that holds: stop now, stop, pause, limits, quota; then the baseline, once;
+    /// then the disk, the hook and the iteration. Every answer of the world comes back to the top of
+    /// this list.
     pub(super) fn before_iteration(&mut self) {
         match self.ledger.stop {
             Some(StopWhen::Now) => return self.finish(Outcome::Interrupted, None),
@@ -67,6 +68,10 @@ impl Machine {
         };
         if let Some(quota) = self.quota_reached() {
             return self.wait_for_limit(WaitKind::Quota, quota.resets_at);
+        }
+        if self.wants_baseline() {
+            self.live.baseline_taken = true;
+            return self.take_baseline();
         }
         let Some(prepared) = self.live.opening.prepared.clone() else {
             return self.prepare();

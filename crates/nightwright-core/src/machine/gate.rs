@@ -1,14 +1,19 @@
 //! The gate: only what passes here completes a run.
 
+use std::time::Duration;
+
 use super::ledger::Gate;
 use super::{Asked, Machine};
 use crate::agent::outcome::Death;
 use crate::agent::report::{Answer, AttemptReport, Verdict};
+use crate::baseline::{self, Standing};
 use crate::effect::Effect;
 use crate::event::{
     Event, FeedbackSource, GateResult, IterationResult, Purpose, StopWhen, VerdictKind,
 };
-use crate::input::{CheckReport, CheckResult, CheckVerdict, Finding, Inspection, Survey};
+use crate::input::{
+    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Finding, Inspection, Survey,
+};
 use crate::outcome::Proof;
 use crate::policy::limits;
 use crate::prompt::{self, Case};
@@ -40,9 +45,7 @@ impl Machine {
         }
         let verify = self.ledger.settings.verify.clone();
         if !verify.commands.is_empty() && gate.checks.is_none() {
-            self.record(Event::ChecksStarted { commands: verify.commands });
-            let ticket = self.ask(Asked::Checks);
-            return self.effect(Effect::RunChecks { ticket });
+            return self.run_checks(CheckPurpose::Gate, None);
         }
         // Whoever gives a verdict is shown the changes, also where nobody looks for tampering.
         let looks = verify.tamper != Tamper::Off || self.wants_verdict(&gate);
@@ -76,11 +79,21 @@ impl Machine {
         }
     }
 
+    pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
+        let commands = self.ledger.settings.verify.commands.clone();
+        self.record(Event::ChecksStarted { purpose, commands });
+        let ticket = self.ask(Asked::Checks);
+        self.effect(Effect::RunChecks { ticket, purpose, budget });
+    }
+
     /// Whether a check that failed at the baseline passes now. Without a baseline none is known to
     /// have failed.
-    #[expect(clippy::unused_self, reason = "the baseline of the run belongs to its state")]
-    fn fixed_a_check(&self, _gate: &Gate) -> bool {
-        false
+    fn fixed_a_check(&self, gate: &Gate) -> bool {
+        let results = gate.checks.iter().flat_map(|(results, _)| results);
+        results.filter(|result| result.verdict.is_pass()).any(|result| {
+            let before = self.ledger.before(&result.command);
+            before.is_some_and(|before| baseline::standing(before) == Standing::Fails)
+        })
     }
 
     fn wants_verdict(&self, gate: &Gate) -> bool {
@@ -91,7 +104,7 @@ impl Machine {
             Judge::Always => true,
             Judge::Auto => {
                 let only_words = gate.claim.iter().all(|kind| kind.is_only_words());
-                verify.commands.is_empty() || only_words || found
+                self.ledger.unchecked().is_some() || only_words || found
             }
         }
     }
@@ -110,6 +123,7 @@ impl Machine {
             settings: &self.ledger.settings,
             claim: &gate.claim,
             checks: gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice()),
+            unchecked: self.ledger.unchecked(),
             findings: &findings,
             inspection: self.live.inspection.as_ref(),
             blockers: &self.blockers(current, survey),
@@ -134,7 +148,11 @@ impl Machine {
         if self.answered(ticket).is_none() {
             return;
         }
-        let CheckReport { results, fingerprint, outputs, changed, warnings } = report;
+        if self.ledger.current().is_none() {
+            return self.baseline_taken(report);
+        }
+        let CheckReport { results, fingerprint, reused_from, outputs, changed, warnings, .. } =
+            report;
         if self.ledger.current().is_none_or(|current| current.gate.is_none()) {
             return self.advance();
         }
@@ -150,7 +168,10 @@ impl Machine {
             .collect();
         let fresh = |file: &&String| !self.ledger.outputs.contains(file.as_str());
         let fresh: Vec<_> = outputs.iter().filter(fresh).cloned().collect();
-        let done = Event::ChecksFinished { results, fingerprint: fingerprint.clone(), outputs };
+        let purpose = CheckPurpose::Gate;
+        let mark = fingerprint.clone();
+        let done =
+            Event::ChecksFinished { purpose, reused_from, results, fingerprint: mark, outputs };
         self.record(done);
         if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
             return self.advance();
@@ -303,7 +324,7 @@ impl Machine {
 }
 
 /// The first few of these files, and how many more there are.
-fn named(files: &[String]) -> String {
+pub(super) fn named(files: &[String]) -> String {
     let shown: Vec<_> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
     match files.len() - shown.len() {
         0 => shown.join(", "),

@@ -20,7 +20,7 @@ use crate::event::{
     Continuation, Event, FeedbackSource, Figure, IterationKind, Purpose, Record, RunStarted,
     StatusFacts, StopWhen, WaitEnd, WaitKind,
 };
-use crate::input::{Boxes, CheckResult, Mark};
+use crate::input::{Boxes, CheckPurpose, CheckResult, CheckVerdict, Mark};
 use crate::permissions::denial::{self, Denial, Refused};
 use crate::permissions::granted;
 use crate::policy::limits::{self, Room};
@@ -121,8 +121,10 @@ impl State {
                 self.permission_denied(Refused { tool, command, rule });
             }
             Event::GateStarted { claim, .. } => self.gate_started(claim),
-            Event::ChecksFinished { results, fingerprint, outputs } => {
-                self.checks_finished(results, fingerprint, outputs);
+            Event::ChecksStarted { purpose, commands } => self.checks_started(*purpose, commands),
+            Event::ChecksFinished { purpose, results, fingerprint, outputs, .. } => {
+                self.outputs.extend(outputs.iter().cloned());
+                self.checks_finished(*purpose, results, fingerprint);
             }
             Event::ChangesInspected { findings, .. } => {
                 self.at_gate(|gate| gate.findings = Some(findings.clone()));
@@ -173,7 +175,6 @@ impl State {
             Event::AgentReady { .. }
             | Event::AttemptCut { .. }
             | Event::StatusChanged { .. }
-            | Event::ChecksStarted { .. }
             | Event::CallCut { .. }
             | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
@@ -214,6 +215,7 @@ impl State {
         self.settings = started.settings.clone();
         self.dialect = Dialect::of_agent(&started.agent.name);
         self.seed = started.seed;
+        self.baseline.clone_from(&started.baseline);
         self.phase = Phase::Ready;
     }
 
@@ -272,14 +274,30 @@ impl State {
         self.phase = Phase::Iterating(Box::new(current));
     }
 
+    /// Until they are done, nothing is known of them: a crash in between leaves it at that.
+    fn checks_started(&mut self, purpose: CheckPurpose, commands: &[String]) {
+        match purpose {
+            CheckPurpose::Baseline => {
+                let unknown =
+                    |command: &String| CheckResult::without_run(command, CheckVerdict::Interrupted);
+                self.baseline = Some(commands.iter().map(unknown).collect());
+            }
+            CheckPurpose::Gate => {}
+        }
+    }
+
     fn checks_finished(
         &mut self,
+        purpose: CheckPurpose,
         results: &[CheckResult],
         fingerprint: &Fingerprint,
-        outputs: &[String],
     ) {
-        self.outputs.extend(outputs.iter().cloned());
-        self.at_gate(|gate| gate.checks = Some((results.to_vec(), fingerprint.clone())));
+        match purpose {
+            CheckPurpose::Baseline => self.baseline = Some(results.to_vec()),
+            CheckPurpose::Gate => {
+                self.at_gate(|gate| gate.checks = Some((results.to_vec(), fingerprint.clone())));
+            }
+        }
     }
 
     fn gate_started(&mut self, claim: &[EvidenceKind]) {

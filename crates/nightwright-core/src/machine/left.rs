@@ -135,6 +135,7 @@ mod tests {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
         }))

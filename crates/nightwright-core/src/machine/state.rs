@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::agent::dialect::{Dialect, InputShape};
 use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow};
+use crate::baseline::{self, Standing};
 use crate::event::{
     FeedbackSource, GateResult, IterationFinished, IterationKind, Origin, Purpose, StatusFacts,
     StopWhen, Totals, VerdictKind, WaitKind,
@@ -86,6 +87,8 @@ pub struct State {
     pub shorten: bool,
     /// The account's quotas as last reported.
     pub quotas: BTreeMap<QuotaWindow, QuotaNews>,
+    /// What the checks came to before the first iteration, if they were run then.
+    pub baseline: Option<Vec<CheckResult>>,
     /// How the last iteration went.
     pub last: Option<Last>,
     /// Iterations that came to their end.
@@ -352,7 +355,26 @@ impl State {
 
     /// Why passing checks can't show that the work is done; `None` if they can.
     pub fn unchecked(&self) -> Option<Unchecked> {
-        self.settings.verify.commands.is_empty().then_some(Unchecked::NoChecks)
+        let commands = &self.settings.verify.commands;
+        if commands.is_empty() {
+            return Some(Unchecked::NoChecks);
+        }
+        self.baseline.as_ref()?;
+        // Nothing is known of a check that the operator added later.
+        let standing = |command| self.before(command).map_or(Standing::Unknown, baseline::standing);
+        let standings: Vec<_> = commands.iter().map(|command| standing(command)).collect();
+        if standings.contains(&Standing::Fails) {
+            None
+        } else if standings.contains(&Standing::Unknown) {
+            Some(Unchecked::UnknownBefore)
+        } else {
+            Some(Unchecked::PassedBefore)
+        }
+    }
+
+    /// What a check came to before the first iteration.
+    pub fn before(&self, command: &str) -> Option<&CheckResult> {
+        self.baseline.iter().flatten().find(|result| result.command == command)
     }
 
     /// Whether messages can follow the prompt of an attempt.

@@ -75,6 +75,10 @@ impl Machine {
             return;
         }
         self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
+        // Nobody wants to know how things stand before an iteration that does not begin.
+        if self.ledger.current().is_none() {
+            self.cut_checks(Grace::Usual);
+        }
         let waited = matches!(self.live.pending, Some(Pending { what: Asked::Wait { .. }, .. }));
         self.end_waiting();
         // What was waited for is not tried any more, be it an attempt or a call. What was claimed

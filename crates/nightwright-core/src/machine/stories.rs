@@ -1,6 +1,7 @@
 //! Every rule of a run as a story. The name states the rule.
 
 mod all_failed;
+mod baseline;
 mod claims;
 mod corners;
 mod council;

@@ -39,6 +39,7 @@ pub(super) fn story(text: &str) -> Story {
     let mut agent = AgentFacts::default();
     settings.verify.model = crate::settings::Judge::Off;
     settings.verify.tamper = Tamper::Off;
+    settings.verify.baseline = None;
     settings.delay = Duration::ZERO;
     let (given, told): (Vec<_>, Vec<_>) = text
         .lines()
@@ -114,6 +115,7 @@ impl Story {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 42,
         };

@@ -75,6 +75,7 @@ fn started(agent: &str) -> Event {
         git_head: None,
         containment: String::new(),
         sandbox: String::new(),
+        baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,
     }))
@@ -157,7 +158,7 @@ fn a_run_is_told_from_its_setup_to_its_end() {
 #[test]
 fn every_ending_sends_exactly_one_notice_of_an_ending() {
     let wanted = |outcome: &Outcome| match outcome.exit_code(Strictness::Lenient) {
-        1 => Kind::Error,
+        1 | 2 => Kind::Error,
         130 => Kind::Stopped,
         _ if matches!(outcome.exit_code(Strictness::RequireComplete), 0 | 4) => Kind::Completion,
         _ => Kind::Stopped,

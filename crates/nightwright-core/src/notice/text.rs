@@ -211,6 +211,7 @@ fn in_a_word(outcome: &Outcome) -> &'static str {
         | Outcome::AllIterationsFailed { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }

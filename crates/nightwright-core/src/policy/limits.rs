@@ -80,6 +80,7 @@ pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
         | Outcome::ConsecutiveErrors { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }
@@ -140,6 +141,12 @@ pub fn before_attempt(settings: &Settings, used: Used) -> Room {
     });
     let time = left.duration.map(|left| left.saturating_sub(time_reserve.unwrap_or_default()));
     Room::Work(Share { cost, time, tokens: left.tokens })
+}
+
+/// How much time the checks may take before the first iteration, so that at least as much is left for
+/// the work; `None` = no limit.
+pub fn time_before_work(settings: &Settings, used: Used) -> Option<Duration> {
+    left(settings, used).duration.map(|left| left.saturating_sub(LEAST_TIME) / 2)
 }
 
 /// Why a run ends by a limit that it has not used up: the rest is too little to begin anything.

@@ -4,6 +4,7 @@ use super::quoted::{block, pointing_at_nothing};
 use super::{Decision, changing, cut_middle, section, writes};
 use crate::agent::report::{Blocker, Notice, WatchSignal};
 use crate::input::{Boxes, CheckResult, Finding, Inspection, StatusReport};
+use crate::outcome::Unchecked;
 use crate::policy::escalation;
 use crate::settings::{EvidenceKind, Settings};
 
@@ -23,6 +24,8 @@ pub struct Case<'a> {
     pub claim: &'a [EvidenceKind],
     /// What the checks came to.
     pub checks: &'a [CheckResult],
+    /// Why passing checks cannot show that the work is done, if they cannot.
+    pub unchecked: Option<Unchecked>,
     /// What makes passing checks worth less.
     pub findings: &'a [Finding],
     /// What changed since the run began, if anybody looked.

@@ -402,6 +402,7 @@ fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
         settings: &settings,
         claim: &[EvidenceKind::Promise],
         checks: &[],
+        unchecked: None,
         findings: &[],
         inspection: None,
         blockers: &[],

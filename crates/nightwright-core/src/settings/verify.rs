@@ -21,6 +21,11 @@ pub struct Verify {
     #[serde(with = "millis")]
     #[schemars(with = "u64")]
     pub timeout: Duration,
+    /// How long all of them together may take before the first iteration; `None` = they are not run
+    /// then.
+    #[serde(with = "millis::option")]
+    #[schemars(with = "Option<u64>")]
+    pub baseline: Option<Duration>,
     /// Whether a failed command gets a second chance.
     pub rerun: Rerun,
     /// What findings of the tamper guard lead to.
@@ -45,6 +50,7 @@ impl Default for Verify {
             commands: Vec::new(),
             pass_environment: Vec::new(),
             timeout: Duration::from_mins(10),
+            baseline: Some(Duration::from_mins(5)),
             rerun: Rerun::Once,
             tamper: Tamper::Warn,
             model: Judge::Auto,

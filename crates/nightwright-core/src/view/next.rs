@@ -127,6 +127,13 @@ impl RunView {
                 }
                 steps
             }
+            Outcome::ChecksCannotRun { .. } => vec![
+                Step::text("install what the check needs, or change the check, and start again"),
+                Step::command(
+                    "or continue without trying the checks first (as --no-baseline does)",
+                    resume,
+                ),
+            ],
             Outcome::HookAbort { .. } => {
                 let mut steps = then("fix what the hook complains about");
                 // A run keeps the hooks that it began with.
@@ -237,6 +244,7 @@ impl RunView {
             | Outcome::ConsecutiveErrors { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
@@ -270,6 +278,7 @@ impl RunView {
                 | Outcome::AllIterationsFailed { .. }
                 | Outcome::Auth { .. }
                 | Outcome::BadAgent { .. }
+                | Outcome::ChecksCannotRun { .. }
                 | Outcome::HookAbort { .. }
                 | Outcome::LimitWaitTooLong { .. }
                 | Outcome::DiskFull { .. }

@@ -6,7 +6,7 @@ mod summaries;
 use super::*;
 use crate::agent::outcome::AttemptOutcome;
 use crate::event::{FeedbackSource, IterationResult, Origin, WaitEnd, samples};
-use crate::input::{CheckVerdict, Mark};
+use crate::input::{CheckPurpose, CheckVerdict, Mark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
 use crate::settings::{ChangeSource, Settings};
@@ -34,6 +34,7 @@ impl Story {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
         })))
@@ -92,12 +93,24 @@ impl Story {
     fn check(self, verdict: CheckVerdict) -> Self {
         let command = "make test".to_owned();
         let (output, duration) = ("ok".to_owned(), Duration::from_secs(1));
-        let result = CheckResult { command: command.clone(), verdict, output, log: None, duration };
-        self.then(Event::ChecksStarted { commands: vec![command] }).then(Event::ChecksFinished {
-            results: vec![result],
-            fingerprint: Fingerprint("f".to_owned()),
-            outputs: Vec::new(),
-        })
+        let result = CheckResult {
+            command: command.clone(),
+            verdict,
+            output,
+            tests: None,
+            log: None,
+            duration,
+        };
+        let purpose = CheckPurpose::Gate;
+        self.then(Event::ChecksStarted { purpose, commands: vec![command] }).then(
+            Event::ChecksFinished {
+                purpose,
+                reused_from: None,
+                results: vec![result],
+                fingerprint: Fingerprint("f".to_owned()),
+                outputs: Vec::new(),
+            },
+        )
     }
 
     fn gate(self, result: GateResult) -> Self {
@@ -212,8 +225,31 @@ fn a_pause_shows_once_nothing_is_going_on() {
 }
 
 #[test]
+fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() {
+    let commands = vec!["make test".to_owned()];
+    let purpose = CheckPurpose::Baseline;
+    let began = Event::ChecksStarted { purpose, commands: commands.clone() };
+    let done = Event::ChecksFinished {
+        purpose,
+        reused_from: None,
+        results: Vec::new(),
+        fingerprint: Fingerprint("f".to_owned()),
+        outputs: Vec::new(),
+    };
+    let running = Story::begun().then(began).then(Event::RunPaused);
+    assert_eq!(running.view.activity(), Activity::Checking, "they go to their end");
+    assert_eq!(running.view.running_checks(), commands);
+    let over = running.then(done);
+    assert_eq!(over.view.activity(), Activity::Paused);
+    assert!(over.view.running_checks().is_empty());
+}
+
+#[test]
 fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
-    let began = Event::ChecksStarted { commands: vec!["make test".to_owned()] };
+    let began = Event::ChecksStarted {
+        purpose: CheckPurpose::Gate,
+        commands: vec!["make test".to_owned()],
+    };
     let story = Story::begun().iteration(1).attempt(1);
     let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).claims();
     let story = story.then(began).then(Event::RunPaused);

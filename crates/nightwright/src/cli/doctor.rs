@@ -76,7 +76,7 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
                 if options.checks {
                     findings.extend(checks::run(&project, configured).await?);
                 } else {
-                    findings.push(checks::listed(&configured.settings.verify));
+                    findings.push(checks::listed(&project, configured));
                 }
             }
             Ok::<_, Failure>((agent, findings))

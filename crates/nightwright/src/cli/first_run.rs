@@ -7,36 +7,57 @@ use std::path::Path;
 
 use nightwright_core::display::display_safe;
 
+use super::run::Command;
 use super::{say, terminal};
 use crate::config::{self, Layer, Origin, Resolved};
 use crate::error::Failure;
 use crate::init::ask::{self, Gone, Person};
+use crate::init::detect::detect;
+use crate::init::view::View;
 
 /// The folder of a project that is set up.
 const FOLDER: &str = ".nightwright";
 
 /// Asks what nobody has decided yet, and adds the answers to the options of the command line. Nothing
 /// is asked without a terminal, or where a choice was made in any layer.
-pub(super) fn ask(project: &Path, flags: &mut Layer) -> Result<(), Failure> {
+pub(super) fn ask(project: &Path, command: Command, flags: &mut Layer) -> Result<(), Failure> {
     if !terminal::is_there() || project.join(FOLDER).exists() {
         return Ok(());
     }
     let mut layers = config::load(project, None, |name| env::var_os(name))?;
     layers.push(flags.clone());
     let resolved = Resolved::new(layers);
+    let mut answered = false;
     // Another agent does not know these permissions.
     let applies = resolved.get_optional("agent.command").flatten().is_none();
     if applies && *resolved.origin("agent.permissions") == Origin::BuiltIn {
+        let unanswered = |gone| unanswered(gone, "--permissions usual");
         let level = ask::permissions(&mut Plain).map_err(unanswered)?;
         flags.set_by_flag("--permissions", "agent.permissions", level.name());
-        say("This holds for this run. `nightwright init` writes it down for later ones.\n");
+        answered = true;
+    }
+    let judged = match command {
+        Command::Run | Command::Build => *resolved.origin("verify.commands") == Origin::BuiltIn,
+        // A plan is judged by reading it.
+        Command::Plan => false,
+    };
+    let test = judged.then(|| detect(&View::of(project)).main.commands.test).flatten();
+    if let Some(test) = test {
+        let unanswered = |gone| unanswered(gone, "--verify CMD");
+        if ask::check(&mut Plain, &test).map_err(unanswered)? {
+            flags.set_by_flag("--verify", "verify.commands", vec![test]);
+        }
+        answered = true;
+    }
+    if answered {
+        say("This applies to this run only. `nightwright init` saves it for later runs.\n");
     }
     Ok(())
 }
 
-fn unanswered(_: Gone) -> Failure {
+fn unanswered(_: Gone, option: &str) -> Failure {
     Failure::usage("the input ended before the question was answered; nothing was started")
-        .hint("`--permissions usual` answers it")
+        .hint(format!("answer it with `{option}`"))
 }
 
 /// The terminal, line by line. Nothing goes on reading from it once the answer is there: the keys that

@@ -260,6 +260,7 @@ fn reached(limit: &Outcome) -> String {
         | Outcome::ConsecutiveErrors { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }

@@ -61,6 +61,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "CMD", value_parser = values::text, help_heading = "Completion")]
     verify: Vec<String>,
 
+    /// Do not run the checks before the first iteration
+    #[arg(long, help_heading = "Completion", hide_short_help = true)]
+    no_baseline: bool,
+
     /// The exact phrase of the completion signal
     #[arg(long, value_name = "TEXT", value_parser = values::text, help_heading = "Completion", hide_short_help = true)]
     completion_signal: Option<String>,
@@ -276,7 +280,7 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         }
     })?;
     if !options.agent.dry_run && options.output.level() != Some(Level::Quiet) {
-        first_run::ask(&project, &mut asked.flags)?;
+        first_run::ask(&project, command, &mut asked.flags)?;
     }
     let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
     let strictness =
@@ -375,6 +379,9 @@ impl Options {
         flags.give("completion.signal", self.completion_signal.clone());
         flags.give("completion.threshold", self.completion_threshold);
         flags.give("review.prompt", self.review_prompt.clone());
+        if self.no_baseline {
+            flags.set_by_flag("--no-baseline", "verify.baseline", "off");
+        }
         if self.no_detect {
             flags.set_by_flag("--no-detect", "completion.detect", false);
         }

@@ -1,6 +1,7 @@
 //! One run from the command line: everything that has to be there before the first attempt, and
 //! everything that is said after the last.
 
+mod earlier;
 mod hooks;
 mod night;
 mod place;
@@ -29,6 +30,7 @@ use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{Judge, Scope, Settings};
 use nightwright_core::view::{self, RunView, Step};
 
+pub(super) use self::earlier::EarlierRun;
 use self::hooks::Impatience;
 pub(super) use self::place::{Place, home, temp_folder};
 pub(super) use self::program::{
@@ -60,7 +62,7 @@ use crate::stop_file;
 use crate::supervisor::{Ending, Notes, Supervisor, Watcher};
 use crate::task::{self, InUse, Runs, State, Task};
 use crate::trust::Item;
-use crate::workspace::{self, Baseline};
+use crate::workspace;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -83,7 +85,7 @@ pub(super) struct Session {
     /// What is masked in everything that is kept or shown.
     pub(super) secrets: Secrets,
     /// Changes are counted from here instead of from the start of this run.
-    pub(super) since: Option<Baseline>,
+    pub(super) since: Option<EarlierRun>,
     pub(super) program: Program,
     pub(super) level: Level,
     pub(super) color: ColorChoice,
@@ -267,9 +269,9 @@ impl Session {
             &self.settings,
         );
         let hands = hands.masking(self.secrets.clone()).with_hooks(hooks.clone());
-        let hands = hands.withholding(checks.line);
+        let hands = hands.withholding(checks.withheld, checks.line);
         let hands = match self.since.clone() {
-            Some(baseline) => hands.since(baseline),
+            Some(earlier) => hands.since(earlier.tree),
             None => hands,
         };
 
@@ -280,7 +282,7 @@ impl Session {
         let complaints = Rc::default();
         let watcher = watcher(Rc::clone(&view), &shows, decisions, Rc::clone(&complaints));
         let watcher = self.awake(watcher, &view, &place, shows.teller(self.level));
-        let (watcher, farewell) = self.farewell(watcher, &place, shows.voice());
+        let (watcher, farewell) = self.farewell(watcher, &view, &place, shows.voice());
         let beating = tokio::spawn(clock.clone().beat());
         let (mut supervisor, operator) = Supervisor::new(machine, writer, clock, hands, watcher);
         supervisor.mask(self.secrets.clone());
@@ -474,6 +476,7 @@ impl Session {
             containment: containment.level().name().to_owned(),
             sandbox: "off".to_owned(),
             hooks: pinned.hashes(),
+            baseline: self.since.as_ref().and_then(|earlier| earlier.checks.clone()),
             seed: seed()?,
         })
     }

@@ -383,7 +383,10 @@ fn doing(view: &RunView) -> Doing {
             (What::Waiting, Some(retry_at), Some(words::limit(limit).to_owned()))
         }
         Activity::Retrying { at, why } => (What::Retrying, Some(at), Some(why)),
-        Activity::Checking => (What::Checking, None, None),
+        Activity::Checking => {
+            let running = view.running_checks();
+            (What::Checking, None, (!running.is_empty()).then(|| running.join(", ")))
+        }
         Activity::Asking { purpose } => (What::Asking, None, Some(purpose.name().to_owned())),
         Activity::Paused => (What::Paused, None, None),
         Activity::Between => (What::Between, None, None),

@@ -70,6 +70,7 @@ pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
     let when = if options.now { StopWhen::Now } else { StopWhen::AfterIteration };
     say(&found, &view, &Wish::Stop { when })?;
     done(&match when {
+        StopWhen::AfterIteration if view.iteration.is_none() => format!("run {run} stops"),
         StopWhen::AfterIteration => format!("run {run} stops after this iteration"),
         StopWhen::Now => format!("run {run} stops now"),
     })

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use nightwright_core::input::Mark;
 use nightwright_core::machine::Machine;
 use nightwright_core::outcome::Strictness;
 use nightwright_core::settings::{Depth, Judge, Settings, Tamper};
@@ -14,7 +15,7 @@ use nightwright_core::units::Usd;
 
 use self::report::Report;
 use super::approval::{Flags, Untrusted};
-use super::session::{CommandLine, Over, Program, Script, Session, interrupted};
+use super::session::{CommandLine, EarlierRun, Over, Program, Script, Session, interrupted};
 use super::told::{self, Asked, Purpose, Told};
 use super::{print, say, values, which};
 use crate::clock::Motion;
@@ -198,20 +199,20 @@ fn can_judge(settings: &Settings) -> Result<(), Failure> {
 
 /// How the project was when the last run of a task began: what is judged is what came of it.
 /// `None` if there was no run, or nothing is known of its start.
-fn last_run(project: &Path, task: &Task) -> Option<Baseline> {
+fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
     let runs = Runs::of(project).ok()?;
     let last = State::read(task, &runs).ok()?.state.last_run?;
     let folder = runs.folder(&last.id)?;
-    if let Some(baseline) = Baseline::of(folder.path()) {
-        return Some(baseline);
-    }
-    let journal = journal::read(&folder.journal()).ok()?;
-    let origin = Machine::resume(&journal.records).state().origin.clone()?;
-    origin.head.is_some().then(|| Baseline::of_mark(&origin))
+    let journal = journal::read(&folder.journal()).ok();
+    let state = journal.map(|journal| Machine::resume(&journal.records).state().clone());
+    let origin = state.as_ref().and_then(|state| state.origin.clone());
+    let of_origin = |origin: Mark| origin.head.is_some().then(|| Baseline::of_mark(&origin));
+    let tree = Baseline::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
+    Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
 }
 
 /// How closely a model looks. Where nobody knows what changed it has to look at the project itself.
-fn depth(settings: &Settings, resolved: &Resolved, origin: Option<&Baseline>) -> Depth {
+fn depth(settings: &Settings, resolved: &Resolved, origin: Option<&EarlierRun>) -> Depth {
     match (resolved.origin("verify.depth"), origin) {
         (Origin::BuiltIn, None) => Depth::Deep,
         _ => settings.verify.depth,

@@ -80,6 +80,9 @@ impl Resolved {
         put(&mut verify.commands, self.get_list("verify.commands"));
         put(&mut verify.pass_environment, self.get_list("verify.pass_env"));
         put(&mut verify.timeout, self.get_duration("verify.timeout"));
+        let baseline = self.get_duration("verify.baseline").map(Some);
+        let off = self.get_text("verify.baseline").map(|_| None);
+        put(&mut verify.baseline, baseline.or(off));
         put(&mut verify.rerun, self.word("verify.rerun"));
         put(&mut verify.model, self.word("verify.model"));
         put(&mut verify.max_cost, self.get_money("verify.max_cost"));

@@ -111,6 +111,7 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
             | Kind::Tokens
             | Kind::Size
             | Kind::Duration { .. }
+            | Kind::DurationOrOff { .. }
             | Kind::Percent { .. }
             | Kind::Text
             | Kind::TextOrNothing

@@ -176,6 +176,8 @@ pub static KEYS: &[Key] = &[
         "Variables that checks and hooks get although they are the agent's login or have the name of a credential (`*_TOKEN`, `*_SECRET*`, `*_KEY`, `*_PASSWORD`); `*` = all.").gated(),
     key("verify.timeout", SOME_TIME, "10m", "NIGHTWRIGHT_VERIFY_TIMEOUT",
         "How long each of these commands may take."),
+    key("verify.baseline", Kind::DurationOrOff { least: Duration::from_secs(1) }, "5m", "NIGHTWRIGHT_VERIFY_BASELINE",
+        "Maximum time for running these commands once before the first iteration; `off` to skip that.").flag("--no-baseline"),
     key("verify.rerun", Kind::Choice(&["once", "never"]), "once", "NIGHTWRIGHT_VERIFY_RERUN",
         "Whether a command that failed gets a second chance."),
     key("verify.model", Kind::Choice(&["auto", "always", "off"]), "auto", "NIGHTWRIGHT_VERIFY_MODEL",

@@ -16,6 +16,9 @@ use super::origin::Origin;
 use super::url::Url;
 use super::value::Value;
 
+/// The word that turns something off.
+const OFF: &str = "off";
+
 /// Nothing here takes longer than a year.
 pub(super) const LONGEST: Duration = Duration::from_hours(24 * 365);
 
@@ -39,6 +42,11 @@ pub enum Kind {
         least: Duration,
         /// The longest.
         most: Duration,
+    },
+    /// A time, or `off`.
+    DurationOrOff {
+        /// The shortest.
+        least: Duration,
     },
     /// A number of bytes.
     Size,
@@ -121,6 +129,9 @@ impl Kind {
                 "a duration of at least {}: a number of seconds, or text such as \"1h 30m\"",
                 exact(least)
             ),
+            Self::DurationOrOff { least } => {
+                format!("a duration of at least {}, such as \"5m\", or \"off\"", exact(least))
+            }
             Self::Size => {
                 "a number of bytes above 0, or text such as \"500MB\" or \"2GiB\"".to_owned()
             }
@@ -166,6 +177,7 @@ impl Kind {
             Self::Money => "money",
             Self::Tokens => "tokens",
             Self::Duration { .. } => "duration",
+            Self::DurationOrOff { .. } => "duration or off",
             Self::Size => "size",
             Self::Percent { .. } => "percent",
             Self::Text | Self::TextOrNothing => "text",
@@ -189,6 +201,7 @@ impl Kind {
             Self::Money => matches!(value, Value::Money(_)),
             Self::Tokens => matches!(value, Value::Tokens(_)),
             Self::Duration { .. } => matches!(value, Value::Duration(_)),
+            Self::DurationOrOff { .. } => matches!(value, Value::Duration(_) | Value::Text(_)),
             Self::Size => matches!(value, Value::Size(_)),
             Self::Percent { .. } => matches!(value, Value::Percent(_)),
             Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_) => {
@@ -211,6 +224,7 @@ impl Kind {
             | Self::Money
             | Self::Tokens
             | Self::Duration { .. }
+            | Self::DurationOrOff { .. }
             | Self::Size
             | Self::Percent { .. }
             | Self::Text
@@ -250,13 +264,18 @@ impl Kind {
             (Self::Money, DeValue::Float(number)) => {
                 amounts::cost(number.as_str()).ok().map(Value::Money)
             }
-            (Self::Duration { .. }, DeValue::Integer(number)) => integer(number)
-                .and_then(|number| amounts::duration(&number.to_string()).ok())
-                .map(Value::Duration),
-            (Self::Duration { .. }, DeValue::Float(number)) => {
+            (Self::DurationOrOff { .. }, DeValue::String(text)) if text == OFF => {
+                Some(Value::Text(OFF.to_owned()))
+            }
+            (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::Integer(number)) => {
+                integer(number)
+                    .and_then(|number| amounts::duration(&number.to_string()).ok())
+                    .map(Value::Duration)
+            }
+            (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::Float(number)) => {
                 amounts::duration(number.as_str()).ok().map(Value::Duration)
             }
-            (Self::Duration { .. }, DeValue::String(text)) => {
+            (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::String(text)) => {
                 amounts::duration(text).ok().map(Value::Duration)
             }
             (
@@ -300,7 +319,10 @@ impl Kind {
             Self::Count { .. } => amounts::count(one).ok().map(Value::Count),
             Self::Money => amounts::cost(one).ok().map(Value::Money),
             Self::Tokens => amounts::tokens(one).ok().map(Value::Tokens),
-            Self::Duration { .. } => amounts::duration(one).ok().map(Value::Duration),
+            Self::DurationOrOff { .. } if one.trim() == OFF => Some(Value::Text(OFF.to_owned())),
+            Self::Duration { .. } | Self::DurationOrOff { .. } => {
+                amounts::duration(one).ok().map(Value::Duration)
+            }
             Self::Size => amounts::size(one).ok().map(Value::Size),
             Self::Percent { .. } => {
                 one.trim().trim_end_matches('%').parse().ok().map(Value::Percent)
@@ -344,6 +366,10 @@ impl Kind {
             (Self::Duration { least, most }, Value::Duration(time)) => {
                 (least..=most).contains(time)
             }
+            (Self::DurationOrOff { least }, Value::Duration(time)) => {
+                (least..=LONGEST).contains(time)
+            }
+            (Self::DurationOrOff { .. }, Value::Text(text)) => text == OFF,
             (Self::Tokens, Value::Tokens(tokens)) => *tokens > 0 && i64::try_from(*tokens).is_ok(),
             (Self::Size, Value::Size(bytes)) => *bytes > 0 && i64::try_from(*bytes).is_ok(),
             (Self::Text, Value::Text(text)) => Items::Texts.fit(text),

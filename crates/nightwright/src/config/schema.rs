@@ -97,6 +97,10 @@ fn of_kind(kind: Kind) -> Json {
                 { "type": "string", "minLength": 1 },
             ] })
         }
+        Kind::DurationOrOff { least } => json!({ "anyOf": [
+            { "type": "number", "minimum": seconds(least) },
+            { "type": "string", "minLength": 1 },
+        ] }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::TextOrNothing | Kind::File | Kind::Secret => json!({ "type": "string" }),
         Kind::Url => json!({ "type": "string", "pattern": "^(https?://.+)?$" }),

@@ -208,6 +208,7 @@ fn a_file_with_every_key_gives_these_settings() {
             commands: vec!["cargo test".to_owned(), "[ -f README.md ]".to_owned()],
             pass_environment: vec!["NPM_TOKEN".to_owned()],
             timeout: Duration::from_mins(20),
+            baseline: None,
             rerun: Rerun::Never,
             tamper: Tamper::Reject,
             model: Judge::Always,

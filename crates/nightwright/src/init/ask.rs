@@ -25,14 +25,7 @@ pub trait Person {
 /// Offers an import: its plan, then the question.
 pub fn import(person: &mut dyn Person, import: &Import) -> Result<bool, Gone> {
     person.tell(&describe(import));
-    loop {
-        let answer = person.ask("Import it? [Y/n] ")?;
-        match answer.trim().to_lowercase().as_str() {
-            "" | "y" | "yes" => return Ok(true),
-            "n" | "no" => return Ok(false),
-            _ => person.tell("Please answer y or n."),
-        }
-    }
+    yes(person, "Import it? [Y/n] ")
 }
 
 /// What an import would do.
@@ -71,6 +64,22 @@ fn command(
                 person.tell("That has characters in it that no command has. Please type it again.");
             }
             text => return Ok(Some(text.to_owned())),
+        }
+    }
+}
+
+/// Offers the test command that was found as the check of a run.
+pub fn check(person: &mut dyn Person, command: &str) -> Result<bool, Gone> {
+    yes(person, &format!("Use `{command}` as the check? [Y/n] "))
+}
+
+fn yes(person: &mut dyn Person, question: &str) -> Result<bool, Gone> {
+    loop {
+        let answer = person.ask(question)?;
+        match answer.trim().to_lowercase().as_str() {
+            "" | "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => person.tell("Please answer y or n."),
         }
     }
 }

@@ -195,6 +195,8 @@ const VERIFY_MORE: &str = "\
 # Credentials in your environment that the checks need: they get none unless you name them.
 #pass_env = [\"EXAMPLE_TOKEN\"]
 #timeout = \"10m\"
+# Maximum time for running them before the first iteration, to see what fails then; or \"off\".
+#baseline = \"5m\"
 # Whether a check that failed is run once more.
 #rerun = \"once\"
 # What changes that make passing checks worth less lead to: warn, reject or off.

@@ -241,6 +241,12 @@ impl RunDir {
         &self.path
     }
 
+    /// The state folder of the project.
+    pub fn project_folder(&self) -> &Path {
+        let runs = self.path.parent().and_then(Path::parent);
+        runs.unwrap_or(&self.path)
+    }
+
     /// The journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join(JOURNAL)

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::agent::report::{Answer, AttemptReport, WatchSignal};
+use nightwright_core::baseline::{self, Standing, standing};
 use nightwright_core::event::{
     Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
     IterationResult, Movement, Origin, Purpose, RunStarted, StatusText, StopWhen, VerdictKind,
     WaitEnd, WaitKind,
 };
-use nightwright_core::input::{CheckResult, TaskProgress};
+use nightwright_core::input::{CheckPurpose, CheckResult, TaskProgress};
 use nightwright_core::journal::Line;
 use nightwright_core::outcome::{Proof, Tone, count};
 use nightwright_core::permissions::denial;
-use nightwright_core::settings::{Limits, Scope};
+use nightwright_core::settings::{Judge, Limits, Scope, Settings};
 use nightwright_core::units::{Iteration, RunId, Usd, human};
 use nightwright_core::view::{GateView, RunView};
 
@@ -51,8 +52,21 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         | Event::WatchdogNoticed { .. }
         | Event::NudgeSent { .. }
         | Event::PermissionDenied { .. } => at_work(page, &line.record.event),
-        Event::ChecksStarted { commands } => checks_started(page, commands, only_gate),
-        Event::ChecksFinished { results, .. } => checks_finished(page, results),
+        Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+            page.line(&format!(
+                "Running the checks before the first iteration ({})",
+                list(commands)
+            ));
+        }
+        Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, reused_from, .. } => {
+            baseline_taken(page, results, *reused_from, line.record.at);
+        }
+        Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+            checks_started(page, commands, only_gate);
+        }
+        Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
+            checks_finished(page, results);
+        }
         Event::CallStarted { purpose, .. } => call_started(page, view, *purpose),
         Event::VerdictGiven { verdict, reason, .. } => verdict_given(page, *verdict, reason),
         Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
@@ -158,6 +172,25 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
     if settings.limits.max_cost.is_none() {
         page.aside("no cost limit; set one with --max-cost USD");
     }
+    if let Some(text) = without_checks(settings) {
+        page.aside(text);
+    }
+}
+
+/// What judges the work of a run that has no checks.
+fn without_checks(settings: &Settings) -> Option<&'static str> {
+    let claims = !settings.completion.evidence.is_empty() && !settings.is_about_a_plan();
+    if !claims || !settings.verify.commands.is_empty() {
+        return None;
+    }
+    Some(match settings.verify.model {
+        Judge::Auto | Judge::Always => {
+            "no checks: only a model will judge the work; `nightwright init` finds the test command"
+        }
+        Judge::Off => {
+            "no checks and no model: nothing will be verified; `nightwright init` finds the test command"
+        }
+    })
 }
 
 pub(super) fn limits(limits: &Limits) -> String {
@@ -272,9 +305,29 @@ fn wait_ended(page: &mut Page<'_>, why: WaitEnd, waited: Duration) {
     });
 }
 
-fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
+/// How the checks stood before the first iteration; those without a result have a warning.
+fn baseline_taken(
+    page: &mut Page<'_>,
+    results: &[CheckResult],
+    reused_from: Option<Timestamp>,
+    now: Timestamp,
+) {
+    for result in results.iter().filter(|result| standing(result) != Standing::Unknown) {
+        let when = match reused_from {
+            Some(at) => format!("same tree, {} ago", human(between(at, now))),
+            None => human(result.duration),
+        };
+        page.detail(&format!("{} ({when})", baseline::sentence(result)));
+    }
+}
+
+fn list(commands: &[String]) -> String {
     let commands: Vec<_> = commands.iter().map(|command| format!("`{command}`")).collect();
-    let commands = commands.join(", ");
+    commands.join(", ")
+}
+
+fn checks_started(page: &mut Page<'_>, commands: &[String], only_gate: bool) {
+    let commands = list(commands);
     let claimed = if only_gate { "" } else { "claimed complete: " };
     page.detail(&format!("{claimed}running the checks ({commands})"));
 }

@@ -185,7 +185,7 @@ fn what(
         }
         Activity::Checking => {
             parts.add(0, "checking".to_owned());
-            for command in commands(view) {
+            for command in view.running_checks() {
                 parts.quote(2, command);
             }
         }
@@ -240,14 +240,6 @@ fn keys(view: &RunView, activity: &Activity) -> Parts {
     }
     parts.inked(2, faint, "Ctrl-C stop now".to_owned());
     parts
-}
-
-/// The checks that are being run.
-fn commands(view: &RunView) -> &[String] {
-    match &view.gate {
-        Some(gate) if gate.result.is_none() && gate.checks.is_empty() => &gate.commands,
-        Some(_) | None => &[],
-    }
 }
 
 fn limit_name(limit: WaitKind) -> &'static str {

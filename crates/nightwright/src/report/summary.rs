@@ -92,6 +92,7 @@ fn work(summary: &Summary) -> String {
             | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }

@@ -355,6 +355,7 @@ impl Status {
             | Outcome::AllIterationsFailed { .. }
             | Outcome::Auth { .. }
             | Outcome::BadAgent { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }

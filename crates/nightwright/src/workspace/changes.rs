@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::input::Finding;
-use nightwright_core::tamper::{Change, Side};
+use nightwright_core::tamper::{self, Change, Side};
 use toml_edit::{DocumentMut, Item as TomlItem};
 
 use super::baseline::{Baseline, Ground, Kept};
@@ -45,8 +45,18 @@ impl Workspace {
             }
         };
         let effective = self.effective();
+        // What the checks wrote before the first iteration is not shown as a change later, so it is as
+        // good as not there.
+        let is_loose_output = |path: &Path, item: &Item| {
+            matches!(item.origin, Origin::Commit(None))
+                && self.rules.is_output(path)
+                && !path.to_str().is_some_and(tamper::is_source)
+        };
         let current = current(snapshot, &effective).into_iter();
-        let files = current.map(|(path, item)| (path.to_owned(), item.now.clone())).collect();
+        let files = current
+            .filter(|(path, item)| !is_loose_output(path, item))
+            .map(|(path, item)| (path.to_owned(), item.now.clone()))
+            .collect();
         let kept = Baseline::keep(run_folder, ground.clone(), &self.rules.root, files);
         let (baseline, kept) = match kept {
             Ok(baseline) => (baseline, Ok(())),

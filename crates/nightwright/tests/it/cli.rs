@@ -284,6 +284,7 @@ fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_noth
             "Bash(make:*)",
             "--verify",
             "true",
+            "--no-baseline",
             "--",
             "--betas",
             "x",

@@ -117,6 +117,7 @@ fn ended(outcome: &Outcome) -> Ended {
         | Outcome::Failed { .. }
         | Outcome::ConsecutiveErrors { .. }
         | Outcome::AllIterationsFailed { .. }
+        | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }

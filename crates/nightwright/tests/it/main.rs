@@ -7,6 +7,7 @@ mod agent_program;
 mod attempt;
 #[cfg(target_os = "linux")]
 mod awake;
+mod baseline;
 mod branches;
 mod cli;
 mod config;

@@ -144,13 +144,20 @@ fn what_a_check_writes_is_no_work_and_is_named() {
 
 #[test]
 fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_say() {
-    let hermit = repository();
-    let check = "echo 1 > coverage.txt; echo 2 > results.json; echo x > conftest.py";
+    let check = "echo $$ > coverage.txt; echo $$ > results.json; echo x > conftest.py";
     let script = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"two\" }]\n\
                   ending = { result = \"<promise>COMPLETE</promise>\" }\n";
-    hermit.rehearse(script, "1", &["--verify", check]);
-    let journal = hermit.journal();
-    assert_eq!(inspected(&journal), ["a.txt", "conftest.py", "results.json"]);
+    for with in [&["--no-baseline"][..], &[]] {
+        let hermit = repository();
+        hermit.rehearse(script, "1", &[&["--verify", check], with].concat());
+        let journal = hermit.journal();
+        // What was there before the first iteration and is as it was is no change.
+        let expected: &[&str] = match with {
+            [] => &["a.txt", "results.json"],
+            _ => &["a.txt", "conftest.py", "results.json"],
+        };
+        assert_eq!(inspected(&journal), expected);
+    }
 }
 
 #[test]

@@ -196,12 +196,30 @@ fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
         }
         terminal.types(&[answer, "Enter"]);
         let screen = terminal.shows("exit=");
-        assert!(screen.contains("`nightwright init` writes it down"), "{screen}");
+        assert!(screen.contains("`nightwright init` saves it"), "{screen}");
         assert!(screen.contains(says), "{screen}");
         let words = fs::read_to_string(hermit.path("said")).unwrap();
         assert_eq!(words.contains("acceptEdits"), accepts, "{words}");
         assert!(!hermit.project().join(".nightwright/config.toml").exists(), "nothing is written");
     }
+}
+
+#[test]
+fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
+    for (answer, checked) in [("", true), ("n", false)] {
+        let hermit = Hermit::new();
+        hermit.file("Makefile", "test:\n\tfalse\n");
+        let terminal = at_a_terminal(&hermit, "--permissions edits");
+        terminal.shows("Use `make test` as the check? [Y/n]");
+        terminal.types(&[answer, "Enter"]);
+        let screen = terminal.shows("exit=");
+        assert_eq!(screen.contains("`make test` fails now"), checked, "{screen}");
+        assert_eq!(screen.contains("only a model will judge the work"), !checked, "{screen}");
+    }
+    let hermit = Hermit::new();
+    hermit.file("Makefile", "test:\n\tfalse\n");
+    let screen = at_a_terminal(&hermit, "--permissions edits --verify false").shows("exit=");
+    assert!(!screen.contains("as the check?"), "{screen}");
 }
 
 #[test]
@@ -218,7 +236,7 @@ fn everything_comes_with_the_warning_and_the_end_of_input_starts_nothing() {
     terminal.shows("permissions [1]");
     terminal.types(&["C-d"]);
     let screen = terminal.shows("exit=2");
-    assert!(screen.contains("`--permissions usual` answers it"), "{screen}");
+    assert!(screen.contains("answer it with `--permissions usual`"), "{screen}");
     assert!(!hermit.path("said").exists(), "nothing was started");
 }
 

@@ -249,8 +249,19 @@ fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
     let hermit = planted();
     let fifo = hermit.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let arguments =
-        ["run", "port", "-m", "2", "--no-delay", "--verify", "true", "--", "--also", SECRET];
+    let arguments = [
+        "run",
+        "port",
+        "-m",
+        "2",
+        "--no-delay",
+        "--verify",
+        "true",
+        "--no-baseline",
+        "--",
+        "--also",
+        SECRET,
+    ];
     let mut child = command(&hermit, &arguments).spawn().unwrap();
     hermit.wait_for("attempt_started");
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();

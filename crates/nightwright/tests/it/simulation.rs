@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_line() {
 #[test]
 fn the_runs_get_far_enough_to_reach_every_ending_and_every_kind_of_fault() {
     let told: String =
-        (0..400).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
+        (0..600).map(|seed| Trace::of(|trace| play(seed, trace)).unwrap_or_default()).collect();
     let mut wanted: Vec<String> = outcome::samples()
         .iter()
         // Nothing makes pull requests yet.

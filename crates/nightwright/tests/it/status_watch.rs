@@ -159,6 +159,7 @@ fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
         git_head: None,
         containment: String::new(),
         sandbox: String::new(),
+        baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,
     });

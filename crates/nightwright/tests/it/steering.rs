@@ -72,7 +72,7 @@ const PHASES: [Phase; 5] = [
     Phase {
         name: "gate",
         script: CLAIMING,
-        arguments: &["--no-delay", "--verify", SLOW_CHECK],
+        arguments: &["--no-delay", "--verify", SLOW_CHECK, "--no-baseline"],
         event: "checks_started",
     },
     Phase { name: "delay", script: PATIENT, arguments: &["-d", "1h"], event: "iteration_finished" },

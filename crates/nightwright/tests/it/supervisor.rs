@@ -151,6 +151,7 @@ fn machine(settings: Settings) -> Machine {
         git_head: None,
         containment: String::new(),
         sandbox: String::new(),
+        baseline: None,
         hooks: std::collections::BTreeMap::new(),
         seed: 1,
     })

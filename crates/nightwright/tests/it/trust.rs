@@ -129,7 +129,7 @@ fn approved_it_takes_effect_until_it_changes() {
     hermit.run(&["trust"]).exits(2).says(&["no terminal", "--yes"]);
     hermit.run(&["trust", "--yes"]).exits(0);
     hermit.run(&["trust", "--list"]).exits(0);
-    rehearse(&hermit, &goal).exits(0).says(&["completed"]);
+    rehearse(&hermit, &goal).exits(0).says(&["judged complete"]);
     assert!(proof.exists());
     fs::remove_file(&proof).unwrap();
 

@@ -346,3 +346,17 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
         "cost $0.01 (rehearsed: work $0.01 in 1 attempt)",
     ]);
 }
+
+#[test]
+fn checks_that_passed_before_the_last_run_verify_nothing_by_hand_either() {
+    let hermit = without_model();
+    let worker = hermit.path("worker");
+    fs::write(&worker, "#!/bin/sh\necho x > made.txt\necho '<promise>COMPLETE</promise>'\n")
+        .unwrap();
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).unwrap();
+    let worker = worker.to_str().unwrap();
+    let run = ["run", "a", "-m", "1", "--no-delay", "--verify", "true", "--agent-command", worker];
+    hermit.run(&run).exits(0).says(&["completed, not verified"]);
+    let did = hermit.run(&["verify", "a", "--verify", "true"]).exits(6);
+    assert!(!did.out.contains("is verified"), "{}", did.out);
+}

@@ -10,6 +10,7 @@ use super::super::{Chapter, Fate};
 use super::{LONGEST_LINE, LONGEST_WORDS, MOST_IN_ITERATION, beyond, first, keep};
 use crate::agent::outcome::AttemptOutcome;
 use crate::agent::report::AttemptReport;
+use crate::baseline;
 use crate::event::{
     Figure, GateResult, IterationFinished, IterationKind, IterationResult, Movement, Purpose,
     VerdictKind,
@@ -202,8 +203,8 @@ pub(super) fn changes(changes: &Changes) -> Changes {
 }
 
 impl Claim {
-    pub(super) fn checked(&mut self, results: &[CheckResult]) {
-        self.checks = first(results, check);
+    pub(super) fn checked(&mut self, results: &[CheckResult], baseline: &[CheckResult]) {
+        self.checks = first(results, |result| check(result, baseline));
         self.more_checks = beyond(results);
     }
 
@@ -240,8 +241,9 @@ fn took(duration: Duration, report: &AttemptReport) -> Option<Duration> {
 }
 
 /// The output of a check says something only where it was not passed.
-fn check(result: &CheckResult) -> Check {
-    let CheckResult { command, verdict, output, duration, .. } = result;
+fn check(result: &CheckResult, baseline: &[CheckResult]) -> Check {
+    let CheckResult { command, verdict, output, tests, duration, .. } = result;
+    let before = baseline.iter().find(|before| before.command == *command);
     let mut verdict = verdict.clone();
     if let CheckVerdict::NotStarted { why } = &mut verdict {
         *why = cut(why, LONGEST_LINE);
@@ -250,6 +252,8 @@ fn check(result: &CheckResult) -> Check {
         command: cut(command, LONGEST_LINE),
         output: if verdict.is_pass() { String::new() } else { tail(output, LONGEST_WORDS) },
         verdict,
+        tests: *tests,
+        before: before.map(baseline::in_short),
         duration: *duration,
     }
 }

@@ -7,6 +7,7 @@ use super::super::text::cut;
 use super::{LONGEST_LINE, happenings};
 use crate::agent::outcome::Consequence;
 use crate::event::Event;
+use crate::input::CheckPurpose;
 use crate::units::human;
 
 /// The most spans of one iteration; what is beyond them has no mark of its own.
@@ -51,7 +52,11 @@ impl Spans {
             }
             Event::CallFinished { call, .. } => self.end(SpanKind::Call, Some(call.0), at),
             Event::ChecksStarted { .. } => self.begin(SpanKind::Checks, None, at, "checks"),
-            Event::ChecksFinished { results, .. } => {
+            Event::ChecksFinished { purpose: CheckPurpose::Baseline, .. } => {
+                let text = "checks before the first iteration";
+                self.end_with(SpanKind::Checks, None, at, text, false);
+            }
+            Event::ChecksFinished { purpose: CheckPurpose::Gate, results, .. } => {
                 let failed = results.iter().find(|result| !result.verdict.is_pass());
                 let text = match failed {
                     Some(result) => format!("`{}` was not passed", result.command),

@@ -86,9 +86,10 @@ fn checks(out: &mut String, checks: &[Check], left_off: u32) {
         let class = if check.verdict.is_pass() { "yes" } else { "no" };
         put!(
             out,
-            "<tr><td><code>{}</code></td><td class=\"{class}\">{}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td><code>{}</code></td><td class=\"{class}\">{}{}</td><td class=\"n\">{}</td></tr>",
             Escaped(&check.command),
-            Escaped(&words::check(&check.verdict)),
+            Escaped(&words::check(check)),
+            words::before(check),
             human(check.duration)
         );
     }

@@ -56,6 +56,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
         command: format!("check {number}"),
         verdict: CheckVerdict::Passed,
         output: String::new(),
+        tests: None,
         log: None,
         duration: Duration::from_secs(1),
     };

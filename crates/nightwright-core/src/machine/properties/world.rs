@@ -64,6 +64,7 @@ fn settings(dice: &mut Dice) -> Settings {
         vec![EvidenceKind::Status, EvidenceKind::Todo, EvidenceKind::Promise],
     ]);
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
+    settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
     settings.verify.model = dice.of(&[Judge::Off, Judge::Auto, Judge::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, Some(String::new())]);
@@ -382,7 +383,7 @@ impl Run {
             }
             Effect::StartCall(request) => self.call(request),
             Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
-            Effect::RunChecks { ticket } => Input::Checked(*ticket, self.checks()),
+            Effect::RunChecks { ticket, .. } => Input::Checked(*ticket, self.checks()),
             Effect::InspectChanges { ticket } => {
                 let finding = Finding { path: "t".to_owned(), what: "gone".to_owned() };
                 let findings = self.dice.of(&[vec![], vec![], vec![finding]]);
@@ -452,6 +453,7 @@ impl Run {
             command: "make test".to_owned(),
             verdict,
             output: String::new(),
+            tests: None,
             log: None,
             duration: Duration::ZERO,
         };

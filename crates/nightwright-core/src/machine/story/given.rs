@@ -31,6 +31,8 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["mode", "iterative"] => settings.progress.excuse = Excuse::Worked,
         ["delay", time] => settings.delay = duration(time),
         ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
+        ["check", command @ ..] => settings.verify.commands.push(command.join(" ")),
+        ["baseline"] => settings.verify.baseline = Some(Duration::from_mins(5)),
         ["model", "auto"] => settings.verify.model = Judge::Auto,
         ["model", "always"] => settings.verify.model = Judge::Always,
         ["verifier", "cost", usd] => {

@@ -3,7 +3,7 @@
 use crate::agent::dialect::Tools;
 use crate::effect::{Alarm, Effect};
 use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult, StatusText};
-use crate::input::TimerKey;
+use crate::input::{CheckPurpose, TimerKey};
 use crate::outcome::{Outcome, Strictness};
 use crate::permissions::denial;
 use crate::units::human;
@@ -43,7 +43,12 @@ pub(super) fn event_line(event: &Event) -> String {
             format!("{name} {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
         }
         Event::GateStarted { claim, .. } => format!("{name} {claim:?}"),
-        Event::ChecksStarted { commands } => format!("{name} {}", commands.join(", ")),
+        Event::ChecksStarted { purpose: CheckPurpose::Gate, commands } => {
+            format!("{name} {}", commands.join(", "))
+        }
+        Event::ChecksStarted { purpose: CheckPurpose::Baseline, commands } => {
+            format!("{name} for the baseline: {}", commands.join(", "))
+        }
         Event::CallStarted { call, purpose, cap } => {
             let cap = cap.map(|cap| format!(" cap {cap}")).unwrap_or_default();
             format!("{name} {call} {}{cap}", purpose.name())
@@ -131,7 +136,10 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         Effect::CloseInput { attempt } => format!("-> close input {attempt}"),
         Effect::CutAttempt { attempt, grace, .. } => format!("-> cut attempt {attempt} {grace:?}"),
         Effect::Survey { .. } => "-> survey".to_owned(),
-        Effect::RunChecks { .. } => "-> run checks".to_owned(),
+        Effect::RunChecks { budget: None, .. } => "-> run checks".to_owned(),
+        Effect::RunChecks { budget: Some(budget), .. } => {
+            format!("-> run checks within {}", human(*budget))
+        }
         Effect::CutChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
         Effect::StartCall(request) => {

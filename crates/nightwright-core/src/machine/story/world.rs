@@ -64,7 +64,7 @@ impl World {
             Effect::RunHook { ticket, .. } => self.hook = Some(*ticket),
             Effect::Prepare { ticket, .. } => self.prepare = Some(*ticket),
             Effect::Survey { ticket, .. } => self.survey = Some(*ticket),
-            Effect::RunChecks { ticket } => self.checks = Some(*ticket),
+            Effect::RunChecks { ticket, .. } => self.checks = Some(*ticket),
             Effect::InspectChanges { ticket } => self.changes = Some(*ticket),
             Effect::StartAttempt(request) => {
                 self.attempt = Some(request.attempt);
@@ -249,6 +249,9 @@ impl World {
             "pass" | "pass-and-change" | "pass-and-write" => CheckVerdict::Passed,
             "flaky" => CheckVerdict::Flaky,
             "fail" => CheckVerdict::Failed { how: Death::Code(1) },
+            "missing" => {
+                CheckVerdict::NotStarted { why: "`make` was not found in PATH".to_owned() }
+            }
             "time-out" => CheckVerdict::TimedOut,
             "interrupted" => CheckVerdict::Interrupted,
             other => panic!("checks can't {other}"),
@@ -265,6 +268,7 @@ impl World {
             command: "make test".to_owned(),
             verdict,
             output: output.to_owned(),
+            tests: None,
             log: None,
             duration: Duration::from_secs(1),
         };

@@ -10,6 +10,7 @@ use super::{AnswerForm, Case, OUTPUT_MAX};
 use crate::input::{
     Boxes, ChangedFile, CheckResult, CheckVerdict, Finding, Inspection, StatusReport, TaskProgress,
 };
+use crate::outcome::Unchecked;
 use crate::prompt::quoted::pointing_at_nothing;
 use crate::prompt::{cut_middle, section, writes};
 use crate::settings::{Depth, EvidenceKind, Settings, Tamper};
@@ -166,8 +167,18 @@ fn parts(case: &Case<'_>, depth: Depth) -> Vec<Part> {
         let words = "What was to be done, item by item, as the agent keeps it.";
         parts.push(Part::new("The list", words).with("list", case.list, LIST_MAX));
     }
-    let words =
-        if checks.is_empty() { "No commands are configured that could prove it." } else { "" };
+    let words = match case.unchecked {
+        Some(Unchecked::NoChecks) => "No commands are configured that could prove it.",
+        Some(Unchecked::PassedBefore) => {
+            "They passed before the work began as well, so passing does not show that it is done. \
+             Judge by the changes."
+        }
+        Some(Unchecked::UnknownBefore) => {
+            "None of them is known to have failed before the work began, so passing does not show \
+             that it is done. Judge by the changes."
+        }
+        None => "",
+    };
     parts.push(Part::new("The checks", words).with("checks", &checked(checks), CHECKS_MAX));
     // Without a run to count from nobody knows what changed.
     let is_known = claim != [EvidenceKind::Asked] || settings.verify.tamper != Tamper::Off;
@@ -345,6 +356,7 @@ mod tests {
             settings,
             claim: &[EvidenceKind::Promise],
             checks: &[],
+            unchecked: Some(Unchecked::NoChecks),
             findings: &[],
             inspection: None,
             blockers: &[],
@@ -361,6 +373,7 @@ mod tests {
             command: "make test".to_owned(),
             verdict,
             output: output.to_owned(),
+            tests: None,
             log: None,
             duration: Duration::ZERO,
         }
@@ -392,6 +405,7 @@ mod tests {
         let question = verify_question(&Case {
             claim: &[EvidenceKind::Status, EvidenceKind::Promise],
             checks: &[check(CheckVerdict::Passed, "a lot of output")],
+            unchecked: None,
             findings: &[found],
             inspection: Some(&inspection),
             blockers: &[blocker],
@@ -430,6 +444,18 @@ mod tests {
             assert!(text.contains("in `PLAN.md`"), "{text}");
             assert!(text.contains("tools that only read"), "{text}");
         }
+    }
+
+    #[test]
+    fn checks_that_passed_before_are_said_to_prove_nothing() {
+        let settings = settings(Depth::Standard);
+        let checks = [check(CheckVerdict::Passed, "")];
+        let ask =
+            |unchecked| verify_question(&Case { checks: &checks, unchecked, ..case(&settings) });
+        let words = "so passing does not show that it is done";
+        assert!(ask(Some(Unchecked::PassedBefore)).contains(words));
+        assert!(ask(Some(Unchecked::UnknownBefore)).contains(words));
+        assert!(!ask(None).contains(words));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::baseline;
 use nightwright_core::display::one_line;
 use nightwright_core::input::{CheckResult, CheckVerdict};
 use nightwright_core::settings::{Rerun, Verify};
@@ -15,7 +15,7 @@ use nightwright_core::units::human;
 use super::configured::{Configured, problem};
 use super::finding::Finding;
 use crate::agent::environment::{ForChecks, for_checks, set_temp};
-use crate::checks::Checks;
+use crate::checks::{Checks, cannot_start};
 use crate::cli::session;
 use crate::error::Failure;
 use crate::process::{Containment, Ended, Stop, run_to_end, shell};
@@ -32,8 +32,8 @@ const TEMP_OUTPUT: usize = 4 << 10;
 const ROOM: &str = "doctor";
 /// The most that is shown of what a check printed.
 const LAST_WORDS: usize = 200;
-/// A shell exits like this if the program cannot be executed, or is not there.
-const NO_PROGRAM: [i32; 2] = [126, 127];
+/// A shell exits like this if a program is not there.
+const NO_PROGRAM: i32 = 127;
 
 /// Whether a check can use its temporary folder: tries it as a run would.
 pub(super) async fn temporary(project: &Path) -> Finding {
@@ -65,7 +65,7 @@ async fn try_temporary(project: &Path) -> Result<Finding, Failure> {
             ),
             None => Finding::ok("temp", format!("`mktemp` works in `{}`", folder.display())),
         },
-        Ended::Exited(exit) if exit.code() == Some(NO_PROGRAM[1]) => {
+        Ended::Exited(exit) if exit.code() == Some(NO_PROGRAM) => {
             let text = format!("`{}` was not tried: there is no `mktemp`", folder.display());
             Finding::warning("temp", text)
         }
@@ -87,7 +87,21 @@ fn instead(temp: &TempFolder, project: &Path) -> Option<&'static str> {
 }
 
 /// Which checks there are.
-pub(super) fn listed(verify: &Verify) -> Finding {
+pub(super) fn listed(project: &Path, configured: &Configured) -> Finding {
+    let verify = &configured.settings.verify;
+    let variables = configured.resolved.environment_of_agent();
+    let ForChecks { all, .. } = for_checks(env::vars_os(), &variables, &verify.pass_environment);
+    let cannot = |command: &String| {
+        let why = cannot_start(command, project, &all)?;
+        Some(format!("`{command}` cannot run: {why}"))
+    };
+    // Without a baseline, a run starts all the same.
+    let refused = verify.baseline.and_then(|_| verify.commands.iter().find_map(cannot));
+    if let Some(why) = refused {
+        return Finding::problem("checks", why)
+            .hint("install the program that it names, or change verify.commands")
+            .fact("commands", verify.commands.clone());
+    }
     match verify.commands.as_slice() {
         [] => Finding::warning("checks", "none: only a model will judge whether work is done")
             .hint("to find the test command of this project: nightwright init"),
@@ -103,10 +117,11 @@ pub(super) fn listed(verify: &Verify) -> Finding {
 pub(super) async fn run(project: &Path, configured: &Configured) -> Result<Vec<Finding>, Failure> {
     let verify = &configured.settings.verify;
     if verify.commands.is_empty() {
-        return Ok(vec![listed(verify)]);
+        return Ok(vec![listed(project, configured)]);
     }
     let variables = configured.resolved.environment_of_agent();
-    let ForChecks { all, .. } = for_checks(env::vars_os(), &variables, &verify.pass_environment);
+    let ForChecks { all, withheld } =
+        for_checks(env::vars_os(), &variables, &verify.pass_environment);
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
     let mut findings = Vec::new();
@@ -124,14 +139,21 @@ pub(super) async fn run(project: &Path, configured: &Configured) -> Result<Vec<F
             temp: session::temp_folder(Some(project))?,
             secrets: secrets::of_config(&configured.resolved)?,
             iteration: 0,
+            before: Vec::new(),
         };
-        findings.extend(checks.run(&Stop::default()).await.iter().map(found));
+        let results = match checks.cannot_run(command) {
+            Some(why) => {
+                vec![CheckResult::without_run(command, CheckVerdict::NotStarted { why })]
+            }
+            None => checks.run(&Stop::default()).await,
+        };
+        findings.extend(results.iter().map(|result| found(result, &withheld)));
     }
     Ok(findings)
 }
 
 /// What one check came to. A check that fails keeps no run from starting; one that cannot run does.
-fn found(result: &CheckResult) -> Finding {
+fn found(result: &CheckResult, withheld: &[String]) -> Finding {
     let CheckResult { command, verdict, output, duration, .. } = result;
     let took = human(*duration);
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
@@ -141,19 +163,17 @@ fn found(result: &CheckResult) -> Finding {
         CheckVerdict::Passed | CheckVerdict::Flaky => {
             Finding::ok("checks", format!("`{command}` passes ({took})"))
         }
-        CheckVerdict::Failed { how: Death::Code(code) } if NO_PROGRAM.contains(code) => {
-            Finding::problem("checks", format!("`{command}` cannot run{said}"))
-                .hint("install the program that it names, or change verify.commands")
-        }
-        CheckVerdict::Failed { .. } => {
-            Finding::warning("checks", format!("`{command}` fails now ({took}){said}"))
-        }
+        CheckVerdict::Failed { .. } => match baseline::cannot_run(result, withheld) {
+            Some(why) => Finding::problem("checks", why),
+            None => Finding::warning("checks", format!("`{command}` fails now ({took}){said}")),
+        },
         CheckVerdict::TimedOut => Finding::warning(
             "checks",
             format!("`{command}` did not end within {took} (verify.timeout)"),
         ),
         CheckVerdict::NotStarted { why } => {
             Finding::problem("checks", format!("`{command}` cannot run: {why}"))
+                .hint("install the program that it names, or change verify.commands")
         }
         CheckVerdict::Interrupted => {
             Finding::warning("checks", format!("`{command}` was interrupted"))

@@ -204,6 +204,7 @@ pub(super) fn stubborn_lie(seen: &Seen) -> Judged {
         | Outcome::AllIterationsFailed { .. }
         | Outcome::Auth { .. }
         | Outcome::BadAgent { .. }
+        | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }

@@ -75,15 +75,22 @@ impl Session {
     pub(super) fn farewell(
         &self,
         mut watcher: Watcher,
+        view: &Rc<RefCell<RunView>>,
         place: &Place,
         voice: Arc<Voice>,
     ) -> (Watcher, Option<Farewell>) {
         let Some(leaving) = self.leaving.clone() else { return (watcher, None) };
         let (begins, begun) = oneshot::channel();
         let mut begins = Some(begins);
+        let view = Rc::clone(view);
         let watcher = Box::new(move |records: &[_]| {
             watcher(records);
-            if let Some(begins) = begins.take() {
+            // A run that its checks refuse says so before the terminal is left.
+            let has_begun = {
+                let view = view.borrow();
+                view.running_checks().is_empty() && view.ending.is_none()
+            };
+            if let Some(begins) = begins.take_if(|_| has_begun) {
                 // Nobody waits for it only if the run is over.
                 let _ = begins.send(());
             }

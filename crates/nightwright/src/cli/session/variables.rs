@@ -14,7 +14,9 @@ use crate::mentions;
 /// The environment of checks and hooks.
 pub(super) struct OfChecks {
     pub(super) all: Vec<(OsString, OsString)>,
-    /// What is said of variables that they don't get when a check fails.
+    /// The variables that they don't get.
+    pub(super) withheld: Vec<String>,
+    /// What is said of those when a check fails.
     pub(super) line: Option<String>,
 }
 
@@ -34,7 +36,7 @@ impl Session {
         let (mut first, rest): (Vec<_>, Vec<_>) =
             withheld.into_iter().partition(|name| mentioned.contains(name));
         first.extend(rest);
-        OfChecks { all, line: withheld_line(&first, pass) }
+        OfChecks { all, line: withheld_line(&first, &mentioned, pass), withheld: first }
     }
 }
 

@@ -50,7 +50,7 @@ fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
             "limits.reserve limits.max_wait",
             "retry.max_retries retry.delay retry.max_consecutive_errors stagnation.threshold",
             "completion.detect completion.signal completion.threshold completion.end_phrase",
-            "verify.commands verify.pass_env verify.timeout verify.rerun verify.model verify.max_cost",
+            "verify.commands verify.pass_env verify.timeout verify.baseline verify.rerun verify.model verify.max_cost",
             "agent.permissions agent.allowed_tools agent.disallowed_tools agent.args agent.env",
             "agent.pass_env agent.settings agent.max_turns",
             "model.name model.escalate model.fallback deadlines.idle deadlines.attempt",
@@ -98,6 +98,7 @@ fn what_is_shown_as_a_default_is_the_default() {
     assert_eq!(all["completion"]["signal"].as_str().unwrap(), settings.completion.signal);
     assert_eq!(number("completion", "threshold"), i64::from(settings.completion.signal_threshold));
     assert_eq!(seconds("verify", "timeout"), settings.verify.timeout);
+    assert_eq!(Some(seconds("verify", "baseline")), settings.verify.baseline);
     assert_eq!(
         nightwright_core::units::Usd::from_dollars(all["verify"]["max_cost"].as_float().unwrap()),
         Some(settings.verify.max_cost)

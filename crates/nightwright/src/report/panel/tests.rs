@@ -6,7 +6,7 @@ use nightwright_core::event::{
     Event, IterationFinished, IterationKind, IterationResult, Movement, Origin, Record, RunStarted,
     samples,
 };
-use nightwright_core::input::{Mark, TaskProgress};
+use nightwright_core::input::{CheckPurpose, Mark, TaskProgress};
 use nightwright_core::settings::Limits;
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
@@ -253,13 +253,14 @@ fn what_is_going_on_is_said_in_words() {
     };
     let asks = |purpose| Event::CallStarted { call: CallId(1), purpose, cap: None };
     let commands = vec!["cargo test".to_owned(), "cargo clippy".to_owned()];
+    let purpose = CheckPurpose::Gate;
     let claim = Event::GateStarted { iteration: Iteration(1), claim: Vec::new() };
     let at_time = story().now + Duration::from_secs(40);
     let why = "the provider is overloaded".to_owned();
     let all = [
         what(story().then(asks(Purpose::Verify))),
         what(story().then(asks(Purpose::Review))),
-        what(story().then(claim).then(Event::ChecksStarted { commands })),
+        what(story().then(claim).then(Event::ChecksStarted { purpose, commands })),
         what(story().then(Event::RetryScheduled { at_time, why })),
         what(story().finished(1, Movement::Work, None)),
         what(story().finished(1, Movement::Work, None).then(Event::RunPaused)),

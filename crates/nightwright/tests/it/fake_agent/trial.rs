@@ -75,6 +75,7 @@ impl Trial {
             git_head: None,
             containment: String::new(),
             sandbox: String::new(),
+            baseline: None,
             hooks: std::collections::BTreeMap::new(),
             seed: 1,
         });

@@ -196,7 +196,7 @@ impl Checks {
         match effect {
             Effect::StartAttempt(request) => self.attempt_starts(request, state),
             Effect::StartCall(request) => self.call_starts(request, state),
-            Effect::RunHook { ticket, .. } | Effect::RunChecks { ticket } => {
+            Effect::RunHook { ticket, .. } | Effect::RunChecks { ticket, .. } => {
                 assert_ne!(state.stop, Some(StopWhen::Now), "it begins after stop now");
                 self.owed.insert(*ticket);
             }

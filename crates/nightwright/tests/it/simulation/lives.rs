@@ -179,6 +179,7 @@ impl Sim {
                 git_head: None,
                 containment: String::new(),
                 sandbox: String::new(),
+                baseline: None,
                 hooks: std::collections::BTreeMap::new(),
                 seed: self.dice.next(),
             };

@@ -29,6 +29,7 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
     settings.progress.excuse = dice.of(&[Excuse::None, Excuse::Worked]);
     settings.delay = dice.of(&[0, 1, 60]).seconds();
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
+    settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
     settings.verify.model = dice.of(&[Judge::Off, Judge::Auto, Judge::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, None, Some(String::new())]);

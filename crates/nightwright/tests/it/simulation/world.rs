@@ -154,7 +154,7 @@ impl World for Place {
                 self.cut(Source::Attempt(attempt), why, grace);
             }
             Effect::CutCall { call, why, grace } => self.cut(Source::Call(call), why, grace),
-            Effect::RunChecks { ticket } => {
+            Effect::RunChecks { ticket, .. } => {
                 let report = sim.borrow_mut().checks_report();
                 self.run_checks(ticket, report, news);
             }
@@ -199,6 +199,9 @@ impl Sim {
             0 if lies => CheckVerdict::Failed { how: Death::Code(1) },
             1 if lies => CheckVerdict::TimedOut,
             2 if lies => CheckVerdict::Flaky,
+            3 if lies && self.dice.one_in(8) => {
+                CheckVerdict::NotStarted { why: "no temporary folder".to_owned() }
+            }
             _ => CheckVerdict::Passed,
         };
         if lies && self.dice.one_in(9) {
@@ -208,6 +211,7 @@ impl Sim {
             command: "make test".to_owned(),
             verdict,
             output: String::new(),
+            tests: None,
             log: None,
             duration: Duration::ZERO,
         };

@@ -58,6 +58,7 @@ impl Book {
                     && self.is_justified(limit, active)
             }
             Outcome::JournalFailed { .. }
+            | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }

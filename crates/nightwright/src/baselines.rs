@@ -1,0 +1,133 @@
+//! Results of the checks before a first iteration, kept for the next run on the same tree.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use nightwright_core::baseline::is_reusable;
+use nightwright_core::input::CheckResult;
+use nightwright_core::units::Fingerprint;
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+
+/// The name of the file in the project's state folder.
+const FILE: &str = "baselines.json";
+/// Older results are measured anew.
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
+/// How many trees or lists of commands are remembered.
+const MAX_ENTRIES: usize = 8;
+/// A larger file is not read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The results that earlier runs of this project kept.
+#[derive(Clone, Debug)]
+pub struct Baselines {
+    file: PathBuf,
+}
+
+/// What the checks came to on one tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The checks.
+    pub commands: Vec<String>,
+    /// The project before they ran.
+    pub fingerprint: Fingerprint,
+    /// When they ran.
+    pub at: Timestamp,
+    /// One for each command.
+    pub results: Vec<CheckResult>,
+    /// Files that the checks wrote, and that are not work.
+    pub outputs: Vec<String>,
+}
+
+impl Baselines {
+    /// Those of the project whose state is in this folder.
+    pub fn of(state_folder: &Path) -> Self {
+        Self { file: state_folder.join(FILE) }
+    }
+
+    /// The results of these commands on this tree, if they are not too old.
+    pub fn find(
+        &self,
+        commands: &[String],
+        fingerprint: &Fingerprint,
+        now: Timestamp,
+    ) -> Option<Measured> {
+        let fits = |measured: &Measured| {
+            let age = now.duration_since(measured.at);
+            let fresh = age >= SignedDuration::ZERO && age <= MAX_AGE;
+            fresh && measured.commands == commands && measured.fingerprint == *fingerprint
+        };
+        self.read().into_iter().find(fits)
+    }
+
+    /// Keeps results that another run may take over.
+    pub fn keep(&self, measured: Measured) -> io::Result<()> {
+        let Measured { commands, fingerprint, results, .. } = &measured;
+        if results.len() != commands.len() || !results.iter().all(is_reusable) {
+            return Ok(());
+        }
+        let mut all = self.read();
+        all.retain(|other| other.commands != *commands || other.fingerprint != *fingerprint);
+        let logless = |result: &CheckResult| CheckResult { log: None, ..result.clone() };
+        let results = results.iter().map(logless).collect();
+        all.insert(0, Measured { results, ..measured });
+        all.truncate(MAX_ENTRIES);
+        let bytes = serde_json::to_vec(&all).map_err(io::Error::other)?;
+        files::replace_private(&self.file, &bytes).map_err(io::Error::other)
+    }
+
+    /// A file that is missing or not readable only means that the checks run again.
+    fn read(&self) -> Vec<Measured> {
+        let bytes = files::read_at_most(&self.file, MAX_BYTES).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightwright_core::input::CheckVerdict;
+
+    use super::*;
+
+    fn passed(fingerprint: &str, at: Timestamp) -> Measured {
+        Measured {
+            commands: vec!["make".to_owned()],
+            fingerprint: Fingerprint(fingerprint.to_owned()),
+            at,
+            results: vec![CheckResult::without_run("make", CheckVerdict::Passed)],
+            outputs: vec!["coverage.xml".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_result_is_found_for_the_same_commands_on_the_same_tree_for_a_day() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let baselines = Baselines::of(folder.path());
+        let at: Timestamp = "2026-11-18T22:00:00Z".parse().expect("a date");
+        let commands = ["make".to_owned()];
+        baselines.keep(passed("a", at)).expect("it is kept");
+        let find = |commands: &[String], tree: &str, hours| {
+            let later = at + SignedDuration::from_hours(hours);
+            baselines.find(commands, &Fingerprint(tree.to_owned()), later).is_some()
+        };
+        assert!(find(&commands, "a", 24));
+        assert!(!find(&commands, "a", 25));
+        assert!(!find(&commands, "a", -1));
+        assert!(!find(&commands, "b", 1));
+        assert!(!find(&["make test".to_owned()], "a", 1));
+    }
+
+    #[test]
+    fn a_damaged_file_is_as_good_as_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(FILE), b"{ not json").expect("it can be written");
+        let baselines = Baselines::of(folder.path());
+        let (commands, tree) = (vec!["make".to_owned()], Fingerprint("a".to_owned()));
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(baselines.find(&commands, &tree, now), None);
+        baselines.keep(passed("a", now)).expect("it is kept");
+        assert!(baselines.find(&commands, &tree, now).is_some());
+    }
+}
