@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod denial;
+mod programs;
 pub mod usual;
 
 use schemars::JsonSchema;

@@ -22,9 +22,11 @@ use crate::prompt::{self, Reviewed};
 use crate::settings::{EvidenceKind, Judge, Respond, Scope};
 use crate::units::Ticket;
 
-/// So many refused commands are named as a blocker, and so much of each.
+/// So many refused commands are named as a blocker, so much of each, and so many bytes in all: a rule
+/// that is cut where it is shown is of no use.
 const SHOWN_DENIALS: usize = 8;
 const SHOWN_COMMAND: usize = 120;
+const SHOWN_ALL: usize = 800;
 
 impl Machine {
     /// Looks, asks whoever is to be asked, lets the gate decide about a claim, and writes the
@@ -302,9 +304,32 @@ fn permission_blocker(denied: &BTreeSet<Refused>) -> Blocker {
     let name = |refused: &Refused| {
         format!("{} ({})", one_line(&refused.what(), SHOWN_COMMAND), refused.advice())
     };
-    let mut named: Vec<_> = denied.iter().take(SHOWN_DENIALS).map(name).collect();
-    if denied.len() > SHOWN_DENIALS {
-        named.push(format!("{} more", denied.len() - SHOWN_DENIALS));
+    let mut room = SHOWN_ALL;
+    let fits = |text: &String| {
+        let left = room.checked_sub(text.len());
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let mut named: Vec<_> = denied.iter().take(SHOWN_DENIALS).map(name).take_while(fits).collect();
+    if denied.len() > named.len() {
+        named.push(format!("{} more", denied.len() - named.len()));
     }
     Blocker { key: "permissions".to_owned(), text: format!("permission for {}", named.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocker_names_whole_rules_and_as_many_as_fit_on_a_line() {
+        let refused = |n: usize| Refused {
+            tool: "Bash".to_owned(),
+            command: format!("{n}"),
+            rule: Some(format!("Bash({n}{})", "x".repeat(250))),
+        };
+        let all: BTreeSet<_> = (0..5).map(refused).collect();
+        let text = permission_blocker(&all).text;
+        assert!(text.len() < 1000 && text.ends_with("xxx)\"), 3 more"), "{text}");
+    }
 }

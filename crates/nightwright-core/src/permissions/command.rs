@@ -6,45 +6,8 @@
 
 use std::ops::Range;
 
-/// Programs whose next word names what they do. After these options of theirs a value follows.
-const SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "deno",
-    "docker",
-    "dotnet",
-    "gem",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "npm",
-    "nx",
-    "pdm",
-    "pip",
-    "pip3",
-    "pipenv",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "systemctl",
-    "terraform",
-    "turbo",
-    "uv",
-    "yarn",
-];
-const WITH_VALUE: &[&str] = &["-C", "--prefix", "--filter", "-f", "--file", "-p", "--project"];
+use super::programs::options_with_value;
+
 /// Words after which another one says what is run: `npm run build`, `docker compose up`.
 const RUNNERS: &[&str] =
     &["run", "run-script", "exec", "compose", "workspace", "pr", "issue", "repo", "tool"];
@@ -95,20 +58,30 @@ fn prefix(command: &str) -> Option<String> {
         let is_file = !next.is_empty() && !next.starts_with('-') && is_plain_program(next);
         return is_file.then(|| words[start..=at].join(" "));
     }
-    if SUBCOMMANDS.contains(&program) {
-        at = options_end(&words, at);
+    if let Some(with_value) = options_with_value(program) {
+        let end = subcommand_end(&words, at, with_value)?;
+        return Some(words[start..end].join(" "));
     }
-    let is_name = |at: usize| words.get(at).is_some_and(|word| is_name(word));
-    if is_name(at) {
-        let runs = RUNNERS.contains(&words[at]);
+    if is_name(next) {
         at += 1;
-        if runs && is_name(at) {
+        if RUNNERS.contains(&next) && words.get(at).is_some_and(|word| is_name(word)) {
             at += 1;
         }
     } else if next == "-m" && words.get(at + 1).is_some_and(|word| is_plain_program(word)) {
         at += 2;
     }
     Some(words[start..at].join(" "))
+}
+
+/// Behind the subcommand that follows, and behind the word that says what it runs; `None` without a
+/// subcommand, because the program alone would allow all of them.
+fn subcommand_end(words: &[&str], from: usize, with_value: &[&str]) -> Option<usize> {
+    let at = options_end(words, from, with_value)?;
+    let end = at + 1;
+    if !RUNNERS.contains(&words[at]) {
+        return Some(end);
+    }
+    Some(options_end(words, end, with_value).map_or(end, |at| at + 1))
 }
 
 /// Where the command begins that a wrapper runs.
@@ -122,13 +95,20 @@ fn wrapped(words: &[&str]) -> usize {
     }
 }
 
-/// The end of the options before a subcommand, if there is a subcommand after them.
-fn options_end(words: &[&str], from: usize) -> usize {
+/// Where the name is that follows these options.
+fn options_end(words: &[&str], from: usize, with_value: &[&str]) -> Option<usize> {
     let mut at = from;
     while let Some(word) = words.get(at).filter(|word| word.starts_with(['-', '+'])) {
-        at += if WITH_VALUE.contains(word) { 2 } else { 1 };
+        at += 1;
+        let is_value = |next: &&str| !next.starts_with('-') && !is_name(next);
+        let takes_next = with_value.contains(word) || words.get(at).is_some_and(is_value);
+        if *word == "--" {
+            break;
+        } else if takes_next && !word.starts_with('+') {
+            at += 1;
+        }
     }
-    if words.get(at).is_some_and(|word| is_name(word)) { at } else { from }
+    words.get(at).filter(|word| is_name(word)).map(|_| at)
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -334,13 +314,27 @@ fn words(command: &str) -> Vec<&str> {
 
 /// A command without its redirections.
 pub(super) fn without_redirections(command: &str) -> String {
-    words(command.lines().next().unwrap_or_default()).join(" ")
+    words(before_documents(command)).join(" ")
+}
+
+/// A command up to its here documents: they begin after its first line, and a line does not end
+/// within quotes.
+fn before_documents(command: &str) -> &str {
+    let bytes = command.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() && bytes[at] != b'\n' {
+        at = match bytes[at] {
+            b'\\' | b'\'' | b'"' | b'`' | b'$' => skip(command, at),
+            _ => at + 1,
+        };
+    }
+    &command[..at.min(command.len())]
 }
 
 /// The files that a command writes by redirection, and those that its words name.
 pub(super) fn paths(command: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut written, mut named) = (Vec::new(), Vec::new());
-    for token in tokens(command.lines().next().unwrap_or_default()) {
+    for token in tokens(before_documents(command)) {
         let text = command[token.at].trim_matches(['\'', '"']);
         match token.of {
             Of::Written => written.push(text),
@@ -462,7 +456,30 @@ mod tests {
             ("kill 123", "Bash(kill:*)"),
             ("\"my tool\" x", "Bash(\"my tool\" x)"),
             ("npm test > out.txt 2>&1", "Bash(npm test:*)"),
-            ("make", "Bash(make:*)"),
+            ("make", "Bash(make)"),
+            ("make -j 4 test", "Bash(make -j 4 test:*)"),
+            ("git -c user.name=x commit -m y", "Bash(git -c user.name=x commit:*)"),
+            (
+                "git -c user.name='A B' -c user.email=a@b commit",
+                "Bash(git -c user.name='A B' -c user.email=a@b commit:*)",
+            ),
+            ("git --no-pager -C sub log", "Bash(git --no-pager -C sub log:*)"),
+            ("git --version", "Bash(git --version)"),
+            (
+                "cargo --manifest-path a/Cargo.toml test --lib",
+                "Bash(cargo --manifest-path a/Cargo.toml test:*)",
+            ),
+            ("gh -R owner/name pr view 7", "Bash(gh -R owner/name pr view:*)"),
+            ("gh pr -R owner/name merge 7", "Bash(gh pr -R owner/name merge:*)"),
+            ("npm -w pkg test", "Bash(npm -w pkg test:*)"),
+            ("npm -w pkg run build", "Bash(npm -w pkg run build:*)"),
+            ("npm -v", "Bash(npm -v)"),
+            ("pnpm -w add x", "Bash(pnpm -w add:*)"),
+            ("docker compose -f dev.yml up -d", "Bash(docker compose -f dev.yml up:*)"),
+            ("kubectl -n prod delete pod x", "Bash(kubectl -n prod delete:*)"),
+            ("cargo run --release -- --port 80", "Bash(cargo run:*)"),
+            ("hatch run lint", "Bash(hatch run lint:*)"),
+            ("bash -c 'a\nb'", "Bash(bash -c 'a\nb')"),
             ("go test ./...", "Bash(go test:*)"),
             ("pytest -q", "Bash(pytest:*)"),
         ];
@@ -496,6 +513,8 @@ mod tests {
         assert_eq!(written, ["/tmp/a", "/tmp/b"]);
         assert_eq!(named, ["npm", "test", "x"]);
         assert_eq!(without_redirections("npm test 2>&1 >/dev/null"), "npm test");
+        assert_eq!(without_redirections("bash -c 'a\nb' > x"), "bash -c 'a\nb'");
+        assert_eq!(without_redirections("cat > x <<'EOT'\nit's\nEOT"), "cat");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::{commands, covers, exact, paths, rule_for, without_redirections};
+use crate::display::one_line;
 
-/// A longer command is no rule that anybody would paste.
-const EXACT_MAX: usize = 300;
+/// The longest rule that is offered, as a word of a command line. A few of them fit into one line
+/// that is shown.
+const RULE_MAX: usize = 300;
 /// What stands in the place of a secret. A rule with it in it fits nothing.
 const MASK: &str = "***";
 
@@ -89,6 +91,26 @@ pub fn quoted(rule: &str) -> String {
 /// What exactly was refused, command by command. `granted` are the rules that the agent was given,
 /// and `project` is the folder in which it may read and edit.
 pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Refused> {
+    let mut all = with_any_rule(denial, granted, project);
+    for refused in &mut all {
+        // A rule that cannot be pasted as it is shown would allow something else, or nothing.
+        let broader = (refused.tool == "Bash").then(|| "Bash".to_owned());
+        refused.rule = refused
+            .rule
+            .take()
+            .and_then(|rule| if can_be_pasted(&rule) { Some(rule) } else { broader });
+    }
+    all.dedup();
+    all
+}
+
+/// Whether a rule is still the same after it was shown on a line and copied from there.
+fn can_be_pasted(rule: &str) -> bool {
+    let word = quoted(rule);
+    word.len() <= RULE_MAX && one_line(&word, RULE_MAX) == word && !rule.contains(MASK)
+}
+
+fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<Refused> {
     let Denial { tool, input, why } = denial;
     let one =
         |rule: Option<String>| vec![Refused { tool: tool.clone(), command: input.clone(), rule }];
@@ -98,10 +120,8 @@ pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Refuse
     match tool.as_str() {
         "Bash" if input.is_empty() => one(Some("Bash".to_owned())),
         "Bash" => {
-            let mut all = of_line(input, why, granted, project);
-            all.dedup();
-            all.into_iter()
-                .map(|(command, rule)| Refused { tool: tool.clone(), command, rule: Some(rule) })
+            let all = of_line(input, why, granted, project).into_iter();
+            all.map(|(command, rule)| Refused { tool: tool.clone(), command, rule: Some(rule) })
                 .collect()
         }
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if input.starts_with('/') => {
@@ -157,11 +177,7 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
         && !why.contains("used as a file")
         || why.contains("as shell code")
         || why.contains("executes commands or modifies files");
-    if word_for_word && line.len() <= EXACT_MAX && !line.contains(MASK) {
-        whole(exact(line))
-    } else {
-        whole("Bash".to_owned())
-    }
+    whole(if word_for_word { exact(line) } else { "Bash".to_owned() })
 }
 
 /// How the program names a refused command.
@@ -232,10 +248,7 @@ fn of_command(
         path.starts_with('/') && !path.starts_with("/dev/") && !is_inside(path, project)
     };
     let mut all: Vec<(String, String)> = Vec::new();
-    let mut add = |rule: String| {
-        let rule = if rule.contains(MASK) { "Bash".to_owned() } else { rule };
-        all.push((command.trim().to_owned(), rule));
-    };
+    let mut add = |rule: String| all.push((command.trim().to_owned(), rule));
     for path in written.iter().filter(is_outside) {
         add(format!("Edit(/{path})"));
     }
@@ -253,11 +266,7 @@ fn of_command(
         } else {
             rule_for(&bare)
         };
-        if rule.contains(MASK) {
-            all.push((command.trim().to_owned(), "Bash".to_owned()));
-        } else {
-            all.push((command.trim().to_owned(), rule));
-        }
+        all.push((command.trim().to_owned(), rule));
     }
     all
 }

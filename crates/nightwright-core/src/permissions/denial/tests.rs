@@ -118,6 +118,20 @@ fn what_the_program_cannot_look_through_is_allowed_word_for_word_or_with_everyth
 }
 
 #[test]
+fn a_rule_that_would_not_survive_being_shown_is_not_offered() {
+    let approval = "This command requires approval";
+    let long = format!("bash -c '{}'", "x".repeat(400));
+    for command in ["bash -c 'cd web\nnpm test'", "bash -c 'a  b'", "sh -c 'a\tb'", &long] {
+        assert_eq!(rules(command, approval, &[]), pairs(&[(command, "Bash")]), "{command}");
+    }
+    // A here document and other white space are not in the rule.
+    let written = "terraform apply  <<'EOT'\na  b\nEOT";
+    assert_eq!(rules(written, approval, &[]), pairs(&[(written, "Bash(terraform apply:*)")]));
+    let denial = Denial { tool: "Read".to_owned(), input: "/a  b".to_owned(), why: String::new() };
+    assert_eq!(refused(&denial, &[], "/project")[0].rule, None);
+}
+
+#[test]
 fn where_no_rule_helps_none_is_named() {
     for why in [
         "Dangerous rm operation detected: '/x'\n\nThis command would remove a critical system \
