@@ -83,6 +83,8 @@ mod tests {
             "git add -A",
             "git commit -m x",
             "git -C sub commit -m x",
+            "git -c user.name=x -c user.email=x@example.com commit -m x",
+            "git -c commit.gpgsign=false commit -m x",
             "./configure",
             "bash scripts/check.sh --fast",
             "grep -rn x src",
@@ -109,6 +111,8 @@ mod tests {
         let rules = rules(&[], &[]);
         for command in [
             "git push",
+            "git -c user.name=x push",
+            "git -c core.sshCommand=x commit -m x",
             "git push --force origin main",
             "git reset --hard",
             "git clean -fdx",

@@ -105,8 +105,9 @@ pub fn permissions(person: &mut dyn Person) -> Result<Permissions, Gone> {
 const LEVELS: &str = "
 What may the agent do? Nobody is there to answer it, so everything else is denied.
   1  usual       edit files; run this project's test, build, lint, format and package-manager
-                 commands; git status, diff, log, add, commit and switch; scripts of the project;
-                 read-only shell tools (recommended)
+                 commands; scripts of the project; git status, diff, log, add, commit, switch,
+                 mv, rm and init; shell tools that read files or change them, such as mv, cp,
+                 sed, tee, patch and tar (recommended)
   2  edits only  edit files
   3  everything  run any command, read and change any file, use the network";
 
