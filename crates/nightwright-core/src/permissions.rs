@@ -9,7 +9,7 @@ pub mod usual;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Agent;
+use crate::settings::{Agent, Settings};
 
 /// So many commands are named in one sentence.
 const NAMED_MAX: usize = 7;
@@ -63,60 +63,119 @@ pub struct Rules {
     pub usual: Vec<String>,
 }
 
+impl Agent {
+    /// Allows and forbids more tools, as options of the command line do. A tool that is named again
+    /// moves to the other list.
+    pub fn add_tools(&mut self, allowed: &[String], disallowed: &[String]) {
+        let add = |tools: &mut Vec<String>, more: &[String], not: &[String]| {
+            for tool in more {
+                if !tools.contains(tool) {
+                    tools.push(tool.clone());
+                }
+            }
+            tools.retain(|tool| !not.contains(tool));
+        };
+        add(&mut self.allowed_tools, allowed, disallowed);
+        add(&mut self.disallowed_tools, disallowed, allowed);
+    }
+}
+
 /// The rules that the agent gets.
-pub fn granted(agent: &Agent) -> Vec<String> {
-    let of_level: &[String] = match agent.permissions {
-        Permissions::None | Permissions::Bypass => &[],
-        Permissions::Edits => &agent.rules.edits,
-        Permissions::Usual => &agent.rules.usual,
-    };
-    let mut all = of_level.to_vec();
-    let more = agent.allowed_tools.iter().filter(|rule| !of_level.contains(rule));
-    all.extend(more.cloned());
+pub fn granted(settings: &Settings) -> Vec<String> {
+    let agent = &settings.agent;
+    let mut all = Vec::new();
+    for rule in of_level(settings).into_iter().chain(agent.allowed_tools.iter().cloned()) {
+        if !all.contains(&rule) {
+            all.push(rule);
+        }
+    }
     all
 }
 
-/// What the agent may do, in a sentence or two.
-pub fn describe(agent: &Agent) -> String {
+/// The rules of the level alone.
+fn of_level(settings: &Settings) -> Vec<String> {
+    let Settings { agent, verify, .. } = settings;
     match agent.permissions {
+        Permissions::None | Permissions::Bypass => Vec::new(),
+        Permissions::Edits => agent.rules.edits.clone(),
+        Permissions::Usual => {
+            // The checks can change when a run is resumed, and the agent has to run them too.
+            let checks = verify.commands.iter().flat_map(|check| command::rules_for(check));
+            let changed = checks.filter(|rule| !agent.rules.usual.contains(rule));
+            changed.chain(agent.rules.usual.iter().cloned()).collect()
+        }
+    }
+}
+
+/// What the agent may do, in a few sentences.
+pub fn describe(settings: &Settings) -> String {
+    let agent = &settings.agent;
+    let mut text = match agent.permissions {
         Permissions::Bypass => {
-            return "The agent may do everything without asking, and there is no sandbox."
-                .to_owned();
+            "The agent may do everything without asking, and there is no sandbox.".to_owned()
         }
         Permissions::None if agent.allowed_tools.is_empty() => {
-            return "The agent's own settings decide what it may do. Everything else is denied."
-                .to_owned();
+            "The agent's own settings decide what it may do.".to_owned()
         }
-        Permissions::None | Permissions::Edits | Permissions::Usual => {}
+        Permissions::None | Permissions::Edits | Permissions::Usual => may_do(settings),
+    };
+    if !agent.disallowed_tools.is_empty() {
+        text = format!("{text} It may not use: {}.", agent.disallowed_tools.join(", "));
     }
+    match agent.permissions {
+        Permissions::Bypass => text,
+        Permissions::None => format!("{text} Everything else is denied."),
+        Permissions::Edits | Permissions::Usual => {
+            let own = if agent.sources == ["project"] { "the project's" } else { "your own" };
+            format!("{text} Everything else is denied unless {own} agent settings allow it.")
+        }
+    }
+}
+
+/// What the rules allow, with the first commands of the level.
+fn may_do(settings: &Settings) -> String {
+    let agent = &settings.agent;
+    let is_forbidden = |rule: &str| {
+        let command = command_of(rule);
+        agent.disallowed_tools.iter().any(|tool| {
+            tool == rule || command.is_some_and(|command| command::covers(tool, command))
+        })
+    };
     let mut named: Vec<&str> = Vec::new();
     let mut tools: Vec<&str> = Vec::new();
-    for rule in &agent.allowed_tools {
-        match command_of(rule) {
-            Some(command) => named.push(command),
-            None => tools.push(rule),
+    for rule in agent.allowed_tools.iter().filter(|rule| !is_forbidden(rule)) {
+        let (list, name) = match command_of(rule) {
+            Some(command) => (&mut named, command),
+            None => (&mut tools, rule.as_str()),
+        };
+        if !list.contains(&name) {
+            list.push(name);
         }
     }
-    let of_level: &[String] = match agent.permissions {
-        Permissions::None | Permissions::Bypass => &[],
-        Permissions::Edits => &agent.rules.edits,
-        Permissions::Usual => &agent.rules.usual,
-    };
+    let of_level = of_level(settings);
     let mut more = false;
-    for command in of_level.iter().filter_map(|rule| command_of(rule)) {
-        if named.len() < NAMED_MAX || (command == "git commit" && !named.contains(&command)) {
+    for command in of_level.iter().filter(|rule| !is_forbidden(rule)).filter_map(|r| command_of(r))
+    {
+        if named.contains(&command) {
+            continue;
+        }
+        if named.len() < NAMED_MAX || command == "git commit" {
             named.push(command);
         } else {
             more = true;
         }
     }
+    let edits = ["Edit", "Write"].iter().any(|tool| !is_forbidden(tool));
     let start = match agent.permissions {
         Permissions::None => "The agent may do what its own settings allow",
-        Permissions::Edits | Permissions::Usual | Permissions::Bypass => "The agent may edit files",
+        _ if edits => "The agent may edit files",
+        _ => "The agent may read files",
     };
+    let every = tools.iter().position(|tool| *tool == "Bash").map(|at| tools.remove(at));
     let commands = match (named.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, false) => format!(" and run: {}", named.join(", ")),
+        _ if every.is_some() => " and run every command.".to_owned(),
+        (true, _) => ".".to_owned(),
+        (false, false) => format!(" and run: {}.", named.join(", ")),
         (false, true) => format!(" and run: {}, ...", named.join(", ")),
     };
     let tools = if tools.is_empty() {
@@ -124,8 +183,7 @@ pub fn describe(agent: &Agent) -> String {
     } else {
         format!(" It may also use: {}.", tools.join(", "))
     };
-    let stop = if more { "" } else { "." };
-    format!("{start}{commands}{stop}{tools} Everything else is denied.")
+    format!("{start}{commands}{tools}")
 }
 
 /// The command that a rule is about, if it is about one.
@@ -138,14 +196,20 @@ fn command_of(rule: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn agent(permissions: Permissions, allowed: &[&str]) -> Agent {
-        let own = ["npm test".to_owned(), "npm run lint".to_owned()];
+    fn strings(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn settings(permissions: Permissions, allowed: &[&str], disallowed: &[&str]) -> Settings {
         let rules = Rules {
-            edits: COMMIT.map(str::to_owned).to_vec(),
-            usual: usual::rules(&["npm".to_owned()], &own),
+            edits: strings(&COMMIT),
+            usual: usual::rules(&strings(&["npm"]), &strings(&["npm test", "npm run lint"])),
         };
-        let allowed_tools = allowed.iter().map(|rule| (*rule).to_owned()).collect();
-        Agent { permissions, rules, allowed_tools, ..Agent::default() }
+        let allowed_tools = strings(allowed);
+        let disallowed_tools = strings(disallowed);
+        let agent =
+            Agent { permissions, rules, allowed_tools, disallowed_tools, ..Agent::default() };
+        Settings { agent, ..Settings::default() }
     }
 
     #[test]
@@ -155,19 +219,27 @@ mod tests {
                 Permissions::Usual,
                 &[][..],
                 "The agent may edit files and run: npm test, npm run lint, npm run, npm install, \
-                 npm ci, npx, npm i, git commit, ... Everything else is denied.",
+                 npm ci, npx, npm i, git commit, ... Everything else is denied unless your own \
+                 agent settings allow it.",
             ),
             (
                 Permissions::Usual,
                 &["Bash(docker compose:*)", "WebFetch"],
                 "The agent may edit files and run: docker compose, npm test, npm run lint, npm run, \
                  npm install, npm ci, npx, git commit, ... It may also use: WebFetch. Everything \
-                 else is denied.",
+                 else is denied unless your own agent settings allow it.",
             ),
             (
                 Permissions::Edits,
                 &[],
-                "The agent may edit files and run: git add, git commit. Everything else is denied.",
+                "The agent may edit files and run: git add, git commit. Everything else is denied \
+                 unless your own agent settings allow it.",
+            ),
+            (
+                Permissions::Edits,
+                &["Bash"],
+                "The agent may edit files and run every command. Everything else is denied unless \
+                 your own agent settings allow it.",
             ),
             (
                 Permissions::None,
@@ -187,21 +259,67 @@ mod tests {
             ),
         ];
         for (level, allowed, expected) in rows {
-            assert_eq!(describe(&agent(level, allowed)), expected);
+            assert_eq!(describe(&settings(level, allowed, &[])), expected);
         }
-        let bare = Agent { permissions: Permissions::Edits, ..Agent::default() };
-        assert_eq!(describe(&bare), "The agent may edit files. Everything else is denied.");
+        let mut bare = Settings::default();
+        bare.agent.permissions = Permissions::Edits;
+        bare.agent.sources = strings(&["project"]);
+        assert_eq!(
+            describe(&bare),
+            "The agent may edit files. Everything else is denied unless the project's agent \
+             settings allow it."
+        );
+    }
+
+    #[test]
+    fn the_start_of_a_run_names_a_command_once_and_none_that_is_forbidden() {
+        let allowed = ["Bash(npm test)", "Bash(npm test:*)", "WebFetch", "WebFetch"];
+        let disallowed = ["Bash(npm run:*)", "Bash(git commit:*)", "WebFetch"];
+        assert_eq!(
+            describe(&settings(Permissions::Usual, &allowed, &disallowed)),
+            "The agent may edit files and run: npm test, npm install, npm ci, npx, npm i, npm t, \
+             npm run-script, ... It may not use: Bash(npm run:*), Bash(git commit:*), WebFetch. \
+             Everything else is denied unless your own agent settings allow it."
+        );
+        let nothing = settings(Permissions::Usual, &[], &["Bash", "Edit", "Write"]);
+        assert!(describe(&nothing).starts_with("The agent may read files. It may not use: Bash,"));
+        let bypass = describe(&settings(Permissions::Bypass, &[], &["WebFetch"]));
+        assert!(bypass.ends_with("there is no sandbox. It may not use: WebFetch."), "{bypass}");
     }
 
     #[test]
     fn what_is_allowed_by_name_adds_to_the_rules_of_the_level() {
         let allowed = ["WebFetch", "Bash(git add:*)"];
-        let edits = granted(&agent(Permissions::Edits, &allowed));
+        let edits = granted(&settings(Permissions::Edits, &allowed, &[]));
         assert_eq!(edits, ["Bash(git add:*)", "Bash(git commit:*)", "WebFetch"]);
-        let usual = granted(&agent(Permissions::Usual, &allowed));
+        let usual = granted(&settings(Permissions::Usual, &allowed, &[]));
         assert!(usual.iter().any(|rule| rule == "Bash(npm test:*)"));
         assert_eq!(usual.last().map(String::as_str), Some("WebFetch"));
-        assert_eq!(granted(&agent(Permissions::None, &allowed)), allowed);
+        assert_eq!(granted(&settings(Permissions::None, &allowed, &[])), allowed);
+    }
+
+    #[test]
+    fn the_agent_may_run_the_checks_as_they_are_now() {
+        for (level, expected) in [(Permissions::Usual, true), (Permissions::Edits, false)] {
+            let mut settings = settings(level, &[], &[]);
+            settings.verify.commands = strings(&["npm test && deno task check"]);
+            let rules = granted(&settings);
+            assert_eq!(rules.contains(&"Bash(deno task:*)".to_owned()), expected, "{rules:?}");
+            let tests = rules.iter().filter(|rule| *rule == "Bash(npm test:*)").count();
+            assert_eq!(tests, usize::from(expected), "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_named_again_moves_to_the_other_list() {
+        let mut agent = Agent {
+            allowed_tools: strings(&["A", "B"]),
+            disallowed_tools: strings(&["C"]),
+            ..Agent::default()
+        };
+        agent.add_tools(&strings(&["A", "C"]), &strings(&["B", "D"]));
+        assert_eq!(agent.allowed_tools, ["A", "C"]);
+        assert_eq!(agent.disallowed_tools, ["B", "D"]);
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl State {
 
     /// What exactly was refused, by the rules that the agent has.
     pub(super) fn refused(&self, denial: &Denial) -> Vec<Refused> {
-        let granted = granted(&self.settings.agent);
+        let granted = granted(&self.settings);
         denial::refused(denial, &granted, &self.settings.surroundings.project_root)
     }
 

@@ -187,11 +187,12 @@ struct AgentOptions {
     max_turns: Option<u32>,
 
     /// A tool the agent may use without asking, such as `Bash(cargo test:*)`, in addition to what
-    /// `--permissions usual` or `edits` allows; may be given several times
+    /// `--permissions usual` or `edits` and the configuration allow; may be given several times
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     allowed_tools: Vec<String>,
 
-    /// A tool the agent may not use at all; may be given several times
+    /// A tool the agent may not use at all, in addition to those of the configuration; may be given
+    /// several times
     #[arg(long, value_name = "TOOL", value_parser = tool, hide_short_help = true)]
     disallowed_tools: Vec<String>,
 

@@ -103,6 +103,7 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     settings.progress.ending = mode.definition.ending;
     settings.progress.excuse = mode.definition.excuse;
     resolved.apply(&mut settings);
+    add_tools(&mut settings, &asked.flags);
     settings.mode.clone_from(&mode.name);
     settings.agent.rules = permissions::rules(project, &settings, &mode.definition);
     let sources = &mut settings.agent.sources;
@@ -145,6 +146,16 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
         Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
     })?;
     Ok(Told { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
+}
+
+/// Options of the command line add tools to those that are configured.
+fn add_tools(settings: &mut Settings, flags: &Layer) {
+    let given = Resolved::new(vec![flags.clone()]);
+    let of = |key| given.get_list(key).unwrap_or_default();
+    let Settings { agent, configured, .. } = settings;
+    agent.allowed_tools.clone_from(&configured.allowed_tools);
+    agent.disallowed_tools.clone_from(&configured.disallowed_tools);
+    agent.add_tools(&of("agent.allowed_tools"), &of("agent.disallowed_tools"));
 }
 
 /// Opens the task of a run. A word that is no task never starts a run, so the hint says how to give a

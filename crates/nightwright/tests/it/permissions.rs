@@ -139,7 +139,7 @@ fn each_level_is_what_the_agent_program_is_started_with() {
         assert!(has(&words, "WebFetch"), "{words:?}");
         let usual = has(&words, "Bash(cargo test:*)") && has(&words, "Bash(git commit:*)");
         assert_eq!(usual, level == Permissions::Usual, "{words:?}");
-        assert!(did.err.contains("Everything else is denied."), "{}", did.err);
+        assert!(did.err.contains("Everything else is denied"), "{}", did.err);
         assert_eq!(
             did.err.contains("run: cargo test,"),
             level == Permissions::Usual,
@@ -150,6 +150,24 @@ fn each_level_is_what_the_agent_program_is_started_with() {
     let gone = hermit.run(&["run", "-p", "x", "-m", "1", "--permission-mode", "edits"]).exits(2);
     assert!(gone.err.contains("--permission-mode"), "{}", gone.err);
     hermit.run(&["run", "-p", "x", "-m", "1", "--permissions", "listed"]).exits(2);
+}
+
+#[test]
+fn tools_of_the_command_line_add_to_those_that_are_configured() {
+    let hermit = Hermit::new();
+    hermit.run(&["config", "set", "--user", "agent.allowed_tools", "WebSearch"]).exits(0);
+    hermit.run(&["config", "set", "--user", "agent.disallowed_tools", "WebFetch", "Task"]).exits(0);
+    let more = ["--allowed-tools", "WebFetch", "--disallowed-tools", "NotebookEdit"];
+    let command = [&["run", "-p", "x", "--permissions", "edits"], &more[..]].concat();
+    let (did, words) = arguments(&hermit, &command);
+    let after = |option: &str| -> Vec<&str> {
+        let values = words.iter().skip_while(|word| *word != option).skip(1);
+        values.take_while(|word| !word.starts_with('-')).map(String::as_str).collect()
+    };
+    assert_eq!(after("--allowedTools"), ["WebSearch", "WebFetch"], "{words:?}");
+    assert_eq!(after("--disallowedTools"), ["Task", "NotebookEdit"], "{words:?}");
+    let says = "It may also use: WebSearch, WebFetch. It may not use: Task, NotebookEdit.";
+    assert!(did.err.contains(says), "{}", did.err);
 }
 
 #[test]
@@ -186,7 +204,7 @@ fn at_a_terminal(hermit: &Hermit, more: &str) -> Terminal {
 fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
     for (answer, accepts, says) in [
         ("", true, "The agent may edit files and run: "),
-        ("2", true, "The agent may edit files. Everything else is denied."),
+        ("2", true, "The agent may edit files. Everything else is denied"),
     ] {
         let hermit = Hermit::new();
         let terminal = at_a_terminal(&hermit, "");

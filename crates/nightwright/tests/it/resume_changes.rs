@@ -109,6 +109,16 @@ fn every_option_is_one_event_and_holds_from_then_on() {
 }
 
 #[test]
+fn the_agent_may_run_a_check_that_a_resume_names() {
+    let hermit = ended(&["--verify", "true"]);
+    hermit.run(&["resume", "--verify", "env test -e done.txt"]).exits(0);
+    let asked = hermit.asked();
+    let attempts: Vec<_> = asked.iter().filter(|line| line["part"] == "attempt").collect();
+    let may = |line: &serde_json::Value| line.to_string().contains("Bash(env test:*)");
+    assert_eq!(attempts.into_iter().map(may).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn a_later_resume_keeps_what_an_earlier_one_changed() {
     let hermit = ended(&["--verify", "false", "--stagnation-threshold", "0"]);
     hermit.run(&["resume", "-m", "2", "--verify", "test -e never"]).exits(0);

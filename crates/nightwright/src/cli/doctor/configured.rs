@@ -90,7 +90,7 @@ fn permissions(settings: &Settings) -> Finding {
     let text = match agent.permissions {
         Permissions::Bypass => format!("{level}: the agent may do everything without asking"),
         Permissions::None | Permissions::Edits | Permissions::Usual => {
-            format!("{level}: {}", permissions::describe(agent))
+            format!("{level}: {}", permissions::describe(settings))
         }
     };
     Finding::ok("permissions", text)

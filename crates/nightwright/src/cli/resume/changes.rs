@@ -97,11 +97,7 @@ impl ChangeOptions {
     /// What the options of the command line change.
     pub(super) fn by_operator(&self, limits: &LimitOptions, settings: &Settings) -> Vec<Sourced> {
         let mut wanted = settings.clone();
-        add(&mut wanted.agent.allowed_tools, &self.allowed_tools);
-        add(&mut wanted.agent.disallowed_tools, &self.disallowed_tools);
-        // Named again, a tool may be used again.
-        wanted.agent.disallowed_tools.retain(|tool| !self.allowed_tools.contains(tool));
-        wanted.agent.allowed_tools.retain(|tool| !self.disallowed_tools.contains(tool));
+        wanted.agent.add_tools(&self.allowed_tools, &self.disallowed_tools);
         if self.dangerously_skip_permissions {
             wanted.agent.permissions = Permissions::Bypass;
         }
@@ -218,14 +214,6 @@ impl LimitOptions {
         limits.max_cost = self.max_cost.or(limits.max_cost);
         limits.max_tokens = self.max_tokens.or(limits.max_tokens);
         limits.max_duration = self.max_duration.or(limits.max_duration);
-    }
-}
-
-fn add(tools: &mut Vec<String>, more: &[String]) {
-    for tool in more {
-        if !tools.contains(tool) {
-            tools.push(tool.clone());
-        }
     }
 }
 

@@ -133,8 +133,8 @@ impl Program {
     ) -> ArgumentsFor {
         let dialect = self.dialect();
         let before = self.first_arguments();
+        let granted = granted(settings);
         let Settings { agent, model, extras, .. } = settings.clone();
-        let granted = granted(&agent);
         let (project, agent_files) = (project.to_owned(), agent_files.to_vec());
         Box::new(move |order, system| {
             // Looked at each time: what the agent made of them takes no effect.

@@ -46,7 +46,7 @@ pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: Level) {
     if may_do_everything(settings) {
         say("warning: the agent may do everything without asking, and there is no sandbox");
     } else if level.speaks() {
-        say(&permissions::describe(&settings.agent));
+        say(&permissions::describe(settings));
     }
 }
 
