@@ -115,6 +115,12 @@ pub struct Facts {
     pub goal: String,
     /// The agent program.
     pub agent: AgentFacts,
+    /// The user's command line that stands in for the usual agent program.
+    pub agent_command: Option<String>,
+    /// The file in which iterations hand over to each other.
+    pub notes_file: Option<String>,
+    /// The plan or TODO of the run.
+    pub list_file: Option<String>,
     /// The project folder.
     pub project: String,
     /// Idle iterations in a row that end the run; 0 = never.
@@ -490,6 +496,9 @@ impl RunView {
             mode: settings.mode.clone(),
             goal: settings.goal.trim().lines().next().unwrap_or_default().to_owned(),
             agent: agent.clone(),
+            agent_command: settings.agent.command.clone(),
+            notes_file: settings.notes_file.clone(),
+            list_file: settings.files.list.clone(),
             project: project.clone(),
             idle_limit: settings.progress.threshold,
         });

@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::RunView;
+use crate::agent::dialect::Dialect;
 use crate::outcome::{Outcome, Proof, Unchecked};
 use crate::permissions::denial::{self, Refused};
 use crate::policy::limits::{self, Room};
@@ -14,6 +15,8 @@ use crate::units::{RunId, Usd};
 
 /// More rules in one command are no longer read before they are pasted.
 const MOST_RULES: usize = 5;
+/// All of them together, in bytes. A longer line would be cut where it is shown.
+const RULES_MAX: usize = 600;
 
 /// One thing to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,15 +100,13 @@ impl RunView {
                 Step::command("see what was done", format!("nightwright log {run}")),
             ],
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
-                self.or_allow(then("make the task more precise"), &resume)
+                self.or_allow(self.after_no_progress(&resume), &resume)
             }
             Outcome::Blocked { needs } => {
-                let rules = self.rules_that_allow(|refused| needs.contains(&refused.advice()));
-                if rules.is_empty() {
-                    then("provide what the agent needs")
-                } else {
-                    let text = "allow what was denied and continue";
-                    vec![Step::command(text, format!("{resume}{rules}"))]
+                let named = |refused: &Refused| needs.contains(&refused.advice());
+                match self.step_that_allows(named, &resume) {
+                    Some(step) => vec![step],
+                    None => then("provide what the agent needs"),
                 }
             }
             Outcome::Unverified { .. } => {
@@ -121,7 +122,7 @@ impl RunView {
             Outcome::BadAgent { why } => {
                 let hand = format!("run `{}` once by hand and fix what it reports", self.agent());
                 let mut steps = then(&hand);
-                if why.contains("model") {
+                if why.contains("model") && self.knows_models() {
                     let command = format!("{resume} --model sonnet");
                     steps.push(Step::command("or choose another model", command));
                 }
@@ -151,26 +152,68 @@ impl RunView {
         }
     }
 
+    /// A run keeps its goal. The files that the agent reads anew in every iteration can change.
+    fn after_no_progress(&self, resume: &str) -> Vec<Step> {
+        let facts = self.facts.as_ref();
+        let notes = facts.and_then(|facts| facts.notes_file.as_deref());
+        let list = facts.and_then(|facts| facts.list_file.as_deref());
+        let start = match facts.and_then(|facts| facts.task.as_deref()) {
+            Some(_) => "make the task's INSTRUCTIONS.md more precise and start a new run",
+            None => "start a new run with a more precise goal",
+        };
+        let first = match (notes, list) {
+            (Some(file), _) => format!("add guidance for the agent to `{file}`, then continue"),
+            (None, Some(file)) => format!("make `{file}` more precise, then continue"),
+            (None, None) => {
+                return vec![
+                    Step::text(start),
+                    Step::command("or continue with the same goal", resume),
+                ];
+            }
+        };
+        vec![Step::command(first, resume), Step::text(format!("or {start}"))]
+    }
+
     /// Adds the step that allows what the agent was denied, if anything was.
     fn or_allow(&self, mut steps: Vec<Step>, resume: &str) -> Vec<Step> {
-        let rules = self.rules_that_allow(|_| true);
-        if !rules.is_empty() {
-            let text = "or allow what was denied and continue";
-            steps.push(Step::command(text, format!("{resume}{rules}")));
+        if let Some(mut step) = self.step_that_allows(|_| true, resume) {
+            step.text.insert_str(0, "or ");
+            steps.push(step);
         }
         steps
     }
 
-    /// Options that allow what the agent was denied and is not allowed yet; empty if there is nothing
-    /// of that kind.
-    fn rules_that_allow(&self, which: impl Fn(&Refused) -> bool) -> String {
+    /// The step that allows what the agent was denied and is not allowed yet; `None` if there is
+    /// nothing of that kind.
+    fn step_that_allows(&self, which: impl Fn(&Refused) -> bool, resume: &str) -> Option<Step> {
         let refused = self.denied.iter().filter(|refused| which(refused));
         let rules = refused.filter_map(|refused| refused.rule.as_deref());
-        let open = rules.filter(|rule| !self.allowed.iter().any(|allowed| allowed == rule));
+        let is_allowed = |rule: &str| {
+            let is = |allowed: &String| allowed == rule || allowed == "Bash" && is_command(rule);
+            self.allowed.iter().any(is)
+        };
         // Several commands can need the same rule.
-        let distinct: BTreeSet<_> = open.collect();
-        let option = |rule: &&str| format!(" --allowed-tools {}", denial::quoted(rule));
-        distinct.iter().take(MOST_RULES).map(option).collect()
+        let mut open: BTreeSet<_> = rules.filter(|rule| !is_allowed(rule)).collect();
+        let needed = open.len();
+        // It allows every command: nobody should grant that together with something harmless.
+        let every = open.remove("Bash") && open.is_empty();
+        if every {
+            let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
+            return Some(Step::command("allow every command and continue", rule));
+        }
+        let mut options = String::new();
+        let mut given = 0;
+        for rule in open.iter().take(MOST_RULES) {
+            let option = format!(" --allowed-tools {}", denial::quoted(rule));
+            if options.len() + option.len() <= RULES_MAX {
+                options.push_str(&option);
+                given += 1;
+            }
+        }
+        let what = if given == needed { "what was denied" } else { "some of what was denied" };
+        (given > 0).then(|| {
+            Step::command(format!("allow {what} and continue"), format!("{resume}{options}"))
+        })
     }
 
     /// The command that continues this run, with every limit raised that would end it at once.
@@ -301,12 +344,21 @@ impl RunView {
         }
     }
 
+    /// The agent program as its user calls it. A rehearsal stands in for the usual one.
     fn agent(&self) -> &str {
-        match &self.facts {
-            Some(facts) if !facts.agent.name.is_empty() => &facts.agent.name,
-            Some(_) | None => "claude",
-        }
+        let command = self.facts.as_ref().and_then(|facts| facts.agent_command.as_deref());
+        command.unwrap_or(Dialect::Claude.name())
     }
+
+    /// Whether the agent program can be told which model to use.
+    fn knows_models(&self) -> bool {
+        self.facts.as_ref().is_none_or(|facts| facts.agent_command.is_none())
+    }
+}
+
+/// Whether a rule is about a command.
+fn is_command(rule: &str) -> bool {
+    rule.starts_with("Bash(")
 }
 
 /// How the next run can be verified.

@@ -27,6 +27,10 @@ impl Story {
             goal: "\nMove the handlers.\nOne at a time.".to_owned(),
             ..Settings::default()
         };
+        Self::begun_with(settings)
+    }
+
+    fn begun_with(settings: Settings) -> Self {
         Self::default().then(Event::RunStarted(Box::new(RunStarted {
             settings,
             agent: AgentFacts { name: "claude".to_owned(), ..AgentFacts::default() },
@@ -46,6 +50,20 @@ impl Story {
         let active = Duration::from_secs(self.seconds);
         self.view.record(&Record { at, active, event });
         self
+    }
+
+    fn denied(self, command: &str, rule: Option<&str>) -> Self {
+        self.then(Event::PermissionDenied {
+            attempt: AttemptId(1),
+            tool: "Bash".to_owned(),
+            command: command.to_owned(),
+            rule: rule.map(str::to_owned),
+        })
+    }
+
+    /// What to do next, one line each.
+    fn steps(&self) -> Vec<String> {
+        self.summary().next.iter().map(ToString::to_string).collect()
     }
 
     fn iteration(self, number: u32) -> Self {

@@ -270,3 +270,35 @@ fn a_denied_command_is_allowed_by_the_printed_next_step() {
     let sentence = "agent.allowed_tools: none -> Bash(kubectl get:*)";
     assert_eq!(allowed.as_deref(), Some(sentence));
 }
+
+/// The command line of the first next step, and its words.
+fn next_step(said: &str) -> (&str, &str) {
+    let next = said.lines().find_map(|line| line.trim_start().strip_prefix("next: ")).unwrap();
+    next.split_once(": nightwright ").map(|(words, _)| (words, &next[words.len() + 2..])).unwrap()
+}
+
+#[test]
+fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said() {
+    let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"bash -c 'cd web\\nmake'\" }]\n\
+                 ending = { result = \"I may not build.\" }\n";
+    let Ended { hermit, said } = Ended::by(&wants.repeat(2), &[]);
+    let said = said.unwrap();
+    assert!(!said.contains("Bash(bash"), "a rule that cannot be pasted:\n{said}");
+    let (words, line) = next_step(&said);
+    assert_eq!(words, "allow every command and continue");
+    assert!(line.ends_with("--allowed-tools \"Bash\""), "{line}");
+    paste(&hermit, line);
+}
+
+#[test]
+fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
+    let Ended { hermit, said } = ended(&Outcome::Stagnated { idle: 1 });
+    let said = said.unwrap();
+    let (words, line) = next_step(&said);
+    let file = words.split('`').nth(1).unwrap_or_else(|| panic!("no file in `{words}`"));
+    hermit.file(file, "Start with the parser.\n");
+    paste(&hermit, line);
+    let asked = hermit.asked();
+    let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap();
+    assert!(last["prompt"].as_str().unwrap().contains("Start with the parser."), "{last}");
+}

@@ -78,8 +78,7 @@ fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
 
 /// What to do next after this outcome, one line each.
 fn next(outcome: Outcome) -> String {
-    let steps = Story::begun().ends(outcome).summary().next;
-    steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    Story::begun().ends(outcome).steps().join("\n")
 }
 
 #[test]
@@ -130,4 +129,95 @@ fn every_outcome_says_what_to_do_next() {
     let until = Some(Timestamp::UNIX_EPOCH);
     let waited = next(Outcome::LimitWaitTooLong { until });
     assert!(waited.ends_with("continue: nightwright resume R"), "{waited}");
+}
+
+#[test]
+fn after_no_progress_the_next_step_names_a_file_that_a_resumed_run_reads() {
+    let rows = [
+        (
+            (None, Some("SHARED_TASK_NOTES.md"), None),
+            [
+                "add guidance for the agent to `SHARED_TASK_NOTES.md`, then continue: nightwright \
+                 resume R",
+                "or start a new run with a more precise goal",
+            ],
+        ),
+        (
+            (Some("migrate"), Some("NOTES.md"), Some("TODO.md")),
+            [
+                "add guidance for the agent to `NOTES.md`, then continue: nightwright resume R",
+                "or make the task's INSTRUCTIONS.md more precise and start a new run",
+            ],
+        ),
+        (
+            (None, None, Some("IMPLEMENTATION_PLAN.md")),
+            [
+                "make `IMPLEMENTATION_PLAN.md` more precise, then continue: nightwright resume R",
+                "or start a new run with a more precise goal",
+            ],
+        ),
+        (
+            (None, None, None),
+            [
+                "start a new run with a more precise goal",
+                "or continue with the same goal: nightwright resume R",
+            ],
+        ),
+    ];
+    for ((task, notes, list), expected) in rows {
+        let mut settings = Settings {
+            task: task.map(str::to_owned),
+            notes_file: notes.map(str::to_owned),
+            ..Settings::default()
+        };
+        settings.files.list = list.map(str::to_owned);
+        let story = Story::begun_with(settings).ends(Outcome::Stagnated { idle: 3 });
+        assert_eq!(story.steps(), expected);
+    }
+}
+
+#[test]
+fn every_command_is_allowed_only_by_a_step_that_says_so() {
+    let after = |rules: &[&str]| {
+        let story = Story::begun();
+        let story = rules.iter().fold(story, |story, rule| story.denied("x", Some(rule)));
+        let steps = story.ends(Outcome::Failed { why: "x".to_owned() }).steps();
+        steps.last().unwrap().clone()
+    };
+    assert_eq!(
+        after(&["Bash", "Bash(npm i:*)", "Bash(npm i:*)"]),
+        "or allow some of what was denied and continue: nightwright resume R --allowed-tools \
+         \"Bash(npm i:*)\""
+    );
+    assert_eq!(
+        after(&["Bash"]),
+        "or allow every command and continue: nightwright resume R --allowed-tools \"Bash\""
+    );
+    assert_eq!(
+        after(&["Bash(a:*)", "WebFetch"]),
+        "or allow what was denied and continue: nightwright resume R --allowed-tools \
+         \"Bash(a:*)\" --allowed-tools \"WebFetch\""
+    );
+    // A line that is cut where it is shown can't be pasted.
+    let long: Vec<_> = (0..5).map(|n| format!("Bash({n}{})", "x".repeat(250))).collect();
+    let long = after(&long.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(long.len() < 1000 && long.starts_with("or allow some of"), "{long}");
+}
+
+#[test]
+fn the_next_step_calls_the_agent_by_the_name_that_its_user_knows() {
+    let wrong = Outcome::BadAgent { why: "there is no model `opsu`".to_owned() };
+    for (name, command, program, models) in [
+        ("claude", None, "`claude`", true),
+        ("rehearsal", None, "`claude`", true),
+        ("command", Some("sh agent.sh"), "`sh agent.sh`", false),
+    ] {
+        let mut settings = Settings::default();
+        settings.agent.command = command.map(str::to_owned);
+        let mut story = Story::begun_with(settings);
+        story.view.facts.as_mut().unwrap().agent.name = name.to_owned();
+        let steps = story.ends(wrong.clone()).steps().join("\n");
+        assert!(steps.contains(program), "{steps}");
+        assert_eq!(steps.contains("--model"), models, "{steps}");
+    }
 }
