@@ -262,7 +262,7 @@ amounts! {
     u32: |number| number.to_string();
     u64: |number| number.to_string();
     u8: |percent| format!("{percent}%");
-    Usd: |amount| amount.to_string();
+    Usd: Usd::exact;
     Duration: human;
 }
 

@@ -154,7 +154,8 @@ fn iteration(page: &Page) -> String {
 }
 
 fn cost(page: &Page) -> String {
-    let of = page.spent.max_cost_usd.map(|most| format!(" of {most}")).unwrap_or_default();
+    let of =
+        page.spent.max_cost_usd.map(|most| format!(" of {}", most.exact())).unwrap_or_default();
     let estimated = page.spent.estimated_usd;
     let estimated = if estimated == Usd::ZERO {
         String::new()
