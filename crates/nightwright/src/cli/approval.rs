@@ -31,6 +31,8 @@ pub(super) enum Untrusted {
 pub(super) enum Flags {
     /// `--trust` and `--ignore-untrusted`.
     There,
+    /// Only `--trust`.
+    Trust,
     /// None.
     NotThere,
 }
@@ -122,6 +124,21 @@ pub(super) fn approve_setting(project: &Path, layer: &Layer, key: &str) -> Resul
     Store::open(project, env::var_os)?.approve(&items)
 }
 
+/// Approves the values of these keys that are in effect: the user has just seen them and agreed. An
+/// overridden value was not shown, and stays as it is.
+pub(super) fn approve_shown(
+    project: &Path,
+    layers: &[Layer],
+    keys: &[&str],
+) -> Result<(), Failure> {
+    for key in keys {
+        if let Some(layer) = layers.iter().rfind(|layer| layer.get(key).is_some()) {
+            approve_setting(project, layer, key)?;
+        }
+    }
+    Ok(())
+}
+
 /// Those that nobody has approved as they are.
 pub(super) fn unapproved<'a>(items: &'a [Item], store: &Store) -> Vec<(&'a Item, Standing)> {
     items
@@ -176,6 +193,7 @@ fn refused(list: &str, flags: Flags) -> Failure {
             "look at it and approve it: nightwright trust; for this run only: --trust; to leave it \
              out: --ignore-untrusted"
         }
+        Flags::Trust => "look at it and approve it: nightwright trust; for this run only: --trust",
         Flags::NotThere => "look at it and approve it: nightwright trust",
     };
     Failure::usage(format!("this project would run something that you have not approved:\n{list}"))

@@ -98,6 +98,10 @@ impl Options {
     fn asking(&self) -> Asking {
         if self.if_needed { Asking::Never } else { Asking::Allowed }
     }
+
+    fn untrusted(&self) -> Untrusted {
+        if self.trust { Untrusted::Accept } else { Untrusted::Ask(Flags::Trust) }
+    }
 }
 
 pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
@@ -108,6 +112,12 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
     if found.owner.is_some() {
         return wake(&found, options);
+    }
+    if options.output.level() != Some(Level::Quiet) {
+        let root = which::find_root(options.which.project.as_deref())?;
+        if let Some(line) = which::project_line(&root) {
+            say(&line);
+        }
     }
     let Found { project, folder, .. } = found;
     let place = Place::take_over(&project, folder)?;
@@ -127,11 +137,13 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let state = machine.state();
     recalled.warn(state);
     must_be_whole(state, place.folder.id())?;
-    let layers = layers(&project, &state.settings)?;
-    let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
-    if let Some(refusal) = machine.refusal(&changes, options.when()) {
+    let given = given(options, &state.settings)?;
+    // Nothing is asked about a run that does not continue.
+    if let Some(refusal) = machine.refusal(&given, options.when()) {
         return Err(refused(&refusal, &RunView::of(&records), place.folder.id(), &project));
     }
+    let layers = layers(&project, &state.settings)?;
+    let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
     let report = salvage(&place.folder, &opening, state);
     let program = match opening.name.as_str() {
         "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
@@ -141,8 +153,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let note = journal.torn.map(|torn| {
         format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
     });
-    let untrusted = if options.trust { Untrusted::Accept } else { Untrusted::Ask(Flags::NotThere) };
-    let resolved = configuration(&project, layers, &settings, untrusted)?;
+    let resolved = configuration(&project, layers, &settings, options.untrusted())?;
     let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let agent_files = approval::approved_agent_files(&project)?;
     let level = options.output.level().unwrap_or_else(|| resolved.level());
@@ -189,6 +200,22 @@ fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
     }
 }
 
+/// What the options of the command line change.
+fn given(options: &Options, pinned: &Settings) -> Result<Vec<Sourced>, Failure> {
+    let Options { changes, limits, .. } = options;
+    changes.must_fit(pinned)?;
+    let given = changes.by_operator(limits, pinned);
+    let mut settings = pinned.clone();
+    for (source, change) in &given {
+        change.apply(*source, &mut settings);
+    }
+    if limits.any() && settings.limits.is_unlimited() {
+        return Err(Failure::usage("a run needs a limit")
+            .hint("add another limit: --max-cost, --max-duration or --max-tokens"));
+    }
+    Ok(given)
+}
+
 /// What is different from now on, and the settings with that.
 fn changed(
     options: &Options,
@@ -197,8 +224,8 @@ fn changed(
     pinned: &Settings,
 ) -> Result<(Vec<Sourced>, Settings), Failure> {
     let Options { changes: given, limits, .. } = options;
-    given.must_fit(pinned)?;
-    let mut changes = given.by_configuration(project, layers, pinned, options.asking())?;
+    let (asking, untrusted) = (options.asking(), options.untrusted());
+    let mut changes = given.by_configuration(project, layers, pinned, asking, untrusted)?;
     let mut settings = pinned.clone();
     for (source, change) in &changes {
         change.apply(*source, &mut settings);
@@ -206,10 +233,6 @@ fn changed(
     for (source, change) in given.by_operator(limits, &settings) {
         change.apply(source, &mut settings);
         changes.push((source, change));
-    }
-    if limits.any() && settings.limits.is_unlimited() {
-        return Err(Failure::usage("a run needs a limit")
-            .hint("add another limit: --max-cost, --max-duration or --max-tokens"));
     }
     Ok((changes, settings))
 }

@@ -83,11 +83,11 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     all.extend(layers);
     all.push(asked.flags.clone());
     let mut notes = own_texts(&mode);
+    // The last layer is the command line. Values that are not approved count too: `resume` compares
+    // with the files as they are.
+    let configured = configured(all.split_last().map_or(&[][..], |(_, layers)| layers));
     let approved = approval::settle(project, all, asked.untrusted)?;
     notes.extend(approved.notes);
-    // The last layer is the command line.
-    let from_files = approved.layers.split_last().map_or(&[][..], |(_, layers)| layers);
-    let configured = configured(from_files);
     let resolved = Resolved::new(approved.layers);
 
     let mut settings = Settings {

@@ -145,22 +145,24 @@ pub(super) fn project(named: Option<&Path>) -> Result<PathBuf, Failure> {
 /// The project folder of a command that works in it, and a line that says which one it is, if that
 /// is not plain. The home folder and `/` have to be named, or confirmed at a terminal.
 pub(super) fn workplace(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
-    let Root { path, found } = find_root(named)?;
+    let root = find_root(named)?;
+    if root.found == FoundBy::TooWide {
+        confirm_wide(&root.path)?;
+    }
+    let line = project_line(&root);
+    Ok((root.path, line))
+}
+
+/// Says which project folder it is, if that is not plain.
+pub(super) fn project_line(root: &Root) -> Option<String> {
+    let Root { path, found } = root;
     let how = match found {
-        FoundBy::Named | FoundBy::Current => None,
-        FoundBy::Configured => Some("it has `.nightwright/`"),
-        FoundBy::Repository => Some("the root of the git repository"),
-        FoundBy::TooWide => {
-            confirm_wide(&path)?;
-            None
-        }
+        FoundBy::Named | FoundBy::Current | FoundBy::TooWide => return None,
+        FoundBy::Configured => "it has `.nightwright/`",
+        FoundBy::Repository => "the root of the git repository",
     };
-    let is_elsewhere = path != current()?;
-    let line = how.filter(|_| is_elsewhere).map(|how| {
-        let shown = path.display();
-        format!("Project: `{shown}` ({how})")
-    });
-    Ok((path, line))
+    let line = format!("Project: `{}` ({how})", path.display());
+    Some(line).filter(|_| current().is_ok_and(|here| here != *path))
 }
 
 /// Nobody means the home folder or `/` by accident.

@@ -37,6 +37,11 @@ fn configure(hermit: &Hermit, text: &str) {
     fs::write(folder.join("config.toml"), text).unwrap();
 }
 
+fn configure_project(hermit: &Hermit, text: &str) {
+    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
+    fs::write(hermit.project().join(".nightwright/config.toml"), text).unwrap();
+}
+
 fn changes(journal: &[Record]) -> Vec<(ChangeSource, String)> {
     journal
         .iter()
@@ -63,8 +68,10 @@ fn every_option_is_one_event_and_holds_from_then_on() {
             "resume",
             "--allowed-tools",
             "Bash(npm install:*)",
+            "--disallowed-tools",
+            "WebFetch",
             "--permissions",
-            "edits",
+            "acceptEdits",
             "--model",
             "opus",
             "--verify",
@@ -72,7 +79,11 @@ fn every_option_is_one_event_and_holds_from_then_on() {
             "-m",
             "12",
             "--max-cost",
-            "7",
+            "7.035",
+            "--max-duration",
+            "2h",
+            "--max-tokens",
+            "90000",
             "--max-turns",
             "30",
             "--",
@@ -88,17 +99,20 @@ fn every_option_is_one_event_and_holds_from_then_on() {
         by_operator(&[
             "agent.permissions: usual -> edits",
             "agent.allowed_tools: Bash(ls:*) -> Bash(ls:*), Bash(npm install:*)",
+            "agent.disallowed_tools: none -> WebFetch",
             "agent.args: none -> --betas, x",
             "agent.max_turns: none -> 30",
             "model.name: default -> opus",
             "verify.commands: true -> test -e done.txt",
             "limits.max_iterations: 9 -> 12",
-            "limits.max_cost: none -> $7.00",
+            "limits.max_cost: none -> $7.035",
+            "limits.max_tokens: none -> 90000",
+            "limits.max_duration: none -> 2h 00m",
         ])
     );
     let asked = hermit.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();
-    for word in ["Bash(npm install:*)", "Bash(ls:*)", "--betas", "opus"] {
+    for word in ["Bash(npm install:*)", "Bash(ls:*)", "WebFetch", "--betas", "opus"] {
         assert!(last.contains(word), "the agent was not started with {word}: {last}");
     }
     let checked = journal.iter().any(|record| match &record.event {
@@ -116,6 +130,20 @@ fn the_agent_may_run_a_check_that_a_resume_names() {
     let attempts: Vec<_> = asked.iter().filter(|line| line["part"] == "attempt").collect();
     let may = |line: &serde_json::Value| line.to_string().contains("Bash(env test:*)");
     assert_eq!(attempts.into_iter().map(may).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn all_permissions_can_be_given_by_the_agent_s_own_option() {
+    let hermit = ended(&["--verify", "true"]);
+    hermit.run(&["resume", "--dangerously-skip-permissions"]).exits(0);
+    assert_eq!(changes(&hermit.journal()), by_operator(&["agent.permissions: usual -> bypass"]));
+}
+
+#[test]
+fn a_limit_is_shown_with_all_its_digits() {
+    let hermit = ended(&["--verify", "true", "--max-cost", "0.035"]);
+    let page = hermit.run(&["status"]).exits(0).out;
+    assert!(page.contains(" of $0.035"), "{page}");
 }
 
 #[test]
@@ -164,21 +192,82 @@ fn an_option_of_the_command_line_is_no_change_of_the_configuration() {
 #[test]
 fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
     let hermit = ended(&["--verify", "true"]);
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
-    fs::write(
-        hermit.project().join(".nightwright/config.toml"),
-        "[agent]\npermissions = \"bypass\"\n",
-    )
-    .unwrap();
+    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
     hermit.run(&["resume", "--reload"]).exits(2).says(&[
         "agent.permissions",
         "bypass",
-        "nightwright trust",
+        "nightwright trust; for this run only: --trust",
     ]);
     assert_eq!(ending(&hermit.journal()), "auth", "nothing was started");
     hermit.run(&["trust", "--yes"]).exits(0);
     hermit.run(&["resume", "--reload"]).exits(0);
     assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Bypass);
+}
+
+#[test]
+fn a_project_s_configuration_can_be_trusted_for_one_reload() {
+    let hermit = ended(&["--verify", "true"]);
+    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
+    hermit.run(&["resume", "--reload", "--trust"]).exits(0);
+    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Bypass);
+    // Only that once.
+    hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["not approved"]);
+}
+
+#[test]
+fn a_project_s_configuration_that_is_confirmed_at_the_question_is_approved() {
+    let hermit = ended(&["--verify", "true"]);
+    let rule = "[agent]\nallowed_tools = [\"Bash(kubectl get:*)\"]\n";
+    configure_project(&hermit, &format!("{rule}[verify]\ncommands = [\"true\"]\n"));
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+    terminal.shows("agent.allowed_tools: none -> Bash(kubectl get:*)");
+    terminal.shows("Use the new values? [y/N]");
+    terminal.types(&["y", "Enter"]);
+    terminal.shows("exit=0");
+    assert_eq!(settings(&hermit.journal()).agent.allowed_tools, ["Bash(kubectl get:*)"]);
+    assert_eq!(ending(&hermit.journal()), "completed");
+    // Exactly what was shown: the check was not, and still needs an approval.
+    let did = hermit.run(&["trust", "--list"]).exits(1);
+    let listed = |key: &str| {
+        let line = did.out.lines().find(|line| line.ends_with(&format!(": {key}")));
+        line.unwrap_or_else(|| panic!("no {key} in:\n{}", did.out)).trim().to_owned()
+    };
+    assert!(listed("agent.allowed_tools").starts_with("approved"), "{}", did.out);
+    assert!(listed("verify.commands").starts_with("new"), "{}", did.out);
+}
+
+#[test]
+fn an_unchanged_configuration_that_is_ignored_is_no_change() {
+    let hermit = Hermit::new();
+    configure(&hermit, "");
+    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
+    hermit.rehearse(SCRIPT, "9", &["--verify", "true", "--ignore-untrusted"]).exits(1);
+    let did = hermit.run(&["resume"]).exits(0);
+    assert!(!did.err.contains("Changed since"), "{}", did.err);
+    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Usual);
+}
+
+#[test]
+fn a_run_that_does_not_continue_is_refused_before_anything_is_asked() {
+    let hermit = ended(&["--verify", "true"]);
+    hermit.run(&["resume"]).exits(0);
+    configure(&hermit, "[model]\nname = \"opus\"\n");
+    let did = hermit.run(&["resume"]).exits(1).says(&["has completed"]);
+    assert!(!did.err.contains("Changed since"), "{}", did.err);
+    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+    let screen = terminal.shows("exit=1");
+    assert!(!screen.contains("Use the new values?"), "{screen}");
+}
+
+#[test]
+fn resume_in_a_subfolder_says_which_project_it_uses() {
+    let hermit = ended(&["--verify", "true"]);
+    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
+    let folder = hermit.project().join("src");
+    fs::create_dir(&folder).unwrap();
+    let did = finish(hermit.command(&["resume"]).current_dir(&folder).spawn().unwrap());
+    let line = format!("Project: `{}` (it has `.nightwright/`)", hermit.project().display());
+    did.exits(0).says(&[&line]);
 }
 
 #[test]

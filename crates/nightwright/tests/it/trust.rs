@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use nightwright_core::event::Event;
+use nightwright_core::permissions::Permissions;
+
 use super::harness::{Did, Hermit};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
@@ -110,9 +113,11 @@ fn what_was_not_approved_can_be_left_out_and_the_run_says_so() {
     nothing_ran(&hermit);
     let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
     let touch = format!("touch {}", hermit.path(PROOF).display());
-    for left_out in [touch.as_str(), "--evil", "\"bypass\"", "/evil"] {
+    for left_out in [touch.as_str(), "--evil", "/evil"] {
         assert!(!journal.contains(left_out), "{left_out} is in the journal");
     }
+    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("it has begun") };
+    assert_eq!(started.settings.agent.permissions, Permissions::Usual);
 }
 
 #[test]

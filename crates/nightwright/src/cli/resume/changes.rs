@@ -17,10 +17,6 @@ use crate::error::Failure;
 use crate::journal::RunDir;
 use crate::secrets;
 
-/// The keys of the configuration that can be reloaded.
-const RELOADED: [&str; 4] =
-    ["agent.permissions", "agent.allowed_tools", "agent.disallowed_tools", "model.name"];
-
 /// Settings of the agent and the gate that can change when a run continues.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changes")]
@@ -121,7 +117,8 @@ impl ChangeOptions {
         project: &Path,
         layers: &[Layer],
         settings: &Settings,
-        mode: Asking,
+        asking: Asking,
+        untrusted: Untrusted,
     ) -> Result<Vec<Sourced>, Failure> {
         let mut changes = told::configured(layers).changes(settings);
         // An option says more than the configuration.
@@ -137,16 +134,24 @@ impl ChangeOptions {
         }
         let list: Vec<_> = changes.iter().map(Change::sentence).collect();
         let list = secrets::of_user().mask(&list.join("; ")).into_owned();
-        let agreed = match mode {
-            _ if self.reload => true,
+        let keys: Vec<_> = changes.iter().map(Change::key).collect();
+        let agreed = match asking {
+            _ if self.reload => {
+                must_be_approved(project, layers, &keys, untrusted)?;
+                true
+            }
             Asking::Allowed if approval::can_ask() => {
                 say(&format!("Changed since this run began: {list}"));
-                approval::agreed("Use the new values? [y/N] ")?
+                let agreed = approval::agreed("Use the new values? [y/N] ")?;
+                if agreed {
+                    approval::approve_shown(project, layers, &keys)?;
+                }
+                agreed
             }
             Asking::Allowed | Asking::Never => {
                 say(&format!(
                     "Changed since this run began: {list}. The run keeps its own values{}.",
-                    match mode {
+                    match asking {
                         Asking::Allowed => "; --reload applies the new ones",
                         Asking::Never => "",
                     }
@@ -157,17 +162,22 @@ impl ChangeOptions {
         if !agreed {
             return Ok(Vec::new());
         }
-        must_be_approved(project, layers)?;
         Ok(changes.into_iter().map(|change| (ChangeSource::Configuration, change)).collect())
     }
 }
 
-/// Nothing of the project's configuration takes effect before somebody approved it.
-fn must_be_approved(project: &Path, layers: &[Layer]) -> Result<(), Failure> {
+/// Nothing that the project's configuration says of these keys takes effect before the user has
+/// approved it.
+fn must_be_approved(
+    project: &Path,
+    layers: &[Layer],
+    keys: &[&str],
+    untrusted: Untrusted,
+) -> Result<(), Failure> {
     let other: Vec<_> =
-        config::KEYS.iter().map(|key| key.name).filter(|key| !RELOADED.contains(key)).collect();
+        config::KEYS.iter().map(|key| key.name).filter(|key| !keys.contains(key)).collect();
     let layers = layers.iter().cloned().map(|layer| layer.without(&other)).collect();
-    approval::settle_settings(project, layers, Untrusted::Ask(approval::Flags::NotThere))?;
+    approval::settle_settings(project, layers, untrusted)?;
     Ok(())
 }
 
