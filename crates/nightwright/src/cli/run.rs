@@ -49,11 +49,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "MODE", value_parser = values::text)]
     mode: Option<String>,
 
-    /// Let what the project would run take effect this once, though nobody approved it
+    /// Use hooks and settings of the project that you have not approved, for this run only
     #[arg(long, hide_short_help = true)]
     trust: bool,
 
-    /// Leave out what the project would run and nobody approved
+    /// Ignore hooks and settings of the project that you have not approved
     #[arg(long, conflicts_with = "trust", hide_short_help = true)]
     ignore_untrusted: bool,
 
@@ -112,20 +112,20 @@ pub(super) struct Options {
 #[command(next_help_heading = "Limits")]
 #[expect(clippy::struct_field_names, reason = "they are called as their options are")]
 pub(super) struct LimitOptions {
-    /// At most so many iterations; 0 = no limit of iterations
+    /// Stop after N iterations (0: unlimited)
     #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub(super) max_iterations: Option<u32>,
 
-    /// At most so much money for everything, in US dollars
+    /// Stop when the total cost reaches USD
     #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
     pub(super) max_cost: Option<Usd>,
 
-    /// At most so much time at work; waits for usage limits and pauses don't count
+    /// Stop after TIME of work; waits for usage limits and pauses do not count
     #[arg(long, value_name = "TIME", value_parser = values::run_time, allow_hyphen_values = true)]
     pub(super) max_duration: Option<Duration>,
 
-    /// At most so many tokens for everything (input, output and cache writes): the budget of the
-    /// run. How long one answer of the agent may be is `agent.max_output_tokens`
+    /// Stop when the run has used its budget of N tokens (input, output and cache writes). To limit
+    /// the length of one answer of the agent, set `agent.max_output_tokens`
     #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, hide_short_help = true)]
     pub(super) max_tokens: Option<u64>,
 }

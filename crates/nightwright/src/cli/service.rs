@@ -436,11 +436,11 @@ fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
     }
     fs::remove_file(&file)
         .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
-    print(&format!("{shown} is removed; a run that it goes on with goes on"))?;
+    print(&format!("removed {shown}; a run that it resumed continues"))?;
     match HERE {
-        Manager::Systemd => say("To let the system know:\n  systemctl --user daemon-reload"),
+        Manager::Systemd => say("To make systemd forget it:\n  systemctl --user daemon-reload"),
         Manager::Launchd => say(&format!(
-            "To let the system know, which ends such a run (`nightwright resume` goes on with it):\n  {}",
+            "To unload it, which also stops such a run (continue it with `nightwright resume`):\n  {}",
             shell_words::join(launchd::forget(name.as_str()))
         )),
     }

@@ -50,7 +50,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "CMD", value_parser = values::text)]
     verify: Vec<String>,
 
-    /// At most so much money, in US dollars
+    /// Stop when the cost reaches USD
     #[arg(long, value_name = "USD", value_parser = values::cost, allow_negative_numbers = true)]
     max_cost: Option<Usd>,
 
@@ -62,11 +62,11 @@ pub(super) struct Options {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Let what the project would run take effect this once, though nobody approved it
+    /// Use settings of the project that you have not approved, this time only
     #[arg(long)]
     trust: bool,
 
-    /// Leave out what the project would run and nobody approved
+    /// Ignore settings of the project that you have not approved
     #[arg(long, conflicts_with = "trust")]
     ignore_untrusted: bool,
 

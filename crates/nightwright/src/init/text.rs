@@ -211,7 +211,7 @@ const VERIFY_MORE: &str = "\
 ";
 
 const AGENT: &str = "
-# What the agent may do without asking: nobody is there to be asked.
+# What the agent may do. It cannot ask: everything else is denied.
 [agent]
 # usual: edit files and run what this type of project usually needs; edits: edit files;
 # bypass: everything; none: the agent's own settings decide. `allowed_tools` adds to the first two.

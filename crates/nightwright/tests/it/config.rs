@@ -48,7 +48,7 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
     let did = hermit.run(&["config", "explain", "limits.max_cost", "--task", "night"]).exits(0);
     assert_snapshot!(named(&hermit, &did.out), @r#"
     limits.max_cost
-      At most so much money for everything, in US dollars.
+      Stop when the total cost of the run reaches this amount, in US dollars.
 
       type         money
       has to be    an amount in US dollars of at least $0.01, such as 5 or 2.50
