@@ -529,7 +529,7 @@ impl Session {
             }
             // Made safe part by part, and coloured after that.
             voice.show(report::summary::render(&summary, style, Some(log)).trim_end());
-        } else if ending.outcome.exit_code(Strictness::Lenient) == 1 {
+        } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {
             // Errors are the one thing that is never kept quiet.
             let sentence = ending.outcome.sentence(view.totals.iterations);
             voice.speak(&format!("error: {}", self.secrets.mask(&sentence)));
