@@ -51,6 +51,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nightwright_core::display::display_safe;
 
 use crate::error::Failure;
+use crate::paste;
 use crate::process::{self, guard};
 use crate::rehearsal;
 
@@ -159,7 +160,10 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         return done;
     }
     let arguments = project_last(arguments);
-    let read = command().try_get_matches_from(&arguments);
+    let read = command().try_get_matches_from(&arguments).inspect(|matches| {
+        let here = which::project(None).ok();
+        paste::remember(command(), matches, here.as_deref());
+    });
     let done = match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.command {
             Command::Init(options) => init::init(&options),
@@ -204,6 +208,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => told(&error, &arguments),
     };
     done.unwrap_or_else(|failure| {
+        let hint = failure.hint.as_deref().map(|hint| paste::from_here(hint).into_owned());
+        let failure = Failure { hint, ..failure };
         say(&failure.to_string());
         failure.exit_code()
     })
@@ -255,6 +261,11 @@ fn version() -> Result<ExitCode, Failure> {
 fn say(text: &str) {
     // Nobody to tell when standard error is closed; the exit code says enough.
     let _ = writeln!(io::stderr(), "{}", display_safe(text));
+}
+
+/// Says something with commands in it, which work from the current folder.
+fn advise(text: &str) {
+    say(&paste::from_here(text));
 }
 
 /// Shows people something that is safe already.

@@ -26,6 +26,7 @@ pub mod mentions;
 pub mod modes;
 mod nearest;
 pub mod notify;
+mod paste;
 pub mod permissions;
 pub mod principles;
 pub mod process;

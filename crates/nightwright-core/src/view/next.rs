@@ -36,15 +36,6 @@ impl Step {
         Self { text: text.into(), command: Some(command.into()) }
     }
 
-    /// The same for a shell in another folder than the project's.
-    #[must_use]
-    pub fn in_project(mut self, project: &str) -> Self {
-        if let Some(command) = &mut self.command {
-            *command = format!("{command} -C {}", shell_word(project));
-        }
-        self
-    }
-
     /// As Markdown.
     pub fn markdown(&self) -> String {
         match &self.command {

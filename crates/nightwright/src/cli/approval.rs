@@ -9,6 +9,7 @@ use nightwright_core::display::{display_safe, one_line};
 use super::say;
 use crate::config::Layer;
 use crate::error::Failure;
+use crate::paste::from_here;
 use crate::secrets;
 use crate::trust::{self, Form, Item, Standing, Store};
 
@@ -65,7 +66,10 @@ pub(super) fn settle(
         _ if open.is_empty() => layers,
         Untrusted::Accept => layers,
         Untrusted::Ignore => {
-            notes.push(format!("Left out, because nobody approved it:\n{}", list(&open, &store)));
+            notes.push(format!(
+                "Not used, because you have not approved it:\n{}",
+                list(&open, &store)
+            ));
             hooks.retain(approved);
             without(project, layers, &open)
         }
@@ -239,10 +243,10 @@ fn agent_files(
     }
     let (named, advice): (Vec<_>, _) = if odd {
         let odd = files.iter().filter(|file| file.form == Form::Odd);
-        (odd.map(|item| one_line(&item.shown, PLACE)).collect(), "")
+        (odd.map(|item| one_line(&item.shown, PLACE)).collect(), "".into())
     } else {
         let names = open.iter().map(|(item, _)| format!("`{}`", one_line(&item.place, PLACE)));
-        (names.collect(), "; approve them with `nightwright trust`")
+        (names.collect(), from_here("; approve them with `nightwright trust`"))
     };
     notes.push(format!(
         "The agent does not use the project's own settings ({}){advice}.",

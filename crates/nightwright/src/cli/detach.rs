@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::session::block_on;
 use super::{print, print_json, project_last, say};
 use crate::error::Failure;
+use crate::paste::from_here;
 use crate::process::{self, Departed, Departure};
 use crate::report::Level;
 
@@ -108,8 +109,10 @@ pub(super) fn detach() -> Result<ExitCode, Failure> {
     match departed {
         Departed::GoesOn(word) => {
             let word: Word = serde_json::from_slice(&word).map_err(|error| {
-                Failure::trouble(format!("the run goes on, and what it says is not clear: {error}"))
-                    .hint("look for it: nightwright status")
+                Failure::trouble(format!(
+                    "the run continues, but its answer cannot be read: {error}"
+                ))
+                .hint("look for it: nightwright status")
             })?;
             word.pass_on()?;
             Ok(ExitCode::SUCCESS)
@@ -125,14 +128,14 @@ impl Word {
     /// Says it here. Where the id can't be printed people are told of the run all the same: it goes
     /// on, and nobody else would say so.
     fn pass_on(&self) -> Result<(), Failure> {
-        let help = self.help(env::current_dir().ok().as_deref());
+        let help = from_here(&self.help()).into_owned();
         match (self.print(), self.tone) {
             (Ok(()), Tone::People) => say(&help),
             (Ok(()), Tone::Quiet | Tone::Json) => {}
             (Err(failure), Tone::People | Tone::Quiet | Tone::Json) => {
                 say(&help);
                 let Self { run, .. } = self;
-                let message = format!("run {run} goes on, and {}", failure.message);
+                let message = format!("run {run} continues, and {}", failure.message);
                 return Err(
                     Failure::trouble(message).hint(format!("to end it: nightwright stop {run}"))
                 );
@@ -155,19 +158,15 @@ impl Word {
         }
     }
 
-    /// How to look at it from here.
-    fn help(&self, here: Option<&Path>) -> String {
-        let Self { run, pid, project, .. } = self;
-        let place = match here {
-            Some(here) if here == project => String::new(),
-            Some(_) | None => format!(" -C {}", shell_words::quote(&project.to_string_lossy())),
-        };
+    /// How to look at it.
+    fn help(&self) -> String {
+        let Self { run, pid, .. } = self;
         format!(
-            "The run goes on without this terminal (pid {pid}).\n  \
-             nightwright status {run}{place}       how it is doing\n  \
-             nightwright log -f {run}{place}       what it does\n  \
-             nightwright tell {run} \"TEXT\"{place}  a word for the agent\n  \
-             nightwright stop {run}{place}         stop it after this iteration"
+            "The run continues without this terminal (pid {pid}).\n  \
+             nightwright status {run}       show its status\n  \
+             nightwright log -f {run}       follow its log\n  \
+             nightwright tell {run} \"TEXT\"  say something to the agent\n  \
+             nightwright stop {run}         stop it after this iteration"
         )
     }
 }
@@ -177,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_how_to_look_at_it_from_where_they_are() {
+    fn people_are_told_how_to_look_at_it() {
         let word = Word {
             run: "20261116-183131-0a1b".to_owned(),
             pid: 4711,
@@ -185,15 +184,12 @@ mod tests {
             run_folder: "/state/run".into(),
             tone: Tone::People,
         };
-        insta::assert_snapshot!(word.help(Some(Path::new("/srv/my shop"))), @r#"
-        The run goes on without this terminal (pid 4711).
-          nightwright status 20261116-183131-0a1b       how it is doing
-          nightwright log -f 20261116-183131-0a1b       what it does
-          nightwright tell 20261116-183131-0a1b "TEXT"  a word for the agent
+        insta::assert_snapshot!(word.help(), @r#"
+        The run continues without this terminal (pid 4711).
+          nightwright status 20261116-183131-0a1b       show its status
+          nightwright log -f 20261116-183131-0a1b       follow its log
+          nightwright tell 20261116-183131-0a1b "TEXT"  say something to the agent
           nightwright stop 20261116-183131-0a1b         stop it after this iteration
         "#);
-        let elsewhere = word.help(Some(Path::new("/srv")));
-        let line = "nightwright status 20261116-183131-0a1b -C '/srv/my shop' ";
-        assert!(elsewhere.contains(line), "{elsewhere}");
     }
 }

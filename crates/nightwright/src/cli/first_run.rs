@@ -8,7 +8,7 @@ use std::path::Path;
 use nightwright_core::display::display_safe;
 
 use super::run::Command;
-use super::{say, terminal};
+use super::{advise, say, terminal};
 use crate::config::{self, Layer, Origin, Resolved};
 use crate::error::Failure;
 use crate::init::ask::{self, Gone, Person};
@@ -50,7 +50,7 @@ pub(super) fn ask(project: &Path, command: Command, flags: &mut Layer) -> Result
         answered = true;
     }
     if answered {
-        say("This applies to this run only. `nightwright init` saves it for later runs.\n");
+        advise("This applies to this run only. `nightwright init` saves it for later runs.\n");
     }
     Ok(())
 }

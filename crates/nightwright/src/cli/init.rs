@@ -8,7 +8,7 @@ use clap::Args;
 use nightwright_core::display::display_safe;
 
 use super::terminal::{self, Terminal};
-use super::{approval, print, say, which};
+use super::{advise, approval, print, say, which};
 use crate::config::{self, ConfigFile, Resolved};
 use crate::error::Failure;
 use crate::init::ask::describe;
@@ -60,13 +60,13 @@ pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
         by_default(look)
     } else if !terminal::is_there() {
         say(
-            "There is no terminal to ask on: what was found is taken, and the permissions `usual`.",
+            "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
         );
         by_default(look)
     } else {
         match look.ask(&mut terminal) {
             Ok(setup) => setup,
-            Err(gone) => return terminal::left(gone, "`--yes` takes what was found"),
+            Err(gone) => return terminal::left(gone, "`--yes` uses what was detected"),
         }
     };
     let show = |written: &Written| show(written, &setup);
@@ -127,7 +127,7 @@ fn show(written: &Written, setup: &Setup) -> Result<(), Failure> {
     let imported = setup.imports.iter().flat_map(Import::tasks).take(1).map(|name| {
         format!("  {:<45} a task that was imported\n", format!("nightwright run {name}"))
     });
-    say(&format!(
+    advise(&format!(
         "\n{tests}\n\nNext:\n{}  \
          nightwright run -p \"make the tests pass\" -m 10    a goal, at most ten iterations\n  \
          nightwright new NAME                              a task with instructions of its own",

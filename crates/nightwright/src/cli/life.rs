@@ -12,6 +12,7 @@ use super::which::project;
 use super::{print, say};
 use crate::error::Failure;
 use crate::files::Removed;
+use crate::paste::from_here;
 use crate::task::archive::{self, PutAway, Restored};
 use crate::task::{INSTRUCTIONS, InUse, Runs, State, TODO, Task, reset};
 
@@ -163,9 +164,9 @@ pub(super) fn delete(options: &DeleteOptions) -> Result<ExitCode, Failure> {
     let ours = ours(options.project.as_deref(), &options.name)?;
     let name = ours.task.name();
     if !options.force {
-        return Err(Failure::usage(format!("`nightwright delete {name}` needs --force")).hint(
-            "the task is archived before it is removed, and `nightwright restore` brings it back",
-        ));
+        return Err(Failure::usage(format!("`nightwright delete {name}` needs --force")).hint(format!(
+            "the task is archived before it is removed; `nightwright restore {name}` brings it back"
+        )));
     }
     let archive = put_away(&ours)?;
     tell(&format!(
@@ -245,6 +246,6 @@ fn agreed() -> Result<bool, Failure> {
 }
 
 fn tell(text: &str) -> Result<ExitCode, Failure> {
-    print(&display_safe(text))?;
+    print(&display_safe(&from_here(text)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use nightwright_core::input::{Boxes, TaskProgress};
 use serde::Serialize;
 
 use super::which::project;
-use super::{print, say};
+use super::{advise, print};
 use crate::error::Failure;
 use crate::task::state::{Iterations, LastRun};
 use crate::task::{self, Listed, Runs, Standing, TODO, Task};
@@ -84,7 +84,7 @@ pub(super) fn list(options: &Options) -> Result<ExitCode, Failure> {
     if options.json {
         super::print_json(&rows)?;
     } else if rows.is_empty() {
-        say(&none(&project));
+        advise(&none(&project));
     } else {
         print(&table(&rows))?;
     }

@@ -13,8 +13,8 @@ use nightwright_core::display::display_safe;
 use nightwright_core::event::Event;
 use nightwright_core::units::Iteration;
 
-use super::say;
 use super::which::{Found, Which, damaged};
+use super::{advise, say};
 use crate::error::Failure;
 use crate::files::open_regular;
 use crate::journal::{RunDir, Tail, attempt_label, call_label, lock};
@@ -94,12 +94,12 @@ fn conclude(found: &Found, printer: &mut Printer<'_>, follow: bool) -> Result<Ex
         None => {}
     }
     if !printer.ended && !printer.alive {
-        say(&format!(
-            "the process of run {run} is gone, and the run has not ended; to go on with it: \
+        advise(&format!(
+            "the process of run {run} is gone, and the run has not ended; to continue it: \
              nightwright resume {run}"
         ));
     } else if printer.alive && !follow && io::stdout().is_terminal() {
-        say(&format!("run {run} is going on; to follow it: nightwright log -f {run}"));
+        advise(&format!("run {run} is running; to follow it: nightwright log -f {run}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,7 +112,7 @@ fn nothing(found: &Found, printer: &Printer) -> Result<ExitCode, Failure> {
         What::Events => "event",
     };
     if printer.alive {
-        say(&format!("run {run} has no {what} yet; to wait for it: nightwright log -f {run}"));
+        advise(&format!("run {run} has no {what} yet; to wait for it: nightwright log -f {run}"));
         return Ok(ExitCode::SUCCESS);
     }
     let failure = if found.folder.pruned().exists() {

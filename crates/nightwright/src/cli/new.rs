@@ -9,6 +9,7 @@ use super::print;
 use super::which::project;
 use crate::error::Failure;
 use crate::modes;
+use crate::paste::from_here;
 use crate::task::{INSTRUCTIONS, Name, Task, template};
 
 /// What the command can be told.
@@ -54,7 +55,7 @@ pub(super) fn new(options: &Options) -> Result<ExitCode, Failure> {
             template.use_for(&project, &name, mode)?
         }
     };
-    print(&made(&task)?)?;
+    print(&from_here(&made(&task)?))?;
     Ok(ExitCode::SUCCESS)
 }
 

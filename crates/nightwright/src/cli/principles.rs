@@ -12,7 +12,7 @@ use nightwright_core::principles::{Preset, Principles};
 
 use self::ask::Seen;
 use super::terminal::{self, Terminal};
-use super::{print, say, which};
+use super::{advise, print, say, which};
 use crate::config::{self, Origin, Resolved};
 use crate::error::Failure;
 use crate::files;
@@ -193,7 +193,7 @@ impl<'a> Place<'a> {
         files::check_inside(project, &path).map_err(because)?;
         files::replace(&path, text.as_bytes()).map_err(because)?;
         print(&display_safe(file))?;
-        say(&format!(
+        advise(&format!(
             "Written, from the preset `{}`. Every run is told them from now on; change a weight in \
              the file whenever you like.\nWhat the agent reads: nightwright principles --show",
             chosen.preset().name()

@@ -13,6 +13,7 @@ use super::which::{Found, Which};
 use super::{json, print, say};
 use crate::error::Failure;
 use crate::files;
+use crate::paste::from_here;
 use crate::workspace;
 
 /// The most commits that are told one by one.
@@ -186,6 +187,9 @@ fn chronicle(found: &Found) -> Result<Chronicle, Failure> {
     })?;
     let teller = Teller { is_live: found.owner.is_some(), now: Timestamp::now() };
     let mut chronicle = chronicler.finish(teller, unread);
+    for step in &mut chronicle.next {
+        *step = from_here(step).into_owned();
+    }
     chronicle.places = Some(Places {
         run_folder: folder.path().to_owned(),
         journal: folder.journal(),

@@ -140,7 +140,7 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let given = given(options, &state.settings)?;
     // Nothing is asked about a run that does not continue.
     if let Some(refusal) = machine.refusal(&given, options.when()) {
-        return Err(refused(&refusal, &RunView::of(&records), place.folder.id(), &project));
+        return Err(refused(&refusal, &RunView::of(&records), place.folder.id()));
     }
     let layers = layers(&project, &state.settings)?;
     let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
@@ -238,8 +238,7 @@ fn changed(
 }
 
 /// Why a run does not continue, and the command with which it would.
-fn refused(refusal: &Refusal, view: &RunView, run: &RunId, project: &Path) -> Failure {
-    let place = which::project_option(project);
+fn refused(refusal: &Refusal, view: &RunView, run: &RunId) -> Failure {
     let completed = match &view.ending {
         Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
         None => false,
@@ -250,7 +249,7 @@ fn refused(refusal: &Refusal, view: &RunView, run: &RunId, project: &Path) -> Fa
             Failure::trouble(format!("run {run} has nothing to continue"))
         }
         Refusal::Completed => Failure::trouble(format!("run {run} has completed"))
-            .hint(format!("continue it anyway: {} --again{place}", view.resume_command(run))),
+            .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
         Refusal::Limit(limit) => {
             let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
             let reached = reached(limit);
@@ -259,7 +258,7 @@ fn refused(refusal: &Refusal, view: &RunView, run: &RunId, project: &Path) -> Fa
             } else {
                 format!("run {run} cannot continue: it reached {reached}")
             };
-            let command = format!("{}{again}{place}", view.resume_command(run));
+            let command = format!("{}{again}", view.resume_command(run));
             Failure::trouble(message).hint(format!("raise the limit: {command}"))
         }
     }
@@ -385,17 +384,17 @@ fn command(state: &State, project: &Path) -> Result<CommandLine, Failure> {
 /// A run whose process is alive: a paused one continues, another is left alone.
 fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
-    let place = which::project_option(&found.project);
     let view = found.view()?;
-    let stop = format!("nightwright stop {run}{place}");
     if options.again || options.limits.any() || options.changes.any() {
         let message = format!("run {run} is running: its settings cannot change now");
-        return Err(Failure::trouble(message).hint(format!("stop it first: {stop}")));
+        return Err(
+            Failure::trouble(message).hint(format!("stop it first: nightwright stop {run}"))
+        );
     }
     if !view.paused {
         let pid = found.owner.as_ref().map(|owner| owner.pid).unwrap_or_default();
         let message = format!("run {run} is running (pid {pid}) and not paused");
-        return Err(Failure::trouble(message).hint(format!("stop it: {stop}")));
+        return Err(Failure::trouble(message).hint(format!("stop it: nightwright stop {run}")));
     }
     steer::say(found, &view, &Wish::Resume)?;
     print(&format!("run {run} continues"))?;

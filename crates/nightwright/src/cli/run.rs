@@ -326,10 +326,11 @@ impl Options {
         purpose: Purpose,
     ) -> Result<Asked, Failure> {
         if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
+            let work = self.subject().words();
             return Err(Failure::usage(format!(
                 "`nightwright {own}` is the mode `{own}`; --mode {mode} has no place here"
             ))
-            .hint(format!("use `nightwright run --mode {mode}`")));
+            .hint(format!("name the mode of `run`: nightwright run --mode {mode}{work}")));
         }
         let Subject { task, goal: given, .. } = self.subject();
         let goal = given.map(goal).transpose()?;

@@ -28,7 +28,7 @@ use nightwright_core::machine::Machine;
 use nightwright_core::outcome::{Outcome, Strictness};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{Judge, Scope, Settings};
-use nightwright_core::view::{self, RunView, Step};
+use nightwright_core::view::{self, RunView};
 
 pub(super) use self::earlier::EarlierRun;
 use self::hooks::Impatience;
@@ -39,7 +39,6 @@ pub(super) use self::program::{
 use self::shows::Shows;
 use self::voice::Voice;
 use super::detach::Leaving;
-use super::which;
 use crate::agent::process::{ProcessAgent, Setup, Show};
 use crate::chance;
 use crate::clock::{Clock, Motion};
@@ -53,6 +52,7 @@ use crate::journal::{self, DiskFile, Writer, prune};
 use crate::keys::Keys;
 use crate::logs::Logs;
 use crate::notify::Address;
+use crate::paste::steps_from_here;
 use crate::process::Containment;
 use crate::report::{self, ColorChoice, Level, Screen, Style, Surroundings};
 use crate::secrets;
@@ -522,11 +522,7 @@ impl Session {
             let logs = place.folder.logs();
             let log = logs.last().map_or(place.folder.path(), PathBuf::as_path);
             let mut summary = view.summary(place.folder.id());
-            if !which::project_option(&self.project).is_empty() {
-                let project = self.project.display().to_string();
-                let there = |step: Step| step.in_project(&project);
-                summary.next = summary.next.into_iter().map(there).collect();
-            }
+            summary.next = steps_from_here(summary.next);
             // Made safe part by part, and coloured after that.
             voice.show(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {

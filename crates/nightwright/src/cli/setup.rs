@@ -18,13 +18,14 @@ use tempfile::TempDir;
 
 use self::outcome::Files;
 use super::session::{self, block_on, catch_signals, interrupted};
-use super::{say, told, values, which};
+use super::{advise, say, told, values, which};
 use crate::agent::environment;
 use crate::agent::program::Freshness;
 use crate::chance;
 use crate::error::Failure;
 use crate::hex::hex;
 use crate::modes;
+use crate::paste::from_here;
 use crate::process::Left;
 use crate::process::terminal::{self, Talk, Talked};
 use crate::secrets;
@@ -70,7 +71,8 @@ pub(super) fn edit(options: &Options) -> Result<ExitCode, Failure> {
 /// There is nothing to change, to judge or to work by.
 pub(super) fn no_instructions(task: &Subject) -> Failure {
     let name = task.name();
-    Failure::usage(format!("Instructions not found. Run setup first: nightwright setup {name}"))
+    let text = format!("Instructions not found. Run setup first: nightwright setup {name}");
+    Failure::usage(from_here(&text))
 }
 
 /// A talk with a person about the instructions of a task.
@@ -192,7 +194,7 @@ impl Conversation {
         if talked.told_to_end {
             return Ok(interrupted());
         }
-        say(&format!("Next: `nightwright validate {name}`, then `nightwright run {name}`"));
+        advise(&format!("Next: `nightwright validate {name}`, then `nightwright run {name}`"));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -14,6 +14,7 @@ use super::masks;
 use super::which::project;
 use super::{print, say};
 use crate::error::Failure;
+use crate::paste::from_here;
 use crate::task::state::{Iterations, LastRun};
 use crate::task::{
     FEEDBACK, INSTRUCTIONS, NOTES, REPORTS, Runs, SETTINGS, STATUS, Standing, Status, TODO, Task,
@@ -113,7 +114,7 @@ pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
 
 fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
     let standing = Standing::of(task, runs)?;
-    let next = next(task, &standing, runs);
+    let next = from_here(&next(task, &standing, runs)).into_owned();
     let Standing { status, mode, state, live, warning, .. } = standing;
     let mut files = Vec::new();
     for name in [INSTRUCTIONS, TODO, NOTES, FEEDBACK, STATUS, SETTINGS] {

@@ -22,6 +22,7 @@ use super::which::{Found, Which};
 use super::{print, say};
 use crate::error::Failure;
 use crate::journal::{RunDir, attempt_label};
+use crate::paste::steps_from_here;
 use crate::report;
 
 /// The last few blockers and warnings are shown.
@@ -303,7 +304,10 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         last_at: view.at,
         places: places(folder),
         missing,
-        next: view.steps(folder.id(), state, from).iter().map(ToString::to_string).collect(),
+        next: steps_from_here(view.steps(folder.id(), state, from))
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     }
 }
 

@@ -8,9 +8,10 @@ use nightwright_core::view::{Activity, RunView};
 
 use super::print;
 use super::values;
-use super::which::{Found, Which, project_option};
+use super::which::{Found, Which};
 use crate::control::{self, Wish};
 use crate::error::Failure;
+use crate::paste::from_here;
 
 /// How to stop.
 #[derive(Clone, Debug, Args)]
@@ -84,8 +85,7 @@ pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
     done(&match view.activity() {
         Activity::Working { .. } | Activity::Asking { .. } | Activity::Checking => format!(
             "run {run} pauses after what is running now; end the pause with: nightwright resume \
-             {run}{}",
-            at(&found)
+             {run}"
         ),
         Activity::Starting
         | Activity::Waiting { .. }
@@ -93,10 +93,7 @@ pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
         | Activity::Paused
         | Activity::Between
         | Activity::Ended => {
-            format!(
-                "run {run} is paused; end the pause with: nightwright resume {run}{}",
-                at(&found)
-            )
+            format!("run {run} is paused; end the pause with: nightwright resume {run}")
         }
     })
 }
@@ -114,7 +111,7 @@ pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
     if view.paused {
         alive(&found, &view)?;
         return Err(Failure::trouble(format!("run {run} is paused: nothing new starts"))
-            .hint(format!("end the pause first: nightwright resume {run}{}", at(&found))));
+            .hint(format!("end the pause first: nightwright resume {run}")));
     }
     match view.activity() {
         Activity::Waiting { .. } | Activity::Retrying { .. } => {
@@ -149,9 +146,8 @@ fn addressed(options: &TellOptions) -> Result<(Found, Option<String>), Failure> 
         (Some(first), None) => {
             if let Some(found) = which.find_any()? {
                 let run = found.folder.id();
-                let place = project_option(&found.project);
                 return Err(Failure::usage(format!("nothing to tell run {run}"))
-                    .hint(format!("add the text: nightwright tell {run} \"TEXT\"{place}")));
+                    .hint(format!("add the text: nightwright tell {run} \"TEXT\"")));
             }
             let text = values::words(first)
                 .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;
@@ -182,15 +178,11 @@ fn alive(found: &Found, view: &RunView) -> Result<(), Failure> {
     Err(match &view.ending {
         Some(ending) => Failure::trouble(format!("run {run} has ended: {}", ending.outcome)),
         None => Failure::trouble(format!("run {run} is not running: its process is gone"))
-            .hint(format!("continue it: nightwright resume {run}{}", at(found))),
+            .hint(format!("continue it: nightwright resume {run}")),
     })
 }
 
-fn at(found: &Found) -> String {
-    project_option(&found.project)
-}
-
 fn done(text: &str) -> Result<ExitCode, Failure> {
-    print(text)?;
+    print(&from_here(text))?;
     Ok(ExitCode::SUCCESS)
 }

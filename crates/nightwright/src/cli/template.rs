@@ -10,8 +10,9 @@ use serde::Serialize;
 use super::life::warn_of_rest;
 use super::new::made;
 use super::which::project;
-use super::{print, say};
+use super::{advise, print};
 use crate::error::Failure;
+use crate::paste::from_here;
 use crate::task::template::{self, Shelf, Template};
 use crate::task::{Name, Task};
 
@@ -153,7 +154,7 @@ fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
         return tell_json(&rows);
     }
     if templates.is_empty() {
-        say(
+        advise(
             "there are no templates yet; keep a task's instructions: nightwright template save TASK",
         );
         return Ok(ExitCode::SUCCESS);
@@ -210,6 +211,6 @@ fn tell_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
 }
 
 fn tell(text: &str) -> Result<ExitCode, Failure> {
-    print(&display_safe(text))?;
+    print(&display_safe(&from_here(text)))?;
     Ok(ExitCode::SUCCESS)
 }

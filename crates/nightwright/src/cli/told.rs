@@ -17,6 +17,7 @@ use crate::evidence;
 use crate::files;
 use crate::hooks::{self, Chosen};
 use crate::modes::{self, Mode};
+use crate::paste::from_here;
 use crate::permissions;
 use crate::principles;
 use crate::task::{self, Task};
@@ -238,10 +239,9 @@ fn goal(asked: &Asked, mode: &Mode, task: Option<&Task>) -> Result<String, Failu
     match (task, &asked.goal, mode.definition.works_on) {
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
-            Failure::usage(format!(
-                "Instructions not found. Run setup first: nightwright setup {task}"
-            ))
-            .hint(format!("or write them yourself: {}", file.display()))
+            let text = format!("Instructions not found. Run setup first: nightwright setup {task}");
+            Failure::usage(from_here(&text))
+                .hint(format!("or write them yourself: {}", file.display()))
         }),
         (None, _, WorksOn::Task) => {
             Err(Failure::usage(format!("the mode `{name}` works on a task, and none was given"))
@@ -303,7 +303,7 @@ fn must_have_plan(project: &Path, mode: &Mode, settings: &Settings) -> Result<()
         return Ok(());
     }
     let list = settings.files.list.as_deref().unwrap_or("the plan");
-    Err(Failure::trouble("No plan found. Run: nightwright plan")
+    Err(Failure::trouble(from_here("No plan found. Run: nightwright plan"))
         .hint(format!("it is looked for in `{list}` and in `impl/README.md`")))
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::asking::Judged;
 use super::session::{CommandLine, Program, Script, block_on, catch_signals, interrupted};
 use super::setup::{Subject, no_instructions};
-use super::{print, say, values, which};
+use super::{advise, print, say, values, which};
 use crate::error::Failure;
 use crate::files;
 
@@ -119,7 +119,7 @@ fn show(judged: &Judged, task: &Subject, as_json: bool) -> Result<(), Failure> {
     // Words of the agent are made safe, line by line, where the table is made.
     print(validation::table(judgement).trim_end())?;
     say(&format!("The report is `{}`; {cost}.", report.display()));
-    say(&next(judgement, task.name()));
+    advise(&next(judgement, task.name()));
     Ok(())
 }
 

@@ -223,15 +223,6 @@ fn real_folder(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
-/// The option that names the project in a command to be pasted here; empty where the current folder
-/// says enough.
-pub(super) fn project_option(there: &Path) -> String {
-    match project(None) {
-        Ok(here) if here == there => String::new(),
-        Ok(_) | Err(_) => format!(" -C {}", shell_word(&there.display().to_string())),
-    }
-}
-
 /// A journal that can't be used, with what to do about it.
 pub(super) fn damaged(error: &JournalError) -> Failure {
     let failure = Failure::because(error);

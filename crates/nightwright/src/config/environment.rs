@@ -96,8 +96,10 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
     for key in KEYS {
         let Some(given) = get(key.env).filter(|given| !given.is_empty()) else { continue };
         let wrong = |shown: &str, allowed: &str| {
-            Failure::usage(format!("{} is `{shown}`, and has to be {allowed}", key.env))
-                .hint(format!("it stands for `{0}`: nightwright config explain {0}", key.name))
+            let (name, key) = (key.env, key.name);
+            Failure::usage(format!("{name} is `{shown}`, and has to be {allowed}")).hint(format!(
+                "it sets `{key}`, which this explains: env -u {name} nightwright config explain {key}"
+            ))
         };
         let Some(text) = given.to_str() else {
             let shown = given.to_string_lossy();

@@ -16,6 +16,7 @@ use super::kind::Kind;
 use super::origin::Origin;
 use super::value::Value;
 use crate::nearest::nearest;
+use crate::paste::from_here;
 
 /// What one file, the environment or the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +95,7 @@ impl Layer {
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
                     hint: Some(keys::closest(&full).map_or_else(
-                        || "see all keys: nightwright config list".to_owned(),
+                        || from_here("see all keys: nightwright config schema").into_owned(),
                         |near| format!("did you mean `{near}`?"),
                     )),
                 }),

@@ -20,6 +20,7 @@ use nightwright_core::view::{GateView, RunView};
 
 use super::page::Page;
 use super::summary::thousands;
+use crate::paste::from_here;
 
 /// How many of the last lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
@@ -153,10 +154,11 @@ fn steered(page: &mut Page<'_>, view: &RunView, line: &Line) {
     }
     if let Event::RunPaused = &line.record.event {
         let run = &line.run;
-        page.line(&format!("Paused: nothing new starts until `nightwright resume {run}`"));
+        let text = format!("Paused: nothing new starts until `nightwright resume {run}`");
+        page.line(&from_here(&text));
     }
     if let Event::RunResumed = &line.record.event {
-        page.line("Going on");
+        page.line("Continuing");
     }
 }
 
@@ -173,7 +175,7 @@ fn run_started(page: &mut Page<'_>, run: &RunId, started: &RunStarted) {
         page.aside("no cost limit; set one with --max-cost USD");
     }
     if let Some(text) = without_checks(settings) {
-        page.aside(text);
+        page.aside(&from_here(text));
     }
 }
 
@@ -211,8 +213,8 @@ pub(super) fn limits(limits: &Limits) -> String {
 
 fn continuation(why: Continuation) -> &'static str {
     match why {
-        Continuation::AfterCrash => "Going on where an earlier process left off",
-        Continuation::AfterEnd => "Going on after the end",
+        Continuation::AfterCrash => "Continuing where an earlier process left off",
+        Continuation::AfterEnd => "Continuing a run that had ended",
     }
 }
 

@@ -26,6 +26,7 @@ use nightwright_core::view::{Activity, Outlook, RunView};
 
 use super::style::{Ink, Style};
 use super::width::columns;
+use crate::paste::from_here;
 
 pub(super) use self::live::{Live, PACE};
 
@@ -192,7 +193,7 @@ fn what(
         Activity::Asking { purpose } => parts.add(0, asking(*purpose).to_owned()),
         Activity::Paused => {
             parts.inked(0, Some(Ink::Mixed), "paused".to_owned());
-            parts.add(2, "`nightwright resume` lets it go on".to_owned());
+            parts.add(2, from_here("`nightwright resume` continues it").into_owned());
         }
         Activity::Between => parts.add(0, "the next iteration is about to begin".to_owned()),
         Activity::Ended => {}

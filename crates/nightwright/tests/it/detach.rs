@@ -129,7 +129,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
     for line in [
         run.as_str(),
-        "The run goes on without this terminal (pid ",
+        "The run continues without this terminal (pid ",
         &format!("nightwright status {run}"),
         &format!("nightwright log -f {run}"),
         &format!("nightwright stop {run}"),
@@ -259,7 +259,7 @@ fn what_is_asked_is_asked_on_the_terminal_before_it_is_left() {
     terminal.shows("[y]es");
     assert!(hermit.runs().is_empty());
     terminal.types(&["y", "Enter"]);
-    terminal.shows("The run goes on without this terminal");
+    terminal.shows("The run continues without this terminal");
     terminal.shows("exit=0");
     detached.go();
     hermit.wait_for("run_finished");
@@ -344,7 +344,7 @@ fn a_run_that_was_left_goes_on_detached() {
     hermit.wait_for("agent_ready");
     child.kill().unwrap();
     child.wait().unwrap();
-    hermit.run(&["resume", "--detach"]).exits(0).says(&["The run goes on without"]);
+    hermit.run(&["resume", "--detach"]).exits(0).says(&["The run continues without"]);
     hermit.wait_for("run_continued");
     detached.go();
     assert_eq!(detached.ends(), "completed");
@@ -392,7 +392,7 @@ fn where_the_id_can_t_be_printed_the_run_is_named_all_the_same() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
     for words in [
-        format!("error: run {run} goes on, and can't write to standard output"),
+        format!("error: run {run} continues, and can't write to standard output"),
         format!("nightwright stop {run}"),
         format!("nightwright status {run}"),
     ] {

@@ -64,11 +64,16 @@ impl Hermit {
 
     /// A command line as a person would paste it into a shell in the project.
     pub(crate) fn paste(&self, line: &str) -> Did {
+        finish(self.shell(line).spawn().unwrap())
+    }
+
+    /// The same, not started yet.
+    pub(crate) fn shell(&self, line: &str) -> Command {
         let link = self.path("bin").join("nightwright");
         if !link.exists() {
             std::os::unix::fs::symlink(NIGHTWRIGHT, link).unwrap();
         }
-        finish(self.program("sh", &["-c", line]).spawn().unwrap())
+        self.program("sh", &["-c", line])
     }
 
     fn program(&self, program: &str, arguments: &[&str]) -> Command {

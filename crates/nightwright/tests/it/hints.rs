@@ -1,7 +1,9 @@
 //! Every `next:` and `hint:` command line works as printed: it is pasted into a shell, in a project
 //! where a run ended like that.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Child;
 
 use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::encode;
@@ -56,9 +58,9 @@ impl Ended {
         Self { said: Some(finish(child).err), hermit }
     }
 
-    /// A run of which the journal says that it ended like this.
-    fn made_up(outcome: &Outcome) -> Self {
-        let ended = Self::by("[[attempt]]\nending = { auth = \"not logged in\" }", &[]);
+    /// The same run, of which the journal says that it ended like this.
+    fn rewritten(self, outcome: &Outcome) -> Self {
+        let ended = self;
         let path = ended.hermit.runs()[0].join("journal.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
@@ -121,7 +123,9 @@ fn ended(outcome: &Outcome) -> Ended {
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. } => Ended::made_up(outcome),
+        | Outcome::PullRequestFailed { .. } => {
+            by("auth = \"not logged in\"", &[]).rewritten(outcome)
+        }
     }
 }
 
@@ -142,19 +146,56 @@ fn paste(hermit: &Hermit, line: &str) {
     }
 }
 
-#[test]
-fn every_next_command_of_every_outcome_works_as_printed() {
-    std::thread::scope(|scope| {
-        let unverified = [Proof::Model, Proof::None].map(Outcome::completed);
-        let cases: Vec<_> = samples()
-            .into_iter()
-            .chain(unverified)
-            .map(|outcome| (outcome.name(), scope.spawn(move || every_step_works(&outcome))))
-            .collect();
-        for (name, case) in cases {
-            assert!(case.join().is_ok(), "the next steps of `{name}` don't work");
+/// One test for each outcome: they are run side by side, as many as the machine can bear.
+macro_rules! every_next_command_works_as_printed_after {
+    ($($name:ident)*) => {
+        mod every_next_command_works_as_printed_after {
+            $(#[test]
+            fn $name() {
+                super::every_step_works_after(stringify!($name));
+            })*
         }
-    });
+
+        const OUTCOMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+every_next_command_works_as_printed_after! {
+    completed
+    stagnated
+    no_changes
+    blocked
+    unverified
+    max_iterations
+    max_cost
+    max_duration
+    max_tokens
+    stopped
+    interrupted
+    failed
+    consecutive_errors
+    all_iterations_failed
+    auth
+    bad_agent
+    checks_cannot_run
+    hook_abort
+    limit_wait_too_long
+    disk_full
+    journal_failed
+    pull_request_failed
+}
+
+#[test]
+fn the_next_commands_of_every_outcome_are_tried() {
+    let all: BTreeSet<_> = samples().iter().map(Outcome::name).collect();
+    assert_eq!(all, OUTCOMES.iter().copied().collect());
+}
+
+fn every_step_works_after(name: &str) {
+    let unverified = [Proof::Model, Proof::None].map(Outcome::completed);
+    for outcome in samples().into_iter().chain(unverified).filter(|it| it.name() == name) {
+        every_step_works(&outcome);
+    }
 }
 
 fn every_step_works(outcome: &Outcome) {
@@ -221,9 +262,12 @@ fn a_project_elsewhere_is_in_the_command() {
     let run = ["run", "-C", &project, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
     let did = elsewhere(&run);
     let next = did.err.lines().find(|line| line.contains("next: ")).unwrap();
-    assert!(next.ends_with(&format!(" -C {project}")), "{next}");
+    let there = format!("nightwright -C {project} resume ");
+    assert!(next.contains(&there), "{next}");
     let did = elsewhere(&["resume", "-C", &project]).exits(1);
-    assert!(hint(&did).ends_with(&format!(" -C {project}")), "{}", did.err);
+    assert!(hint(&did).starts_with(&there), "{}", did.err);
+    let did = elsewhere(&["status", "-C", &project]).exits(0);
+    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
 }
 
 #[test]
@@ -258,11 +302,40 @@ fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
 #[test]
 fn a_denied_command_is_allowed_by_the_printed_next_step() {
     let Ended { hermit, said } = ended(&Outcome::Blocked { needs: String::new() });
-    let said = said.unwrap();
-    let next = said.lines().find_map(|line| line.trim_start().strip_prefix("next: ")).unwrap();
+    allow_what_was_denied(&hermit, &said.unwrap());
+}
+
+#[test]
+fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
+    // It does something else then.
+    let denied = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }, \
+                  { write = \"1.txt\", text = \"1\" }]\nending = { result = \"Hm.\" }\n";
+    let idle = format!("{denied}[[attempt]]\nending = {{ result = \"Hm.\" }}");
+    let stagnated = Ended::by(&idle, &["--stagnation-threshold", "1"]);
+    let claim = "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n";
+    let claims = format!("{denied}{}", claim.repeat(3));
+    let unverified = Ended::by(&claims, &["--stagnation-threshold", "0"]);
+    let denied = Ended::by(denied, &["-m", "1"]);
+    let failed = denied.rewritten(&Outcome::Failed { why: "no".to_owned() });
+    for (ended, outcome) in
+        [(stagnated, "stagnated"), (unverified, "unverified"), (failed, "failed")]
+    {
+        assert_eq!(ending(&ended.hermit.journal()), outcome, "{:?}", ended.said);
+        let said = ended.steps().last().unwrap().to_string();
+        if let Some(printed) = &ended.said {
+            assert!(printed.contains(&said), "{printed}");
+        }
+        allow_what_was_denied(&ended.hermit, &said);
+    }
+}
+
+/// Pastes the step that allows what was denied.
+fn allow_what_was_denied(hermit: &Hermit, said: &str) {
+    let next = said.lines().find(|line| line.contains("allow what was denied and continue: "));
+    let next = next.unwrap_or_else(|| panic!("no such step in:\n{said}"));
     let line = &next[next.find("nightwright ").unwrap()..];
     assert!(line.ends_with("--allowed-tools \"Bash(kubectl get:*)\""), "{line}");
-    paste(&hermit, line);
+    paste(hermit, line);
     let allowed = hermit.journal().into_iter().find_map(|record| match record.event {
         Event::SettingsChanged { change, .. } => Some(change.sentence()),
         _ => None,
@@ -301,4 +374,64 @@ fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
     let asked = hermit.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap();
     assert!(last["prompt"].as_str().unwrap().contains("Start with the parser."), "{last}");
+}
+
+/// A run whose agent hangs, and then does the work.
+fn hanging(hermit: &Hermit) -> Child {
+    let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }");
+    let script = hermit.script(&hang);
+    let run = ["run", "-p", "x", "-m", "9", "--verify", "test -e done.txt", "--dry-run"];
+    let child = hermit.start(&[&run[..], &["--rehearsal", &script]].concat());
+    hermit.wait_for("agent_ready");
+    child
+}
+
+/// The command that `status` gives for this.
+fn step(hermit: &Hermit, text: &str) -> String {
+    let page = hermit.run(&["status"]).exits(0).out;
+    let line = page.lines().find(|line| line.contains(text));
+    let line = line.unwrap_or_else(|| panic!("no `{text}` in:\n{page}"));
+    line[line.find("nightwright ").unwrap()..].to_owned()
+}
+
+#[test]
+fn every_next_command_of_a_run_that_is_running_works_as_printed() {
+    let hermit = Hermit::new();
+    let child = hanging(&hermit);
+    let follow = step(&hermit, "follow its log: ");
+    let follow = hermit.shell(&follow).spawn().unwrap();
+    hermit.paste(&step(&hermit, "say something to the agent: ")).exits(0);
+    hermit.run(&["pause"]).exits(0);
+    hermit.wait_for("run_paused");
+    hermit.paste(&step(&hermit, "end the pause: ")).exits(0);
+    hermit.wait_for("run_resumed");
+    hermit.paste(&step(&hermit, "stop it after this iteration: ")).exits(0);
+    hermit.wait_for("stop_requested");
+    hermit.run(&["stop", "--now"]).exits(0);
+    finish(child).exits(130);
+    assert!(finish(follow).exits(0).out.contains("TEXT"), "the log has what was said");
+}
+
+#[test]
+fn every_next_command_of_a_run_whose_process_is_gone_works_as_printed() {
+    let hermit = Hermit::new();
+    let mut child = hanging(&hermit);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    paste(&hermit, &step(&hermit, "its process is gone: continue: "));
+    // What is left of it when the journal is damaged.
+    let path = hermit.runs()[0].join("journal.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("iteration_started", "iteration_", 1)).unwrap();
+    let log = step(&hermit, "the log may have what the journal has lost: ");
+    assert!(!hermit.paste(&log).exits(0).out.is_empty());
+}
+
+#[test]
+fn an_error_is_said_even_if_everything_else_is_quiet() {
+    let hermit = Hermit::new();
+    let check = ["--verify", "no-such-program-here", "-q"];
+    let did = hermit.rehearse(&script(""), "9", &check).exits(2);
+    assert_eq!(ending(&hermit.journal()), "checks_cannot_run");
+    did.says(&["error: Not started: `no-such-program-here` cannot run"]);
 }

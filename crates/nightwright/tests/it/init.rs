@@ -65,7 +65,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     let hermit = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
     let did = hermit.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
-        "There is no terminal to ask on: what was found is taken, and the permissions `usual`.",
+        "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
         "Writing it there approves it",
         "nightwright run -p",
         "nightwright new NAME",

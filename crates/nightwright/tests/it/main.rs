@@ -16,6 +16,7 @@ mod containment;
 mod detach;
 mod doctor;
 mod environment;
+mod error_hints;
 mod evidence;
 mod fake_agent;
 mod git;

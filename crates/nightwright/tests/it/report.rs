@@ -149,7 +149,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     assert_snapshot!(shown(Level::Progress, style(true, ColorChoice::Auto)), @r#"
     Run 20261115-233412-7f3a: migrate-api (loop)
       at most 50 iterations, $20.00, 8h 00m of work
-    Going on where an earlier process left off
+    Continuing where an earlier process left off
     Running iteration 3...
     iteration 4: skipped by a hook
       the provider is overloaded: trying again in 6m 25s
@@ -173,7 +173,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
     Stopping before the next iteration, asked by `nightwright stop`
     Not stopping: the request was taken back
     Paused: nothing new starts until `nightwright resume 20261115-233412-7f3a`
-    Going on
+    Continuing
     ⚠️ the hook `iteration_finished` failed: exited with 127
     ⚠️ `.status.json` is not valid JSON: it says nothing
     "#);

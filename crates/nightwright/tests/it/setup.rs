@@ -14,7 +14,7 @@ use super::terminal::Terminal;
 const BURIAL: Duration = Duration::from_secs(30);
 
 /// A project with the task `t`, and this program as the agent. It finds its task in `$task`.
-fn with_agent(script: &str) -> Hermit {
+pub(crate) fn with_agent(script: &str) -> Hermit {
     let hermit = Hermit::new();
     hermit.task("t");
     let path = hermit.path("bin/claude");

@@ -106,7 +106,7 @@ fn a_malicious_repository_does_nothing_before_it_is_approved() {
 fn what_was_not_approved_can_be_left_out_and_the_run_says_so() {
     let hermit = malicious();
     rehearse(&hermit, &["run", "t", "--ignore-untrusted"]).exits(0).says(&[
-        "Left out, because nobody approved it",
+        "Not used, because you have not approved it",
         "verify.commands",
         "hooks/started",
     ]);

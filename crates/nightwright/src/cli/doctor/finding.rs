@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::paste::from_here;
 
 /// The version of the shape of `--json`.
 const FORMAT: u32 = 1;
@@ -74,7 +75,7 @@ impl Finding {
 
     /// Adds what to do, or where to look.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(from_here(&hint.into()).into_owned());
         self
     }
 

@@ -15,7 +15,7 @@ use super::finding::Finding;
 use crate::agent::program::locate;
 use crate::cli::session::home;
 use crate::cli::which;
-use crate::journal::lock;
+use crate::journal::lock::{self, Owner};
 use crate::process::{Containment, Ended, Finished, Launch, Stop, run_to_end};
 use crate::workspace::{Repository, space};
 
@@ -117,10 +117,11 @@ pub(super) fn is_named(project: &Path, found: Found) -> Option<Finding> {
 /// Whether another run is at work in the project: there is one at a time.
 pub(super) fn in_use(project: &Path) -> Option<Finding> {
     let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
-    let text = format!("run {} (pid {}) is at work in this project", owner.run, owner.pid);
+    let Owner { run, pid, .. } = owner;
+    let text = format!("run {run} (pid {pid}) is at work in this project");
     Some(
         Finding::problem("project", text)
-            .hint(format!("wait for it to end, or stop it: nightwright stop {}", owner.run)),
+            .hint(format!("wait for it to end, or stop it: nightwright stop {run}")),
     )
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use nightwright_core::display::one_line;
+use nightwright_core::view::shell_word;
 
 use super::Command;
 use crate::cli::told;
@@ -33,6 +34,15 @@ impl<'a> Subject<'a> {
                 Self { task: None, goal: Some(text), unmarked: true }
             }
             task => Self { task, goal: prompt, unmarked: false },
+        }
+    }
+
+    /// The same in another command line, with a space before it.
+    pub(super) fn words(self) -> String {
+        match (self.task, self.goal) {
+            (Some(task), _) => format!(" {}", shell_word(task)),
+            (None, Some(goal)) => format!(" -p {}", shell_word(goal)),
+            (None, None) => String::new(),
         }
     }
 

@@ -235,7 +235,7 @@ fn between_iterations_there_is_none_to_stop_after() {
     s stop · Ctrl-C stop now
     the next iteration is about to begin
     s stop · Ctrl-C stop now
-    paused · `nightwright resume` lets it go on
+    paused · `nightwright resume` continues it
     s stop · Ctrl-C stop now
     the next iteration is about to begin · stopping
     Ctrl-C stop now
@@ -271,7 +271,7 @@ fn what_is_going_on_is_said_in_words() {
     checking · cargo test · cargo clippy
     trying again in 30s · the provider is overloaded
     the next iteration is about to begin
-    paused · `nightwright resume` lets it go on
+    paused · `nightwright resume` continues it
     ");
 }
 
