@@ -49,6 +49,7 @@ impl Hermit {
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", self.path("bin").display()))
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
+            .env("GIT_CEILING_DIRECTORIES", &self.folder)
             .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::fake_agent::census::Census;
+use super::git::git;
 use super::harness::{Hermit, finish};
 
 /// Nothing takes so long: whoever waits for more waits in vain.
@@ -102,6 +103,28 @@ fn a_row_can_be_played_alone_and_its_folder_kept() {
     assert!(did.err.contains(&kept[0]), "{}", did.err);
     let row = hermit.path("tmp").join(&kept[0]).join("lie");
     assert!(row.join("project/done").exists());
+}
+
+/// As where `TMPDIR` is a folder of the project that one works on.
+#[test]
+fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
+    let hermit = Hermit::new();
+    let repository = hermit.path("tmp");
+    git(&repository, &["init", "--quiet"]);
+    fs::create_dir(repository.join(".nightwright")).unwrap();
+    fs::create_dir(repository.join("tmp")).unwrap();
+    let only = ["selftest", "--keep", "--only", "lie", "--only", "sigkill"];
+    let mut command = hermit.command(&only);
+    command.env_remove("GIT_CEILING_DIRECTORIES").env("TMPDIR", repository.join("tmp"));
+    let did = finish(command.spawn().unwrap()).exits(0);
+    assert!(did.out.ends_with("2 of 2 held\n"), "{}", did.out);
+    let kept = fs::read_dir(repository.join("tmp")).unwrap().next().unwrap().unwrap().path();
+    for row in ["lie", "sigkill"] {
+        assert!(kept.join(row).join("project/done").exists(), "`{row}` worked elsewhere");
+    }
+    assert!(!repository.join("done").exists());
+    assert_eq!(fs::read_dir(repository.join(".nightwright")).unwrap().count(), 0);
+    assert_eq!(git(&repository, &["for-each-ref"]), "");
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl Stage {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
+            .env("GIT_CEILING_DIRECTORIES", &self.folder)
             .env("NIGHTWRIGHT_STATE_DIR", self.path("state"))
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
@@ -166,6 +167,7 @@ impl Stage {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.path("home"))
+            .env("GIT_CEILING_DIRECTORIES", &self.folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -146,8 +146,7 @@ impl<'a> Stage<'a> {
                 run.signal(Signal::KILL);
                 self.see_out(&mut run)?;
                 let mut survivors = self.survivors(BURIAL)?;
-                let arguments = words(&["resume", "--quiet", "--require-complete"]);
-                let mut resumed = self.start(self.program, &arguments, "resume")?;
+                let mut resumed = self.start(self.program, &self.resume(), "resume")?;
                 let exit = self.see_out(&mut resumed)?;
                 survivors.extend(self.survivors(LEAVING)?);
                 ("state", exit, survivors)
@@ -172,7 +171,19 @@ impl<'a> Stage<'a> {
         let mut arguments = words(&["run", "-p", "write a file called done", "--dry-run"]);
         arguments.extend(words(&["--quiet", "--require-complete", "--verify", CHECK]));
         arguments.extend(["--rehearsal".into(), self.folder.join("script.toml").into()]);
+        arguments.extend(self.project());
         arguments
+    }
+
+    fn resume(&self) -> Vec<OsString> {
+        let mut arguments = words(&["resume", "--quiet", "--require-complete"]);
+        arguments.extend(self.project());
+        arguments
+    }
+
+    /// Named, because the temporary folder may lie in a repository of the user's.
+    fn project(&self) -> [OsString; 2] {
+        ["-C".into(), self.folder.join("project").into()]
     }
 
     fn start(
@@ -307,7 +318,8 @@ impl<'a> Stage<'a> {
 /// A home, a state and a place for everything else, all of them the row's own.
 fn environment(folder: &Path, row: &Row) -> Vec<(OsString, OsString)> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    let mut all: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
+    let mut all: Vec<(OsString, OsString)> =
+        vec![("PATH".into(), path), ("GIT_CEILING_DIRECTORIES".into(), folder.into())];
     for (variable, name) in [
         ("HOME", "home"),
         ("TMPDIR", "tmp"),
