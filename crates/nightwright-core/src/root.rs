@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+const ROOT_USER: u32 = 0;
+
 /// A folder on the way up, as it is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
@@ -67,7 +69,9 @@ impl Limits {
     /// Those of the folders that are searched. The one that the search starts in always is.
     fn reach<'a>(&self, folders: &'a [Folder]) -> &'a [Folder] {
         let Some(start) = folders.first() else { return folders };
-        let is_trusted = |owner| owner == self.user || owner == start.owner;
+        // root also works in the projects of others, whose folders belong to them.
+        let is_trusted =
+            |owner| owner == self.user || (self.user == ROOT_USER && owner == start.owner);
         let stops = |above: &Folder| {
             self.is_too_wide(&above.path)
                 || self.ceilings.contains(&above.path)
@@ -229,7 +233,18 @@ mod tests {
     #[test]
     fn root_finds_the_project_of_the_user_whose_folder_it_stands_in() {
         let all = folders(|folder| folder.is_repository = folder.path.ends_with("repo"));
-        let as_root = Limits { user: 0, home: Some("/root".into()), ceilings: Vec::new() };
+        let as_root = Limits { user: ROOT_USER, home: Some("/root".into()), ceilings: Vec::new() };
         assert_eq!(root(&all, &as_root).unwrap().path, Path::new("/homes/me/repo"));
+    }
+    #[test]
+    fn other_users_never_get_the_project_of_the_user_whose_folder_they_stand_in() {
+        let all = folders(|folder| {
+            folder.is_configured = folder.path.ends_with("repo");
+            folder.is_repository = folder.path.ends_with("repo");
+        });
+        let other =
+            Limits { user: ME + 1, home: Some("/homes/other".into()), ceilings: Vec::new() };
+        assert_eq!(root(&all, &other).unwrap().found, Found::Current);
+        assert_eq!(repository(&all, &other), None);
     }
 }
