@@ -37,6 +37,7 @@ pub mod redact;
 pub mod root;
 pub mod settings;
 pub mod tamper;
+pub mod temp;
 pub mod test_counts;
 pub mod units;
 pub mod validation;

@@ -7,8 +7,8 @@
 //!   7/  c2/  check/  hook/       one for each program, empty when it starts
 //! ```
 //!
-//! The folder is below the user's own `TMPDIR`, so it is on the same disk as the temporary files of
-//! every other program. Its path is short, because programs put unix sockets there. The owner
+//! The folder is below the user's own `TMPDIR` unless that is no good place for it (see
+//! `nightwright_core::temp`). Its path is short, because programs put unix sockets there. The owner
 //! removes it at the end of the run; after a crash the next start in the same state folder does.
 
 use std::ffi::OsString;
@@ -19,6 +19,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nightwright_core::temp::{self, Candidate, Place};
 
 use crate::chance;
 use crate::error::Failure;
@@ -76,42 +78,38 @@ impl From<TempError> for Failure {
     }
 }
 
-/// A folder in which a temporary folder can be created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Why it is not the one that `TMPDIR` names, if it is not.
-    pub instead: Option<&'static str>,
+/// The folders to try, best first: `user` is the value of `TMPDIR`.
+pub fn places(user: Option<OsString>, project: Option<&Path>) -> Vec<Place> {
+    let user = user.filter(|user| !user.is_empty()).map(PathBuf::from);
+    let look = |folder: PathBuf| Candidate {
+        is_in_project: project.is_some_and(|project| is_inside(&folder, project)),
+        leaves_room_for_sockets: leaves_room_for_sockets(&folder),
+        is_in_memory: is_in_memory(&folder),
+        folder,
+    };
+    temp::places(user.map(look), USUAL.map(|folder| look(folder.into())).into())
 }
 
-/// The folders to try, best first: `user` is the value of `TMPDIR`. A folder inside the project
-/// would make every temporary file a change of the project.
-pub fn places(user: Option<OsString>, project: Option<&Path>) -> Vec<Place> {
-    let mut places = Vec::new();
-    let mut instead = None;
-    let mut too_long = None;
-    if let Some(user) = user.filter(|user| !user.is_empty()).map(PathBuf::from) {
-        let inside = |project: &Path| match (user.canonicalize(), project.canonicalize()) {
-            (Ok(user), Ok(project)) => user.starts_with(project),
-            (Err(_), _) | (_, Err(_)) => user.starts_with(project),
-        };
-        let place = Place { folder: user.clone(), instead: None };
-        if !user.is_absolute() {
-            instead = Some("it is not an absolute path");
-        } else if project.is_some_and(inside) {
-            instead = Some("it is inside the project");
-        } else if !leaves_room_for_sockets(&user) {
-            instead = Some("its path is too long for unix sockets");
-            too_long = Some(place);
-        } else {
-            instead = Some("it is not a folder that can be written to");
-            places.push(place);
-        }
+fn is_inside(folder: &Path, project: &Path) -> bool {
+    match (folder.canonicalize(), project.canonicalize()) {
+        (Ok(folder), Ok(project)) => folder.starts_with(project),
+        (Err(_), _) | (_, Err(_)) => folder.starts_with(project),
     }
-    places.extend(USUAL.map(|folder| Place { folder: folder.into(), instead }));
-    places.extend(too_long);
-    places
+}
+
+/// Whether files in this folder take up memory. A folder that cannot be looked at cannot be used.
+#[cfg(target_os = "linux")]
+fn is_in_memory(folder: &Path) -> bool {
+    /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of the kernel.
+    const MAGIC: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
+    kind.is_ok_and(|kind| MAGIC.iter().any(|magic| u64::try_from(kind) == Ok(*magic)))
+}
+
+/// Only Linux is known to do this.
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_: &Path) -> bool {
+    false
 }
 
 fn leaves_room_for_sockets(folder: &Path) -> bool {
@@ -473,22 +471,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
         fs::create_dir_all(project.join("tmp")).unwrap();
-        let first = |user: &str| {
-            let places = places(Some(user.into()), Some(&project));
-            (places[0].folder.display().to_string(), places[0].instead)
-        };
-        assert_eq!(first("/t"), ("/t".to_owned(), None));
-        assert_eq!(first("").0, "/tmp");
-        assert_eq!(first(&project.join("tmp").display().to_string()).0, "/tmp");
-        let longest = format!("/{}", "x".repeat(28));
-        assert_eq!(first(&longest).0, longest);
+        let why = |user: &str| places(Some(user.into()), Some(&project))[0].instead;
+        let inside = project.join("tmp").display().to_string();
+        assert_eq!(why(&inside), Some("it is inside the project"));
+        assert_eq!(why(&format!("/{}", "x".repeat(28))), None);
         let too_long = format!("/{}", "x".repeat(29));
-        assert_eq!(
-            first(&too_long),
-            ("/tmp".to_owned(), Some("its path is too long for unix sockets"))
-        );
-        // A long path is better than none.
-        assert_eq!(places(Some(too_long.clone().into()), None)[2].folder, Path::new(&too_long));
+        assert_eq!(why(&too_long), Some("its path is too long for unix sockets"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_in_memory_is_told_from_one_on_disk() {
+        assert!(!is_in_memory(Path::new("/proc")));
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mounted = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        for mount in mounted.filter(|mount| mount[2] == "tmpfs") {
+            let point = Path::new(mount[1]);
+            // Another one may be mounted over it.
+            let last = mounts.lines().rfind(|line| line.split(' ').nth(1) == Some(mount[1]));
+            if point.is_dir() && last.is_some_and(|last| last.contains(" tmpfs ")) {
+                assert!(is_in_memory(point), "{}", point.display());
+            }
+        }
     }
 
     #[test]
