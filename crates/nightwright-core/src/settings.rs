@@ -339,6 +339,14 @@ impl Default for Completion {
     }
 }
 
+impl Completion {
+    /// Whether finished work is looked for. A plan is judged by reading it, and a run that reads no
+    /// claim is not judged at all.
+    pub fn expects_work(&self) -> bool {
+        !self.evidence.is_empty() && !self.evidence.contains(&EvidenceKind::Planned)
+    }
+}
+
 /// What can say that the work is complete.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,

@@ -156,8 +156,7 @@ impl Machine {
     /// progress, there is work to judge, and nothing is known to be open.
     fn judges_before_ending(&self, current: &Current, survey: &Survey) -> bool {
         let settings = &self.ledger.settings;
-        let evidence = &settings.completion.evidence;
-        let detects = !evidence.is_empty() && !evidence.contains(&EvidenceKind::Planned);
+        let detects = settings.completion.expects_work();
         let can_judge = !settings.verify.commands.is_empty() || settings.verify.model != Judge::Off;
         let says_done = Self::words(current).is_some_and(|words| words.says_done);
         let origin = self.ledger.origin.as_ref().map(|mark| &mark.fingerprint);

@@ -1,47 +1,42 @@
 //! The questions of the first run in a project that is not set up. The answers hold for that run, as if
 //! they had been given as options; `nightwright init` writes them down.
 
-use std::env;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::Path;
 
 use nightwright_core::display::display_safe;
 
-use super::run::Command;
+use super::told::Told;
 use super::{advise, say, terminal};
-use crate::config::{self, Layer, Origin, Resolved};
+use crate::config::{Layer, Origin};
 use crate::error::Failure;
 use crate::init::ask::{self, Gone, Person};
 use crate::init::detect::detect;
 use crate::init::view::View;
 
-/// The folder of a project that is set up.
-const FOLDER: &str = ".nightwright";
+/// The file of a project that is set up. The folder alone may only hold tasks.
+const SETTINGS: &str = ".nightwright/config.toml";
 
-/// Asks what nobody has decided yet, and adds the answers to the options of the command line. Nothing
-/// is asked without a terminal, or where a choice was made in any layer.
-pub(super) fn ask(project: &Path, command: Command, flags: &mut Layer) -> Result<(), Failure> {
-    if !terminal::is_there() || project.join(FOLDER).exists() {
-        return Ok(());
-    }
-    let mut layers = config::load(project, None, |name| env::var_os(name))?;
-    layers.push(flags.clone());
-    let resolved = Resolved::new(layers);
+/// Whether somebody can be asked, and `init` has not asked already.
+pub(super) fn is_due(project: &Path) -> bool {
+    terminal::is_there() && !project.join(SETTINGS).exists()
+}
+
+/// Asks what no layer of the configuration decides and matters to this run, and adds the answers to
+/// the options of the command line.
+pub(super) fn ask(project: &Path, told: &Told, flags: &mut Layer) -> Result<(), Failure> {
+    let Told { settings, resolved, .. } = told;
+    let is_open = |key| *resolved.origin(key) == Origin::BuiltIn;
     let mut answered = false;
     // Another agent does not know these permissions.
-    let applies = resolved.get_optional("agent.command").flatten().is_none();
-    if applies && *resolved.origin("agent.permissions") == Origin::BuiltIn {
+    if settings.agent.command.is_none() && is_open("agent.permissions") {
         let unanswered = |gone| unanswered(gone, "--permissions usual");
         let level = ask::permissions(&mut Plain).map_err(unanswered)?;
         flags.set_by_flag("--permissions", "agent.permissions", level.name());
         answered = true;
     }
-    let judged = match command {
-        Command::Run | Command::Build => *resolved.origin("verify.commands") == Origin::BuiltIn,
-        // A plan is judged by reading it.
-        Command::Plan => false,
-    };
-    let test = judged.then(|| detect(&View::of(project)).main.commands.test).flatten();
+    let has_use = settings.completion.expects_work() && is_open("verify.commands");
+    let test = has_use.then(|| detect(&View::of(project)).main.commands.test).flatten();
     if let Some(test) = test {
         let unanswered = |gone| unanswered(gone, "--verify CMD");
         if ask::check(&mut Plain, &test).map_err(unanswered)? {

@@ -280,17 +280,22 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
             show(&short_help(command));
         }
     })?;
-    if !options.agent.dry_run && options.output.level() != Some(Level::Quiet) {
-        first_run::ask(&project, command, &mut asked.flags)?;
+    // What the project brings is said unless the user, and not the project, wants to hear nothing.
+    let is_heard = options.output.level() != Some(Level::Quiet);
+    let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
+    if is_heard && !options.agent.dry_run && first_run::is_due(&project) {
+        // Whatever makes the run refuse comes before any question. Nothing takes effect by this.
+        let preview = told::told(&Asked { untrusted: Untrusted::Accept, ..asked.clone() })?;
+        first_lines.drain(..).for_each(|line| say(&line));
+        first_run::ask(&project, &preview, &mut asked.flags)?;
     }
     let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
     let level = options.output.with_messages(resolved.level())?;
     let (leaving, level) = Leaving::by(way_off, level);
-    // What the project brings is said unless the user, and not the project, wants to hear nothing.
-    if options.output.level() != Some(Level::Quiet) {
-        for note in which.iter().chain(&options.subject().note()).chain(&notes) {
+    if is_heard {
+        for note in first_lines.iter().chain(&notes) {
             say(note);
         }
     }

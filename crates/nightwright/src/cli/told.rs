@@ -32,7 +32,7 @@ const MOST: u64 = 1 << 20;
 const FAILSAFE: u32 = 1000;
 
 /// What was asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) project: PathBuf,
     pub(super) task: Option<String>,

@@ -194,10 +194,14 @@ fn the_rules_are_fixed_when_a_run_starts() {
 
 /// A terminal in which a run is started with an agent that does nothing.
 fn at_a_terminal(hermit: &Hermit, more: &str) -> Terminal {
+    typed(hermit, &format!("run -p x -m 1 --max-retries 0 {more}"))
+}
+
+/// A terminal in which these words are typed, with the same agent.
+fn typed(hermit: &Hermit, words: &str) -> Terminal {
     install(hermit);
     let path = hermit.path("bin").display().to_string();
-    let run = format!("PATH={path}:$PATH {NIGHTWRIGHT} run -p x -m 1 --max-retries 0 {more}");
-    Terminal::run(hermit, &run)
+    Terminal::run(hermit, &format!("PATH={path}:$PATH {NIGHTWRIGHT} {words}"))
 }
 
 #[test]
@@ -238,6 +242,41 @@ fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
     hermit.file("Makefile", "test:\n\tfalse\n");
     let screen = at_a_terminal(&hermit, "--permissions edits --verify false").shows("exit=");
     assert!(!screen.contains("as the check?"), "{screen}");
+}
+
+#[test]
+fn the_check_is_not_offered_to_a_run_that_has_no_use_for_it() {
+    for more in ["--mode plan", "--no-detect"] {
+        let hermit = Hermit::new();
+        hermit.file("Makefile", "test:\n\tfalse\n");
+        let screen = at_a_terminal(&hermit, &format!("--permissions edits {more}")).shows("exit=");
+        assert!(!screen.contains("as the check?"), "{more}: {screen}");
+    }
+}
+
+#[test]
+fn whatever_makes_a_run_refuse_comes_before_the_questions() {
+    let hermit = Hermit::new();
+    let screen = typed(&hermit, "run no-such-task").shows("exit=");
+    assert!(screen.contains("Task not found"), "{screen}");
+    assert!(!screen.contains("permissions [1]"), "{screen}");
+}
+
+#[test]
+fn a_project_that_only_has_tasks_is_asked_and_the_root_is_named_first() {
+    let hermit = Hermit::new();
+    hermit.run(&["new", "demo"]).exits(0);
+    fs::create_dir(hermit.project().join("sub")).unwrap();
+    install(&hermit);
+    let path = hermit.path("bin").display().to_string();
+    let line = format!("cd sub && PATH={path}:$PATH {NIGHTWRIGHT} run -p x -m 1 --max-retries 0");
+    let terminal = Terminal::run(&hermit, &line);
+    let screen = terminal.shows("permissions [1]");
+    let root = screen.find("Project: `").unwrap_or_else(|| panic!("no root in:\n{screen}"));
+    assert!(root < screen.find("What may the agent do?").unwrap(), "{screen}");
+    terminal.types(&["Enter"]);
+    let screen = terminal.shows("exit=");
+    assert_eq!(screen.matches("Project: `").count(), 1, "{screen}");
 }
 
 #[test]
