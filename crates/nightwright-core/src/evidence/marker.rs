@@ -12,6 +12,8 @@
 //! Every occurrence that does not count has a reason, because the agent that wrote it would
 //! otherwise never learn why the run continues.
 
+mod announced;
+
 use super::prose::{self, BLANK, Kind, Line};
 use super::{LAST_LINES, PROMISE, done, is_quoted, stands_alone};
 use crate::agent::dialect::Speech;
@@ -79,10 +81,6 @@ const NEGATES_NEXT: &[&str] = &[
 
 /// How many words `NEGATES_NEXT` reaches.
 const NEXT_WORDS: usize = 3;
-
-/// Conditions that make the marker below a line an example, if that line ends with a colon.
-const ANNOUNCES: &[&str] =
-    &["once", "when", "whenever", "until", "unless", "would", "next iteration", "instead of"];
 
 /// Phrases that look like one of the words above and are none.
 const HARMLESS: &[&str] = &["once more", "once again", "at once", "as before", "not only"];
@@ -357,11 +355,7 @@ fn mention(sentence: &str) -> Option<String> {
     let sentence = plain(sentence);
     let open = done::OPEN.iter().copied();
     let word = MENTIONS.iter().copied().chain(open).find(|word| done::has(&sentence, word));
-    let words: Vec<&str> = sentence
-        .split_whitespace()
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = words(&sentence).collect();
     let next = &words[words.len().saturating_sub(NEXT_WORDS)..];
     word.or_else(|| next.iter().copied().find(|word| NEGATES_NEXT.contains(word)))
         .or_else(|| words.first().copied().filter(|word| INSTRUCTS.contains(word)))
@@ -384,14 +378,19 @@ fn announced(lines: &[Line<'_>], at: usize) -> Option<String> {
     let above = (0..at).rev().take(2).find(|above| !lines[*above].own.is_empty())?;
     let text = lines[above].own.trim_end().trim_end_matches(['*', '_']);
     if text.ends_with(':') {
-        let sentence = plain(last_sentence(text));
-        return ANNOUNCES.iter().find(|word| done::has(&sentence, word)).map(ToString::to_string);
+        return announced::by(last_sentence(text)).map(str::to_owned);
     }
     let wrapped = above + 1 == at
         && text.ends_with(|c: char| c.is_alphanumeric() || c == ',')
         && !prose::begins_block(lines[at].written)
         && !lines[above].written.trim_start().starts_with('#');
     wrapped.then(|| mention(&sentence_before(lines, at, "")))?
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
+    text.split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
 }
 
 /// Everything in the agent's own words after the marker on this line.

@@ -83,6 +83,55 @@ fn no_decoration_makes_a_marker_on_its_own_line_less() {
 }
 
 #[test]
+fn a_condition_of_the_work_above_a_marker_on_its_own_line_does_not_make_it_less() {
+    for message in [
+        "All tests pass when run with --release:\n{}",
+        "All tests pass when run with --release:\n\n**{}**",
+        "- The retry stops once the limit is reached:\n\n{}",
+        "When run with --release, all 14 tests pass:\n{}",
+        "Nothing is lost until the disk is full:\n{}",
+        "It no longer crashes unless the file is missing:\n{}",
+        "The check passes when the output is empty:\n{}",
+        "The old code would crash here, the new one does not:\n{}",
+        "I used a set instead of a list:\n{}",
+        "I ran the suite once the build had finished:\n{}",
+        "The parser stops when a line ends:\n{}",
+        "The pipe is closed when you write to it:\n{}",
+        "The list stays sorted when you add an item:\n{}",
+        "Verified: the server answers once it is up:\n{}",
+    ] {
+        assert_eq!(read_message(message), Marker::Counts, "{message}");
+    }
+}
+
+#[test]
+fn a_line_that_says_when_something_will_be_said_announces_an_example() {
+    for (message, word) in [
+        ("Once the tests pass I will say:\n\n{}", "once"),
+        ("When everything is done, write:\n{}", "when"),
+        ("Output the following when you are done:\n{}", "when"),
+        ("I'll print this once CI is green:\n{}", "once"),
+        ("Until then I won't write the line:\n{}", "until"),
+        ("Whenever the work is complete, the last line is:\n{}", "whenever"),
+        ("When done, the agent ends its message with:\n{}", "when"),
+        ("Unless something breaks, expect to see:\n{}", "unless"),
+        ("I would have said:\n{}", "would"),
+        ("The prompt wants this when all is done:\n{}", "when"),
+        ("Only once the review is through can I output the tag:\n{}", "once"),
+        ("The message to send when the work is done:\n{}", "when"),
+        ("To be sent when the work is done:\n{}", "when"),
+        ("When everything is done:\n\n{}", "when"),
+        ("- Only when all boxes are ticked:\n{}", "when"),
+        ("**Once the tests pass:**\n{}", "once"),
+        ("The marker for when it is done:\n{}", "when"),
+        ("The next iteration finishes the docs:\n{}", "next iteration"),
+    ] {
+        let because = reason(message);
+        assert!(because.contains(&format!("\"{word}\"")), "{message}: {because}");
+    }
+}
+
+#[test]
 fn a_marker_that_ends_the_last_sentence_counts() {
     for message in [
         "All 14 tests pass, so the goal is reached: {}",
