@@ -15,6 +15,9 @@ use super::stage::NIGHTWRIGHT;
 /// Nothing takes so long: whoever waits for more waits in vain.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How often a busy machine may be slow.
+const TRIES: usize = 3;
+
 /// A folder with a project in it, and nothing of the machine's own settings.
 pub(crate) struct Hermit {
     folder: TempDir,
@@ -166,7 +169,12 @@ pub(crate) fn grow_impatient() {
 }
 
 /// Waits for the end of a command, which has to come.
-pub(crate) fn finish(mut child: Child) -> Did {
+pub(crate) fn finish(child: Child) -> Did {
+    finish_within(child, PATIENCE)
+}
+
+/// The same, for one that may take longer.
+pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Did {
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let drain = |mut pipe: Box<dyn Read + Send>| {
         std::thread::spawn(move || {
@@ -181,13 +189,27 @@ pub(crate) fn finish(mut child: Child) -> Did {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > patience {
             child.kill().unwrap();
-            panic!("not done after {PATIENCE:?}; it said:\n{}", err.join().unwrap());
+            panic!("not done after {patience:?}; it said:\n{}", err.join().unwrap());
         }
         std::thread::sleep(Duration::from_millis(5));
     };
     Did { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// Fails unless this takes less than `limit` at least once. A busy machine is slow now and then; a
+/// program that waits for `limit` is slow every time.
+#[track_caller]
+pub(crate) fn takes_less_than(limit: Duration, attempt: impl Fn() -> Duration) {
+    let mut took = Vec::new();
+    while took.len() < TRIES {
+        took.push(attempt());
+        if took.last() < Some(&limit) {
+            return;
+        }
+    }
+    panic!("not once in less than {limit:?}: {took:?}");
 }
 
 /// The second in which a run began, by its name.

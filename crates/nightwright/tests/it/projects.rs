@@ -15,14 +15,23 @@ pub(crate) mod toolchain;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::Duration;
 
 use nightwright_core::event::Event;
 use nightwright_core::outcome::Outcome;
 
 use self::toolchain::{Missing, Toolchain};
 use super::git::git;
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Did, Hermit, finish_within};
+
+/// One run is a baseline, an edit and a gate, each with a compiler that has to share the machine.
+const PATIENCE: Duration = Duration::from_mins(4);
+
+/// Waits for the end of a command that may run compilers.
+pub(crate) fn finish(child: Child) -> Did {
+    finish_within(child, PATIENCE)
+}
 
 /// A project, the command that `init` finds in it, and the edit that makes its tests pass.
 pub(crate) struct Project {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     /// What a loop says of an agent that does this, in at most three iterations.
-    fn ends(kind: PlainLoop, agent: &str) -> String {
+    fn ends(kind: PlainLoop, agent: &str, patience: &str) -> String {
         let name = format!("nightwright-plain-loop-{}-{}", std::process::id(), agent.len());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -90,7 +90,7 @@ mod tests {
             .env("AGENT", "/bin/sh")
             .env("PROMPT", "/dev/null")
             .env("MAX", "3")
-            .env("PATIENCE", "1")
+            .env("PATIENCE", patience)
             .env("OUTPUT", folder.join("output"))
             .output();
         fs::remove_dir_all(&folder).unwrap();
@@ -99,19 +99,22 @@ mod tests {
 
     #[test]
     fn a_bare_loop_goes_on_whatever_is_said() {
-        assert_eq!(ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'"), "max_iterations 3");
+        assert_eq!(
+            ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'", PATIENCE),
+            "max_iterations 3"
+        );
     }
 
     #[test]
     fn the_other_loop_believes_the_marker_wherever_it_is() {
         let late = "[ $NIGHTWRIGHT_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
-        assert_eq!(ends(PlainLoop::Grep, late), "completed 2");
-        assert_eq!(ends(PlainLoop::Grep, "echo working; exit 1"), "max_iterations 3");
+        assert_eq!(ends(PlainLoop::Grep, late, PATIENCE), "completed 2");
+        assert_eq!(ends(PlainLoop::Grep, "echo working; exit 1", PATIENCE), "max_iterations 3");
     }
 
     #[test]
     fn an_agent_that_does_not_leave_keeps_a_loop_for_ever() {
-        assert_eq!(ends(PlainLoop::Bare, "exec sleep 100"), "hung 1");
+        assert_eq!(ends(PlainLoop::Bare, "exec sleep 100", "1"), "hung 1");
     }
 
     #[test]

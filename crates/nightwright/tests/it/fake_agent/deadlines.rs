@@ -63,7 +63,8 @@ async fn an_agent_that_hangs_after_its_result_has_done_its_work() {
 /// A run of the real binary with one attempt that is given up.
 fn given_up(words: &str, option: &str) -> (Scene, Deadline) {
     let scene = Scene::new(words);
-    let child = scene.start(&["-m", "1", "--max-retries", "0", option, "2s"]);
+    // Long enough for the agent to come so far on a busy machine.
+    let child = scene.start(&["-m", "1", "--max-retries", "0", option, "5s"]);
     finish(child).exits(1).says(&["Reached maximum iterations (1)"]);
     scene.census().nobody("the run is over");
     scene.all_is_kept("001-1");
