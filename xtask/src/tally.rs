@@ -1,9 +1,9 @@
-//! How many tests of a suite really ran.
+//! Which tests of a suite really ran.
 //!
 //! Tests that lack a program skip themselves, and a suite that skips itself looks just like one
-//! that passes. Each test that really ran leaves a file in the folder that a variable names, and
-//! these files are counted.
+//! that passes. Each test that really ran leaves a file in the folder that a variable names.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +18,14 @@ pub(crate) struct Suite {
     pub(crate) name: &'static str,
     /// The prefix that the names of its tests share.
     pub(crate) prefix: &'static str,
-    /// How many tests have to run in CI.
-    pub(crate) least: usize,
+}
+
+/// The tests that have to run in CI.
+#[derive(Debug)]
+pub(crate) enum Needed {
+    AtLeast(usize),
+    /// By the names of the files that they leave.
+    Each(BTreeSet<String>),
 }
 
 impl Suite {
@@ -40,31 +46,42 @@ impl Suite {
         }
     }
 
-    /// Runs `command`, and returns how many tests really ran.
-    pub(crate) fn run(&self, command: &mut Command) -> Result<usize, String> {
+    /// Runs `command`, and returns the files that the tests left.
+    pub(crate) fn run(&self, command: &mut Command) -> Result<BTreeSet<String>, String> {
         let name = self.prefix.trim_end_matches(':');
         let folder =
             std::env::temp_dir().join(format!("nightwright-tally-{name}-{}", std::process::id()));
         let failed = |error: std::io::Error| format!("cannot use `{}`: {error}", folder.display());
         fs::create_dir(&folder).map_err(failed)?;
         let result = program::run(command.env(VARIABLE, &folder));
-        let ran = fs::read_dir(&folder).map_err(failed)?.count();
+        let ran = fs::read_dir(&folder)
+            .and_then(|entries| {
+                let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+                entries.map(|entry| entry.map(name)).collect()
+            })
+            .map_err(failed)?;
         fs::remove_dir_all(&folder).map_err(failed)?;
         result.map(|()| ran)
     }
 
-    /// Fails in CI if too few tests ran.
-    pub(crate) fn judge(&self, ran: usize) -> Result<(), String> {
-        eprintln!("{}: {ran} ran", self.name);
-        self.enough(ran, is_ci())
+    /// Fails in CI if tests that are needed did not run.
+    pub(crate) fn judge(&self, ran: &BTreeSet<String>, needed: &Needed) -> Result<(), String> {
+        eprintln!("{}: {} ran", self.name, ran.len());
+        if is_ci() { self.enough(ran, needed) } else { Ok(()) }
     }
 
-    fn enough(&self, ran: usize, is_ci: bool) -> Result<(), String> {
-        let Self { name, least, .. } = self;
-        if is_ci && ran < *least {
-            return Err(format!("only {ran} {name} ran; in CI at least {least} have to"));
+    fn enough(&self, ran: &BTreeSet<String>, needed: &Needed) -> Result<(), String> {
+        let (name, count) = (self.name, ran.len());
+        match needed {
+            Needed::AtLeast(least) if count < *least => {
+                Err(format!("only {count} {name} ran; in CI at least {least} have to"))
+            }
+            Needed::Each(names) if !names.is_subset(ran) => {
+                let missing: Vec<_> = names.difference(ran).map(String::as_str).collect();
+                Err(format!("{name} that have to run in CI and did not: {}", missing.join(", ")))
+            }
+            Needed::AtLeast(_) | Needed::Each(_) => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -76,19 +93,32 @@ fn is_ci() -> bool {
 mod tests {
     use super::*;
 
-    const SUITE: Suite = Suite { name: "tests with moon dust", prefix: "moon::", least: 18 };
+    const SUITE: Suite = Suite { name: "tests with moon dust", prefix: "moon::" };
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
 
     #[test]
-    fn too_few_tests_fail_in_ci_and_nowhere_else() {
-        assert!(SUITE.enough(17, true).unwrap_err().contains("only 17 tests with moon dust"));
-        assert_eq!(SUITE.enough(18, true), Ok(()));
-        assert_eq!(SUITE.enough(0, false), Ok(()));
+    fn too_few_tests_are_named() {
+        let ran = names(&["a", "b"]);
+        let failure = SUITE.enough(&ran, &Needed::AtLeast(3)).unwrap_err();
+        assert!(failure.contains("only 2 tests with moon dust"), "{failure}");
+        assert_eq!(SUITE.enough(&ran, &Needed::AtLeast(2)), Ok(()));
+    }
+
+    #[test]
+    fn another_test_does_not_stand_in_for_one_that_did_not_run() {
+        let needed = Needed::Each(names(&["rust", "c"]));
+        let failure = SUITE.enough(&names(&["rust", "go"]), &needed).unwrap_err();
+        assert!(failure.ends_with("did not: c"), "{failure}");
+        assert_eq!(SUITE.enough(&names(&["rust", "c"]), &needed), Ok(()));
     }
 
     #[test]
     fn each_test_that_ran_counts_once() {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("cd \"${VARIABLE}\" && touch a && touch b && touch a")]);
-        assert_eq!(SUITE.run(&mut command), Ok(2));
+        assert_eq!(SUITE.run(&mut command), Ok(names(&["a", "b"])));
     }
 }

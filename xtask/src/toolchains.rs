@@ -2,25 +2,29 @@
 //!
 //! The packages of the npm and Python projects are installed once, in the versions that the files
 //! of the tests pin, so that the tests themselves need no network. A toolchain that cannot be
-//! installed here is named, and its projects are skipped; in CI only Go may be missing.
+//! installed here is named, and its projects are skipped; in CI only Go may be missing. A program
+//! that is too old fails the test command.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::cache;
 use crate::program;
-use crate::tally::Suite;
+use crate::tally::{Needed, Suite};
 use crate::tools::{self, Tool};
 
 /// Names the folder with the toolchains, instead of the cache folder. The tests read it too.
 const FOLDER_VARIABLE: &str = "NIGHTWRIGHT_TEST_TOOLCHAINS_DIR";
 
-pub(crate) const SUITE: Suite =
-    Suite { name: "tests with real projects", prefix: "projects::", least: LEAST };
+pub(crate) const SUITE: Suite = Suite { name: "tests with real projects", prefix: "projects::" };
 
-/// All but the one for Go.
-const LEAST: usize = 9;
+/// The folder with a text file for each project. A test that ran leaves the name of that file.
+const PROJECTS: &str = "crates/nightwright/tests/it/projects";
+
+/// The project that may be skipped in CI.
+const OPTIONAL: &str = "go";
 
 /// The file in a folder of the cache that says what was installed there.
 const STAMP: &str = "installed";
@@ -37,6 +41,28 @@ const C: [Tool; 2] = [
 ];
 const GO: [Tool; 1] =
     [Tool { program: "go", package: "golang-go", why: "one of the projects is written in it" }];
+
+/// The oldest version of a program that the projects work with.
+struct Minimum {
+    program: &'static str,
+    arguments: &'static [&'static str],
+    least: Version,
+}
+
+/// Major and minor number.
+type Version = (u32, u32);
+
+const MINIMUMS: [Minimum; 5] = [
+    // vite 6 and vitest 3.
+    Minimum { program: "node", arguments: &["--version"], least: (18, 0) },
+    // It reads the third version of `package-lock.json`.
+    Minimum { program: "npm", arguments: &["--version"], least: (7, 0) },
+    // pytest 8.4.
+    Minimum { program: "python3", arguments: &["--version"], least: (3, 9) },
+    Minimum { program: "cc", arguments: &["-dumpversion"], least: (5, 0) },
+    // The version in `go.mod`.
+    Minimum { program: "go", arguments: &["version"], least: (1, 18) },
+];
 
 const VITEST_PACKAGE: &str =
     include_str!("../../crates/nightwright/tests/it/projects/vitest/package.json");
@@ -71,8 +97,49 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             eprintln!("skipped: projects with {name}: {why}");
         }
     }
+    // Those that are missing have been named already.
+    for minimum in &MINIMUMS {
+        if let Ok(said) = program::stdout(Command::new(minimum.program).args(minimum.arguments)) {
+            minimum.accepts(&said)?;
+        }
+    }
+    let needed = Needed::Each(needed_projects(&root.join(PROJECTS))?);
     let ran = SUITE.run(SUITE.command(root).env(FOLDER_VARIABLE, &cache))?;
-    SUITE.judge(ran)
+    SUITE.judge(&ran, &needed)
+}
+
+/// The projects that have to be tested in CI.
+fn needed_projects(folder: &Path) -> Result<BTreeSet<String>, String> {
+    let cannot = |error| format!("cannot read `{}`: {error}", folder.display());
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let name = entry.map_err(cannot)?.file_name();
+        let project = name.to_str().and_then(|name| name.strip_suffix(".txt"));
+        names.extend(project.filter(|name| *name != OPTIONAL).map(str::to_owned));
+    }
+    Ok(names)
+}
+
+impl Minimum {
+    /// Whether the version that the program printed is new enough.
+    fn accepts(&self, said: &str) -> Result<(), String> {
+        let Self { program, least: (major, minor), .. } = self;
+        let said = said.lines().next().unwrap_or_default();
+        let (found, needed) = (version(said), format!("{major}.{minor} or newer is needed"));
+        match found {
+            Some(found) if found >= self.least => Ok(()),
+            Some((major, minor)) => Err(format!("`{program}` is {major}.{minor}; {needed}")),
+            None => Err(format!("`{program}` names no version (\"{said}\"); {needed}")),
+        }
+    }
+}
+
+/// The first number in a text, with the one behind its point.
+fn version(text: &str) -> Option<Version> {
+    let begin = text.find(|c: char| c.is_ascii_digit())?;
+    let mut numbers = text[begin..].split(|c: char| !c.is_ascii_digit());
+    let major = numbers.next()?.parse().ok()?;
+    Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
 }
 
 fn vitest_works(folder: &Path) -> Result<(), String> {
@@ -144,6 +211,32 @@ mod tests {
         let wanted = wanted.split('"').next().unwrap();
         assert!(wanted.split('.').all(|part| part.parse::<u32>().is_ok()), "{wanted}");
         assert!(VITEST_LOCK.contains(&format!("\"vitest\": \"{wanted}\"")), "{wanted}");
+    }
+
+    #[test]
+    fn a_program_that_is_too_old_is_named_with_what_was_found_and_what_is_needed() {
+        let of = |program| MINIMUMS.iter().find(|minimum| minimum.program == program).unwrap();
+        for (program, said) in [
+            ("node", "v20.20.2\n"),
+            ("npm", "11.19.1"),
+            ("python3", "Python 3.11.7"),
+            ("cc", "12"),
+            ("go", "go version go1.19.8 linux/amd64"),
+        ] {
+            assert_eq!(of(program).accepts(said), Ok(()), "{program}");
+        }
+        let old = of("python3").accepts("Python 3.8.20").unwrap_err();
+        assert_eq!(old, "`python3` is 3.8; 3.9 or newer is needed");
+        let unknown = of("node").accepts("no idea").unwrap_err();
+        assert!(unknown.contains("names no version"), "{unknown}");
+    }
+
+    #[test]
+    fn every_project_but_the_one_for_go_has_to_run_in_ci() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let needed = needed_projects(&root.join(PROJECTS)).unwrap();
+        assert!(needed.contains("rust_library") && needed.contains("make_c"), "{needed:?}");
+        assert!(!needed.contains(OPTIONAL));
     }
 
     #[test]

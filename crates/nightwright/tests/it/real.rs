@@ -82,6 +82,8 @@ struct Real {
     address: SocketAddr,
     account: Account,
     place: &'static Location<'static>,
+    /// Whether something that the test needs is missing.
+    skipped: bool,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -124,13 +126,18 @@ impl Real {
         wrap(&program, &hermit.path("bin/claude"));
         let api = Api::start(scenario(&hermit.project()));
         let (address, account) = (api.address(), Account::Key);
-        Some(Self { hermit, api: Some(api), address, account, place, _turn: turn })
+        Some(Self { hermit, api: Some(api), address, account, place, skipped: false, _turn: turn })
     }
 
     /// Logged in with a subscription, whose limits are of another kind.
     fn subscribed(mut self) -> Self {
         self.account = Account::Subscription;
         self
+    }
+
+    /// The test ends here, and nothing was tested.
+    fn skip(mut self) {
+        self.skipped = true;
     }
 
     fn api(&self) -> &Api {
@@ -291,7 +298,7 @@ impl Drop for Real {
             }
             return;
         }
-        if let Some(folder) = env::var_os("NIGHTWRIGHT_TEST_TALLY") {
+        if let Some(folder) = env::var_os("NIGHTWRIGHT_TEST_TALLY").filter(|_| !self.skipped) {
             fs::write(Path::new(&folder).join(self.name()), "").unwrap();
         }
     }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::super::harness::finish;
 use super::super::messages_api::scenario::{Scenario, bash, call};
 use super::super::projects::toolchain::{self, Missing, Toolchain};
-use super::super::projects::{Fix, NPM_NODE_TEST, Project, RUST_LIBRARY, commit_all, proof};
+use super::super::projects::{
+    Fix, NPM_NODE_TEST, Project, RUST_LIBRARY, commit_all, finish, proof,
+};
 use super::{Real, believed, claim};
 
 /// The model reads the file, edits it, runs the tests and says that it is done.
@@ -29,7 +30,10 @@ fn completes(project: &Project, find: fn(&super::Hermit) -> Result<Toolchain, Mi
     project.unpack(&real.hermit);
     let toolchain = match find(&real.hermit) {
         Ok(toolchain) => toolchain,
-        Err(Missing(why)) => return toolchain::skipped(project.name, &why),
+        Err(Missing(why)) => {
+            toolchain::skipped(project.name, &why);
+            return real.skip();
+        }
     };
     commit_all(&real.hermit);
     let run = |arguments: &[&str]| {
