@@ -103,7 +103,7 @@ pub fn permissions(person: &mut dyn Person) -> Result<Permissions, Gone> {
 
 /// The levels in plain words. The first is recommended.
 const LEVELS: &str = "
-What may the agent do? Nobody is there to answer it, so everything else is denied.
+What may the agent do? It cannot ask during a run: everything else is denied.
   1  usual       edit files; run this project's test, build, lint, format and package-manager
                  commands; scripts of the project; git status, diff, log, add, commit, switch,
                  mv, rm and init; shell tools that read files or change them, such as mv, cp,

@@ -66,7 +66,10 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
         .collect();
     let earlier = denied.len().saturating_sub(DENIED_MAX);
     lines.list("denied", &after(earlier, &denied[earlier..]));
-    lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
+    // A run that completed all the same was not held up for good.
+    if page.ending.as_ref().is_none_or(|ending| ending.proof.is_none()) {
+        lines.list("blocked by", &after(page.more_blockers as usize, &page.blockers));
+    }
     let earlier = (page.warnings as usize).saturating_sub(page.last_warnings.len());
     lines.list("warnings", &after(earlier, &page.last_warnings));
     lines.row("project", page.project.as_deref().unwrap_or("unknown"));
