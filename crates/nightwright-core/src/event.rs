@@ -331,13 +331,6 @@ pub enum Event {
         #[serde(flatten)]
         change: Change,
     },
-    /// A snapshot of the project was made.
-    CheckpointMade {
-        /// After this iteration; 0 = before the first.
-        iteration: Iteration,
-        /// Where.
-        reference: String,
-    },
     /// An iteration was over.
     IterationFinished(Box<IterationFinished>),
     /// The run was asked to stop.

@@ -159,8 +159,7 @@ impl FinishClass {
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. }
-            | Outcome::PullRequestFailed { .. } => Self::Error,
+            | Outcome::JournalFailed { .. } => Self::Error,
             Outcome::MaxCost { .. }
             | Outcome::MaxDuration { .. }
             | Outcome::MaxTokens { .. }
@@ -216,7 +215,6 @@ mod tests {
                 ("limit_wait_too_long", "error"),
                 ("disk_full", "error"),
                 ("journal_failed", "error"),
-                ("pull_request_failed", "error"),
                 ("interrupted", "manual"),
             ]
         );

@@ -40,11 +40,6 @@ pub enum Input {
     Checked(Ticket, CheckReport),
     /// The changes were looked through.
     Inspected(Ticket, Box<Inspection>),
-    /// A snapshot was made.
-    Checkpointed {
-        /// Where.
-        reference: String,
-    },
     /// Something outside went wrong in a way that people should know.
     Trouble {
         /// What.
@@ -53,11 +48,6 @@ pub enum Input {
     /// An event could not be recorded.
     JournalFailed {
         /// Why.
-        why: String,
-    },
-    /// Work outside the loop failed in a way that ends the run.
-    PullRequestFailed {
-        /// How.
         why: String,
     },
 }

@@ -211,16 +211,11 @@ impl Machine {
             Input::Surveyed(ticket, survey) => self.surveyed(ticket, survey),
             Input::Checked(ticket, report) => self.checked(ticket, report),
             Input::Inspected(ticket, inspection) => self.inspected(ticket, *inspection),
-            Input::Checkpointed { reference } => {
-                let iteration = crate::units::Iteration(self.ledger.totals.iterations);
-                self.record(Event::CheckpointMade { iteration, reference });
-            }
             Input::Trouble { text } => self.warn(text),
             Input::JournalFailed { why } => {
                 self.live.journal_failed = true;
                 self.doom(Outcome::JournalFailed { why });
             }
-            Input::PullRequestFailed { why } => self.doom(Outcome::PullRequestFailed { why }),
         }
         std::mem::take(&mut self.step)
     }

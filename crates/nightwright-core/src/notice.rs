@@ -187,8 +187,7 @@ impl Kind {
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. }
-            | Outcome::PullRequestFailed { .. } => Self::Error,
+            | Outcome::JournalFailed { .. } => Self::Error,
         }
     }
 }
@@ -344,7 +343,6 @@ impl Notices {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::RunPaused

@@ -124,11 +124,6 @@ pub enum Outcome {
         /// The error.
         why: String,
     },
-    /// The pull request could not be made or merged.
-    PullRequestFailed {
-        /// What happened.
-        why: String,
-    },
     /// A signal (Ctrl-C, SIGQUIT, SIGTERM, SIGHUP) or `stop --now`.
     Interrupted,
 }
@@ -226,7 +221,6 @@ impl Outcome {
             Self::LimitWaitTooLong { .. } => "limit_wait_too_long",
             Self::DiskFull { .. } => "disk_full",
             Self::JournalFailed { .. } => "journal_failed",
-            Self::PullRequestFailed { .. } => "pull_request_failed",
             Self::Interrupted => "interrupted",
         }
     }
@@ -257,8 +251,7 @@ impl Outcome {
             | Self::HookAbort { .. }
             | Self::LimitWaitTooLong { .. }
             | Self::DiskFull { .. }
-            | Self::JournalFailed { .. }
-            | Self::PullRequestFailed { .. } => 1,
+            | Self::JournalFailed { .. } => 1,
             Self::ChecksCannotRun { .. } => 2,
             Self::Interrupted => 130,
         }
@@ -318,7 +311,6 @@ impl Outcome {
                 floor >> 20
             ),
             Self::JournalFailed { why } => format!("The journal could not be written: {why}"),
-            Self::PullRequestFailed { why } => format!("The pull request failed: {why}"),
             Self::Interrupted => "Interrupted".to_owned(),
         }
     }
@@ -388,7 +380,6 @@ pub fn samples() -> Vec<Outcome> {
         Outcome::LimitWaitTooLong { until: Some(Timestamp::UNIX_EPOCH) },
         Outcome::DiskFull { free: 100 << 20, floor: 1 << 30 },
         Outcome::JournalFailed { why: "no space left on device".to_owned() },
-        Outcome::PullRequestFailed { why: "merge conflict".to_owned() },
         Outcome::Interrupted,
     ]
 }

@@ -397,8 +397,7 @@ impl RunView {
             | Event::CallStarted { .. }
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
-            | Event::FeedbackAdded { .. }
-            | Event::CheckpointMade { .. } => {}
+            | Event::FeedbackAdded { .. } => {}
         }
     }
 
@@ -441,7 +440,6 @@ impl RunView {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::RunPaused

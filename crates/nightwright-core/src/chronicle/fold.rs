@@ -161,7 +161,6 @@ impl Chronicler {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::RunPaused

@@ -166,8 +166,6 @@ pub enum NoteKind {
     Baseline,
     /// A limit was waited for.
     Wait,
-    /// A snapshot was made.
-    Checkpoint,
 }
 
 /// Something that took time.

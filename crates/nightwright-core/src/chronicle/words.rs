@@ -141,7 +141,6 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
         NoteKind::Status => "status",
         NoteKind::Steering => "steered",
         NoteKind::Wait => "waited",
-        NoteKind::Checkpoint => "snapshot",
         NoteKind::Baseline => "baseline",
     }
 }

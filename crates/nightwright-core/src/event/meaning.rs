@@ -47,7 +47,6 @@ impl Event {
             Self::PrinciplesAdopted { .. } => "principles_adopted",
             Self::FeedbackAdded { .. } => "feedback_added",
             Self::SettingsChanged { .. } => "settings_changed",
-            Self::CheckpointMade { .. } => "checkpoint_made",
             Self::IterationFinished(_) => "iteration_finished",
             Self::StopRequested { .. } => "stop_requested",
             Self::StopCancelled => "stop_cancelled",
@@ -118,7 +117,6 @@ impl Event {
             Self::SettingsChanged { .. } => {
                 "A setting changed: by an option of `resume`, or by a configuration that the operator reloaded."
             }
-            Self::CheckpointMade { .. } => "A snapshot of the project was made.",
             Self::IterationFinished(_) => "An iteration was over: how it went and what it cost.",
             Self::StopRequested { .. } => "The run was asked to stop.",
             Self::StopCancelled => "The request to stop was taken back.",

@@ -242,10 +242,6 @@ fn steering() -> Vec<Event> {
                 new: vec!["Bash(cargo test:*)".to_owned(), "Bash(npm install:*)".to_owned()],
             },
         },
-        Event::CheckpointMade {
-            iteration: Iteration(3),
-            reference: "refs/nightwright/20261115-233412-7f3a/3".to_owned(),
-        },
         Event::IterationFinished(Box::new(IterationFinished {
             iteration: Iteration(3),
             result: IterationResult::Failed {

@@ -176,7 +176,6 @@ impl State {
             | Event::AttemptCut { .. }
             | Event::StatusChanged { .. }
             | Event::CallCut { .. }
-            | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
         }

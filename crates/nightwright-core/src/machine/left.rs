@@ -95,7 +95,6 @@ impl Fold {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
         }

@@ -215,8 +215,7 @@ fn in_a_word(outcome: &Outcome) -> &'static str {
         | Outcome::HookAbort { .. }
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. } => "failed",
+        | Outcome::JournalFailed { .. } => "failed",
     }
 }
 

@@ -85,7 +85,6 @@ pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. }
         | Outcome::Interrupted => true,
     }
 }

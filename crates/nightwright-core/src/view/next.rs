@@ -137,9 +137,6 @@ impl RunView {
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
-            Outcome::PullRequestFailed { .. } => {
-                vec![Step::text("the work is on its branch: open the pull request by hand")]
-            }
         }
     }
 
@@ -283,7 +280,6 @@ impl RunView {
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }
-            | Outcome::PullRequestFailed { .. }
             | Outcome::Interrupted => return None,
         })
     }
@@ -316,8 +312,7 @@ impl RunView {
                 | Outcome::HookAbort { .. }
                 | Outcome::LimitWaitTooLong { .. }
                 | Outcome::DiskFull { .. }
-                | Outcome::JournalFailed { .. }
-                | Outcome::PullRequestFailed { .. },
+                | Outcome::JournalFailed { .. },
             )
             | None => vec![Step::command("verify again", verify)],
         }

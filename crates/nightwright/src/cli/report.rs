@@ -93,7 +93,7 @@ long is cut and says so:
                     verdict, output, duration_ms}, findings {path, what}, changes is as in the event
                     `changes_inspected`
     notes           {at, iteration, kind, text}; kind is warning, feedback, watchdog, denied,
-                    council, status, steering, wait or checkpoint
+                    council, status, steering, wait or baseline
     left_off        how many attempts, calls, claims, blockers and notes there were beyond those
   spans, more_spans what took time: {kind, iteration, start, end, trouble, text}; kind is attempt,
                     checks, call, wait, retry, pause, away (no process conducted the run) or unknown

@@ -287,7 +287,6 @@ fn reached(limit: &Outcome) -> String {
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. }
         | Outcome::Interrupted => "a limit".to_owned(),
     }
 }

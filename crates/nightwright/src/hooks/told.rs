@@ -184,7 +184,6 @@ impl Told {
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::RunPaused

@@ -97,7 +97,6 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         | Event::QuotaReported { .. }
         | Event::GateStarted { .. }
         | Event::ChangesInspected { .. }
-        | Event::CheckpointMade { .. }
         | Event::RunFinished { .. } => {}
     }
 }

@@ -371,7 +371,6 @@ impl Reporter for Log {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::RunPaused
@@ -473,7 +472,6 @@ fn waits(event: &Event) -> bool {
         | Event::PrinciplesAdopted { .. }
         | Event::FeedbackAdded { .. }
         | Event::SettingsChanged { .. }
-        | Event::CheckpointMade { .. }
         | Event::StopRequested { .. }
         | Event::StopCancelled
         | Event::RunResumed

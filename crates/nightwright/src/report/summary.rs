@@ -97,7 +97,6 @@ fn work(summary: &Summary) -> String {
             | Outcome::LimitWaitTooLong { .. }
             | Outcome::DiskFull { .. }
             | Outcome::JournalFailed { .. }
-            | Outcome::PullRequestFailed { .. }
             | Outcome::Interrupted,
         )
         | None => false,

@@ -123,7 +123,6 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
                 page.aside(&format!("for the next iteration: {text}"));
             }
         }
-        Event::CheckpointMade { reference, .. } => page.aside(&format!("checkpoint `{reference}`")),
         Event::RunStarted(_)
         | Event::RunContinued { .. }
         | Event::IterationStarted { .. }

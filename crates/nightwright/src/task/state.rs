@@ -358,8 +358,7 @@ impl Status {
             | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::DiskFull { .. }
-            | Outcome::JournalFailed { .. }
-            | Outcome::PullRequestFailed { .. } => Self::Error,
+            | Outcome::JournalFailed { .. } => Self::Error,
         }
     }
 

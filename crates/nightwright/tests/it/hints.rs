@@ -122,10 +122,7 @@ fn ended(outcome: &Outcome) -> Ended {
         | Outcome::ChecksCannotRun { .. }
         | Outcome::HookAbort { .. }
         | Outcome::DiskFull { .. }
-        | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. } => {
-            by("auth = \"not logged in\"", &[]).rewritten(outcome)
-        }
+        | Outcome::JournalFailed { .. } => by("auth = \"not logged in\"", &[]).rewritten(outcome),
     }
 }
 
@@ -182,7 +179,6 @@ every_next_command_works_as_printed_after! {
     limit_wait_too_long
     disk_full
     journal_failed
-    pull_request_failed
 }
 
 #[test]

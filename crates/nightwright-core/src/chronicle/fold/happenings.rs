@@ -40,7 +40,6 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
         Event::RetryScheduled { why, .. } => {
             (NoteKind::Wait, format!("before another attempt: {why}"))
         }
-        Event::CheckpointMade { reference, .. } => (NoteKind::Checkpoint, reference.clone()),
         Event::RunContinued { why } => (
             NoteKind::Steering,
             match why {

@@ -95,7 +95,6 @@ impl Spans {
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
             | Event::SettingsChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::StopRequested { .. }
             | Event::StopCancelled
             | Event::HookFailed { .. }

@@ -31,7 +31,6 @@ fn ending_stories() -> Vec<(&'static str, String)> {
         ("limit_wait_too_long", "> start\n> prepared A\n> agent fails usage_limited until=99h"),
         ("disk_full", "> start\n> prepared A disk 1/2"),
         ("journal_failed", "> start\n> journal fails\n> prepared A"),
-        ("pull_request_failed", "> start\n> pull request fails\n> prepared A"),
         ("interrupted", "> start\n> prepared A\n> signal\n> agent exits"),
     ];
     let unverified = "given checks\n> start\n\
@@ -77,7 +76,6 @@ fn every_ending_has_its_exit_code() {
         ("limit_wait_too_long", 1, 1),
         ("disk_full", 1, 1),
         ("journal_failed", 1, 1),
-        ("pull_request_failed", 1, 1),
         ("interrupted", 130, 130),
     ];
     let codes: Vec<_> = samples()

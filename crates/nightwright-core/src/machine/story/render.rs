@@ -91,7 +91,6 @@ pub(super) fn event_line(event: &Event) -> String {
         | Event::QuotaReported { .. }
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
-        | Event::CheckpointMade { .. }
         | Event::StopCancelled
         | Event::RunPaused
         | Event::RunResumed => name.to_owned(),

@@ -148,9 +148,6 @@ impl World {
             ["journal", "fails"] => {
                 Input::JournalFailed { why: "no space left on device".to_owned() }
             }
-            ["pull", "request", "fails"] => {
-                Input::PullRequestFailed { why: "merge conflict".to_owned() }
-            }
             ["go", "on", rest @ ..] => Input::Resume(salvage(rest, machine, *now)),
             _ => panic!("a story has no words for `{line}`"),
         })

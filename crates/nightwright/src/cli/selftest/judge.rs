@@ -209,7 +209,6 @@ pub(super) fn stubborn_lie(seen: &Seen) -> Judged {
         | Outcome::LimitWaitTooLong { .. }
         | Outcome::DiskFull { .. }
         | Outcome::JournalFailed { .. }
-        | Outcome::PullRequestFailed { .. }
         | Outcome::Interrupted => false,
     };
     expect(

@@ -217,7 +217,6 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
             }
         }
         Event::AttemptCut { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
-        Event::CheckpointMade { reference, .. } => page.line(&format!("checkpoint `{reference}`")),
         Event::RunStarted(_)
         | Event::RunContinued { .. }
         | Event::IterationStarted { .. }

@@ -129,10 +129,8 @@ impl Checks {
             | Input::Timer(TimerKey::Delay(_))
             | Input::Control(_)
             | Input::Status(_)
-            | Input::Checkpointed { .. }
             | Input::Trouble { .. }
-            | Input::JournalFailed { .. }
-            | Input::PullRequestFailed { .. } => false,
+            | Input::JournalFailed { .. } => false,
         };
         if let Input::Agent(_, AgentNews::Exited(report))
         | Input::Call(_, AgentNews::Exited(report)) = input

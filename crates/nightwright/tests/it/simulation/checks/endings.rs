@@ -61,8 +61,7 @@ impl Book {
             | Outcome::ChecksCannotRun { .. }
             | Outcome::HookAbort { .. }
             | Outcome::LimitWaitTooLong { .. }
-            | Outcome::DiskFull { .. }
-            | Outcome::PullRequestFailed { .. } => true,
+            | Outcome::DiskFull { .. } => true,
         }
     }
 
