@@ -22,8 +22,6 @@ const TOOLS: &[Tool] = &[
     Tool { program: "git", package: "git", why: "the product drives it, on real repositories" },
     Tool { program: "tmux", package: "tmux", why: "what a terminal shows is tested in one" },
     Tool { program: "chromium", package: "chromium", why: "what a browser makes of a report" },
-    // Only there do services belong to systemd.
-    #[cfg(target_os = "linux")]
     Tool { program: "systemd-analyze", package: "systemd", why: "what systemd makes of a service" },
 ];
 
@@ -98,15 +96,9 @@ fn is_on(program: &str, path: &OsStr) -> bool {
     std::env::split_paths(path).any(|folder| is_program(&folder.join(program)))
 }
 
-#[cfg(unix)]
 fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(file: &Path) -> bool {
-    file.is_file()
 }
 
 #[cfg(test)]
@@ -130,7 +122,6 @@ mod tests {
         assert!(failure.contains("there is no `apt-get`"), "{failure}");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_that_cannot_be_run_is_no_program() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");

@@ -6,7 +6,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::display::one_line;
@@ -16,8 +15,11 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::agent::program::locate;
 use crate::process::{self, Containment, Launch};
 
+/// The program that keeps the machine awake.
+const INHIBIT: &str = "systemd-inhibit";
 /// How much of what the program complains about is kept.
 const COMPLAINT: u64 = 4 << 10;
 
@@ -124,18 +126,11 @@ async fn attend(launch: &Launch) -> String {
 
 /// What keeps this machine awake.
 fn program(run: &RunId, path: Option<&OsStr>) -> Result<Launch, String> {
-    let (name, arguments) = if cfg!(target_os = "macos") {
-        ("caffeinate", caffeinate(std::process::id()))
-    } else {
-        ("systemd-inhibit", inhibit(run))
-    };
-    let Some(program) = search(name, path) else {
-        return Err(format!("`{name}` is not there"));
-    };
+    let program = locate(INHIBIT, path).map_err(|trouble| trouble.to_string())?;
     let passed = PASSED_ON.iter().filter_map(|name| Some((name.into(), env::var_os(name)?)));
     Ok(Launch {
         program,
-        arguments: arguments.into_iter().map(OsString::from).collect(),
+        arguments: inhibit(run).into_iter().map(OsString::from).collect(),
         environment: passed.collect(),
         directory: "/".into(),
         containment: Containment::choose(None),
@@ -151,32 +146,17 @@ fn inhibit(run: &RunId) -> Vec<String> {
         .to_vec()
 }
 
-/// No sleep for want of something to do, while this process is there.
-fn caffeinate(pid: u32) -> Vec<String> {
-    vec!["-i".to_owned(), "-w".to_owned(), pid.to_string()]
-}
-
-fn search(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    let folders = env::split_paths(path?).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(name)).find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_system_has_its_way() {
+    fn sleep_and_idling_are_inhibited_by_name() {
         let run = RunId("20261116-183131-0a1b".to_owned());
         assert_eq!(
             inhibit(&run).join("\n"),
             "--what=sleep:idle\n--who=nightwright\n--why=run 20261116-183131-0a1b\n--mode=block\ncat"
         );
-        assert_eq!(caffeinate(4711), ["-i", "-w", "4711"]);
     }
 
     #[test]
@@ -184,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunId("20261116-183131-0a1b".to_owned());
         let why = program(&run, Some(folder.path().as_os_str())).unwrap_err();
-        assert!(why.ends_with("is not there"), "{why}");
+        assert!(why.ends_with("was not found in PATH"), "{why}");
         assert!(program(&run, None).is_err());
     }
 }

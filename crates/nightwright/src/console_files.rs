@@ -127,21 +127,12 @@ fn behind(descriptor: BorrowedFd<'_>) -> Behind {
 }
 
 /// The path of one of our own descriptors, if the file is still there.
-#[cfg(target_os = "linux")]
 fn plain_file(number: i32, descriptor: BorrowedFd<'_>) -> Option<PathBuf> {
     let path = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
     let (opened, there) = (fstat(descriptor).ok()?, fs::symlink_metadata(&path).ok()?);
     (there.ino() == opened.st_ino && there.dev() == opened.st_dev).then_some(path)
 }
 
-#[cfg(not(target_os = "linux"))]
-fn plain_file(_: i32, descriptor: BorrowedFd<'_>) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt as _;
-    let path = rustix::fs::getpath(descriptor).ok()?;
-    fs::canonicalize(std::ffi::OsString::from_vec(path.into_bytes())).ok()
-}
-
-#[cfg(target_os = "linux")]
 mod pipes {
     use std::collections::HashSet;
     use std::fs;
@@ -238,16 +229,6 @@ mod pipes {
             assert!(is_open_for_writing("flags:\t02100002\n"));
             assert!(!is_open_for_writing(""));
         }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod pipes {
-    use std::path::{Path, PathBuf};
-
-    /// Nobody says who reads from a pipe.
-    pub(super) fn written_by_readers_of(_: u64, _: &Path) -> Vec<PathBuf> {
-        Vec::new()
     }
 }
 

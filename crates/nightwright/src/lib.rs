@@ -1,5 +1,8 @@
 //! nightwright runs a coding agent unattended until the work is really done.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("nightwright runs on Linux and WSL2");
+
 pub mod agent;
 pub mod ask;
 pub mod awake;

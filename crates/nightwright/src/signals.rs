@@ -28,10 +28,7 @@ const ENDS: &[Kind] = &[
     Kind::PROF,
     Kind::XCPU,
     Kind::XFSZ,
-    // Elsewhere this one is nothing by itself.
-    #[cfg(target_os = "linux")]
     Kind::IO,
-    #[cfg(target_os = "linux")]
     Kind::POWER,
 ];
 

@@ -98,18 +98,11 @@ fn is_inside(folder: &Path, project: &Path) -> bool {
 }
 
 /// Whether files in this folder take up memory. A folder that cannot be looked at cannot be used.
-#[cfg(target_os = "linux")]
 fn is_in_memory(folder: &Path) -> bool {
     /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of the kernel.
     const MAGIC: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
     kind.is_ok_and(|kind| MAGIC.iter().any(|magic| u64::try_from(kind) == Ok(*magic)))
-}
-
-/// Only Linux is known to do this.
-#[cfg(not(target_os = "linux"))]
-fn is_in_memory(_: &Path) -> bool {
-    false
 }
 
 fn leaves_room_for_sockets(folder: &Path) -> bool {
@@ -479,7 +472,6 @@ mod tests {
         assert_eq!(why(&too_long), Some("its path is too long for unix sockets"));
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_folder_in_memory_is_told_from_one_on_disk() {
         assert!(!is_in_memory(Path::new("/proc")));

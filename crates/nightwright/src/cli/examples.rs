@@ -78,7 +78,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("nightwright service remove migrate-api", "no longer"),
     ]),
     ("service install", &[
-        ("nightwright service install migrate-api", "write a unit of systemd or an agent of launchd"),
+        ("nightwright service install migrate-api", "write a systemd unit"),
         ("nightwright service install migrate-api --print", "look at it only"),
         ("nightwright service install migrate-api --enable", "and tell the system about it"),
     ]),

@@ -1,6 +1,5 @@
-//! `nightwright service`: a run that was cut off by a reboot goes on after it.
+//! `nightwright service`: a systemd unit that resumes a run after a reboot.
 
-mod launchd;
 mod systemd;
 
 use std::env;
@@ -105,7 +104,7 @@ struct RemoveOptions {
     name: String,
 }
 
-/// A service, whoever starts it.
+/// What a unit starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Service {
     name: String,
@@ -123,84 +122,20 @@ impl Service {
     }
 }
 
-/// A command that tells the system about a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Telling {
-    command: Vec<String>,
-    failure: OnFailure,
+/// The program as a unit can name it.
+fn startable(program: String) -> Result<String, Failure> {
+    if !systemd::starts(&program) {
+        let message = format!("systemd starts no program with quotes in its path: `{program}`");
+        return Err(Failure::trouble(message).hint("put nightwright somewhere else"));
+    }
+    Ok(program)
 }
 
-/// What it means that such a command fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OnFailure {
-    /// The system does not know of the service.
-    Complain,
-    /// That there was nothing to do.
-    GoOn,
-}
-
-impl Telling {
-    fn must_work(command: impl IntoIterator<Item = String>) -> Self {
-        Self { command: command.into_iter().collect(), failure: OnFailure::Complain }
-    }
-
-    fn may_fail(command: impl IntoIterator<Item = String>) -> Self {
-        Self { command: command.into_iter().collect(), failure: OnFailure::GoOn }
-    }
-}
-
-/// Who starts services here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manager {
-    Systemd,
-    Launchd,
-}
-
-const HERE: Manager = if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd };
-
-impl Manager {
-    fn text(self, service: &Service) -> String {
-        match self {
-            Self::Systemd => systemd::unit(service),
-            Self::Launchd => launchd::agent(service),
-        }
-    }
-
-    /// A program that it starts.
-    fn program(self, path: String) -> Result<String, Failure> {
-        if self == Self::Systemd && !systemd::starts(&path) {
-            let message = format!("systemd starts no program with quotes in its path: `{path}`");
-            return Err(Failure::trouble(message).hint("put nightwright somewhere else"));
-        }
-        Ok(path)
-    }
-
-    fn file(self, name: &str) -> Result<PathBuf, Failure> {
-        match self {
-            Self::Systemd => systemd::file(name, env::var_os),
-            Self::Launchd => launchd::file(name, env::var_os),
-        }
-        .ok_or_else(|| {
-            Failure::trouble("`HOME` is not set to an absolute path")
-                .hint("a service of yours is a file in your home folder")
-        })
-    }
-
-    /// What tells the system about a service.
-    fn commands(self, name: &str, file: &Path) -> Vec<Telling> {
-        match self {
-            Self::Systemd => systemd::commands(name),
-            Self::Launchd => launchd::commands(name, file),
-        }
-    }
-
-    /// The project of a service, as its file says.
-    fn project(self, text: &str) -> Option<String> {
-        match self {
-            Self::Systemd => systemd::project(text),
-            Self::Launchd => launchd::project(text),
-        }
-    }
+fn file_of(name: &str) -> Result<PathBuf, Failure> {
+    systemd::file(name, env::var_os).ok_or_else(|| {
+        Failure::trouble("`HOME` is not set to an absolute path")
+            .hint("a service of yours is a file in your home folder")
+    })
 }
 
 pub(super) fn service(options: &Options) -> Result<ExitCode, Failure> {
@@ -219,31 +154,30 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
     };
     let service = Service {
         name: name.clone(),
-        program: HERE.program(plain("our own program", &own_program()?)?)?,
+        program: startable(plain("our own program", &own_program()?)?)?,
         project: plain("the project", &project)?,
         run,
         environment: places(env::var_os)?,
     };
-    let text = HERE.text(&service);
+    let text = systemd::unit(&service);
     if options.print {
         print(text.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let file = HERE.file(&name)?;
+    let file = file_of(&name)?;
     if !options.force {
-        may_be_written(&file, HERE, &service.project)?;
+        may_be_written(&file, &service.project)?;
     }
     write(&file, &text)?;
     print(&format!("{} is written: after a reboot it goes on with `{name}`", file.display()))?;
-    let commands = HERE.commands(&name, &file);
+    let commands = systemd::commands(&name);
     if options.enable {
-        commands.iter().try_for_each(carry_out)?;
+        commands.iter().try_for_each(|command| carry_out(command))?;
     } else {
-        say(&format!("To enable it:\n  {}", lines(&commands)));
+        let lines: Vec<_> = commands.iter().map(shell_words::join).collect();
+        say(&format!("To enable it:\n  {}", lines.join("\n  ")));
     }
-    if HERE == Manager::Systemd {
-        say("To let it start before you log in:\n  loginctl enable-linger");
-    }
+    say("To let it start before you log in:\n  loginctl enable-linger");
     if let Some(hint) = missing(&project, task.as_deref())? {
         say(&hint);
     }
@@ -301,7 +235,7 @@ fn places(
 }
 
 /// Only a file of ours for the same project is written over.
-fn may_be_written(file: &Path, manager: Manager, project: &str) -> Result<(), Failure> {
+fn may_be_written(file: &Path, project: &str) -> Result<(), Failure> {
     let shown = file.display();
     let refused = |why: String| {
         Err(Failure::trouble(format!("`{shown}` is there, and {why}"))
@@ -310,7 +244,7 @@ fn may_be_written(file: &Path, manager: Manager, project: &str) -> Result<(), Fa
     match there(file)? {
         None => Ok(()),
         Some(text) if !text.contains(OURS) => refused("it is not ours".to_owned()),
-        Some(text) => match manager.project(&text) {
+        Some(text) => match systemd::project(&text) {
             Some(other) if other != project => refused(format!("it is for `{other}`")),
             Some(_) | None => Ok(()),
         },
@@ -335,22 +269,9 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     files::replace(file, text.as_bytes()).map_err(|error| Failure::because(&error))
 }
 
-/// As they can be typed, or pasted as a whole; what may fail is said to after them. Not every shell
-/// takes a remark beside a command for one.
-fn lines(commands: &[Telling]) -> String {
-    let lines: Vec<_> =
-        commands.iter().map(|telling| shell_words::join(&telling.command)).collect();
-    let may_fail = commands.iter().filter(|telling| telling.failure == OnFailure::GoOn);
-    let remarks = may_fail.map(|telling| {
-        let first: Vec<_> = telling.command.iter().take(2).map(String::as_str).collect();
-        format!("\n`{}` may fail: there may be none yet", first.join(" "))
-    });
-    lines.join("\n  ") + &remarks.collect::<String>()
-}
-
-fn carry_out(Telling { command, failure }: &Telling) -> Result<(), Failure> {
+fn carry_out(command: &[String]) -> Result<(), Failure> {
     let shown = shell_words::join(command);
-    let [program, arguments @ ..] = command.as_slice() else { return Ok(()) };
+    let [program, arguments @ ..] = command else { return Ok(()) };
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
     let environment: Vec<_> = env::vars_os().collect();
     let question = Question {
@@ -372,10 +293,9 @@ fn carry_out(Telling { command, failure }: &Telling) -> Result<(), Failure> {
             say(&format!("done: {shown}"));
             Ok(())
         }
-        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => match failure {
-            OnFailure::Complain => Err(refused(&answer.complaint)),
-            OnFailure::GoOn => Ok(()),
-        },
+        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => {
+            Err(refused(&answer.complaint))
+        }
     }
 }
 
@@ -389,16 +309,10 @@ fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure
         return Ok(None);
     }
     let list = names.join(", ");
-    Ok(Some(match HERE {
-        Manager::Systemd => format!(
-            "Here the agent gets {list}; the service does not have them. If it needs them, put \
-             lines NAME=value into ~/.config/nightwright/environment, for your eyes only (chmod 600)."
-        ),
-        Manager::Launchd => format!(
-            "Here the agent gets {list}; the service does not have them. If it needs them, set \
-             them with `launchctl setenv`, or put what is not secret into `agent.env`."
-        ),
-    }))
+    Ok(Some(format!(
+        "Here the agent gets {list}; the service does not have them. If it needs them, put \
+         lines NAME=value into ~/.config/nightwright/environment, for your eyes only (chmod 600)."
+    )))
 }
 
 fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Vec<String> {
@@ -419,7 +333,7 @@ fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Ve
 
 fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
     let name = Name::of("service", &options.name)?;
-    let file = HERE.file(name.as_str())?;
+    let file = file_of(name.as_str())?;
     let shown = file.display();
     match there(&file)? {
         None => {
@@ -431,19 +345,11 @@ fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
         }
         Some(_) => {}
     }
-    if HERE == Manager::Systemd {
-        systemd::disable(name.as_str(), &file)?;
-    }
+    systemd::disable(name.as_str(), &file)?;
     fs::remove_file(&file)
         .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
     print(&format!("removed {shown}; a run that it resumed continues"))?;
-    match HERE {
-        Manager::Systemd => say("To make systemd forget it:\n  systemctl --user daemon-reload"),
-        Manager::Launchd => say(&format!(
-            "To unload it, which also stops such a run (continue it with `nightwright resume`):\n  {}",
-            shell_words::join(launchd::forget(name.as_str()))
-        )),
-    }
+    say("To make systemd forget it:\n  systemctl --user daemon-reload");
     Ok(ExitCode::SUCCESS)
 }
 

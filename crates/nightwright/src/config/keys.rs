@@ -237,7 +237,7 @@ pub static KEYS: &[Key] = &[
     key("delay", ANY_TIME, "1s", "NIGHTWRIGHT_DELAY",
         "Wait so long between two iterations.").flag("--delay"),
     key("keep_awake", Kind::Bool, "true", "NIGHTWRIGHT_KEEP_AWAKE",
-        "Whether the machine is kept from falling asleep while a run works or waits, where `systemd-inhibit` or `caffeinate` can do that."),
+        "Whether to keep the machine awake while a run works or waits, by `systemd-inhibit`."),
     key("watchdog.respond", Kind::Choice(&["live", "next", "off"]), "live", "NIGHTWRIGHT_WATCHDOG_RESPOND",
         "What is done when the agent asks or gives up: an answer into the same session, into the next prompt, or nothing."),
     key("status_watch.enabled", Kind::Bool, "true", "NIGHTWRIGHT_STATUS_WATCH",

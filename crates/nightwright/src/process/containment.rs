@@ -105,7 +105,7 @@ impl Containment {
 
     /// What it promises.
     pub fn level(&self) -> Level {
-        if cfg!(not(target_os = "linux")) || !table::is_there() {
+        if !table::is_there() {
             Level::ProcessGroup
         } else if self.inner.groups.is_some() {
             Level::GuardAndGroup
@@ -144,7 +144,6 @@ pub(super) fn own_program() -> PathBuf {
 }
 
 /// The control group that we are in, if groups of ours can be made in it.
-#[cfg(target_os = "linux")]
 pub fn groups_folder() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let member = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -178,12 +177,6 @@ fn tag(state: &Path) -> String {
     hex(&Sha256::digest(path.as_os_str().as_bytes())[..4])
 }
 
-/// There are none elsewhere.
-#[cfg(not(target_os = "linux"))]
-pub fn groups_folder() -> Option<PathBuf> {
-    None
-}
-
 /// Where the group that we are in is mounted, by the kernel's two lists.
 fn own_group(mounts: &str, member: &str) -> Option<PathBuf> {
     let path = member.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -201,7 +194,6 @@ fn own_group(mounts: &str, member: &str) -> Option<PathBuf> {
 
 /// Whether it is one by the kernel's word, and a new group in it can be killed. That a folder can
 /// be made proves nothing.
-#[cfg(target_os = "linux")]
 fn is_usable(folder: &Path) -> bool {
     /// `CGROUP2_SUPER_MAGIC` of the kernel.
     const MAGIC: u64 = 0x6367_7270;
@@ -272,7 +264,6 @@ mod tests {
         assert_eq!(run_of("nightwright-4026-77-3", here), None);
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_folder_that_can_be_made_is_no_group() {
         let folder = tempfile::tempdir().unwrap();

@@ -127,15 +127,8 @@ fn is_unread(pipe: &File) -> io::Result<bool> {
     Ok(looked[0].revents().contains(PollFlags::ERR))
 }
 
-/// Whether we hang up when whoever started us is gone. Where the system can't do that the word that
-/// nobody hears has to do.
-#[cfg(target_os = "linux")]
+/// Whether we hang up when whoever started us is gone.
 fn end_with_parent(yes: bool) -> io::Result<()> {
     let signal = yes.then_some(rustix::process::Signal::HUP);
     Ok(rustix::process::set_parent_process_death_signal(signal)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_with_parent(_: bool) -> io::Result<()> {
-    Ok(())
 }

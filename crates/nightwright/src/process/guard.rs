@@ -105,13 +105,10 @@ fn stand() -> io::Result<()> {
 fn prepare() -> io::Result<()> {
     // It leads a group already only where it was started by hand.
     let _ = setsid();
-    #[cfg(target_os = "linux")]
-    {
-        rustix::thread::set_name(c"nw-guard")?;
-        rustix::process::set_child_subreaper(Some(getpid()))?;
-        // A guard that was stopped hears of our death only if something wakes it.
-        rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    }
+    rustix::thread::set_name(c"nw-guard")?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    // A guard that was stopped hears of our death only if something wakes it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
     Ok(())
 }
 
@@ -348,7 +345,6 @@ fn within(reach: Reach) -> Vec<Process> {
 }
 
 /// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
-#[cfg(target_os = "linux")]
 fn signal_all(program: Pid, reach: Reach, signal: Signal) {
     let mut reached = BTreeSet::new();
     if !table::is_there() {
@@ -366,12 +362,6 @@ fn signal_all(program: Pid, reach: Reach, signal: Signal) {
             process.signal(signal);
         }
     }
-}
-
-/// Without a list of processes the group of the program is all that can be reached.
-#[cfg(not(target_os = "linux"))]
-fn signal_all(program: Pid, _: Reach, signal: Signal) {
-    signal_group(program, signal);
 }
 
 fn signal_group(program: Pid, signal: Signal) {

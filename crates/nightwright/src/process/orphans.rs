@@ -45,7 +45,6 @@ static ADOPTING: AtomicBool = AtomicBool::new(false);
 /// Lets the children of whoever of ours dies come to us. From then on every child that is neither a
 /// guard nor a program that only reads is taken for an orphan.
 pub fn adopt() {
-    #[cfg(target_os = "linux")]
     if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
         ADOPTING.store(true, Ordering::Relaxed);
     }

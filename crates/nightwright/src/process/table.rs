@@ -50,7 +50,6 @@ impl Stat {
 
 impl Process {
     /// Sends a signal, unless this very process is gone. Says whether it was sent.
-    #[cfg(target_os = "linux")]
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         use rustix::io::Errno;
         use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
@@ -65,12 +64,6 @@ impl Process {
             // moment after it was checked.
             Err(_) => same && kill_process(self.pid, signal).is_ok(),
         }
-    }
-
-    /// Without a list of processes there is nobody to send anything to.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn signal(&self, _: Signal) -> bool {
-        false
     }
 }
 
@@ -164,7 +157,6 @@ mod tests {
         assert_eq!(numbers(&below(&all, &BTreeSet::from([2]))), BTreeSet::from([2, 3]));
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_number_that_was_given_to_another_process_is_not_signalled() {
         let me = rustix::process::getpid();

@@ -184,7 +184,6 @@ fn shown(process: &Process) -> String {
 }
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
     use std::thread::sleep;
     use std::time::Duration;

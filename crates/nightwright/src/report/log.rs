@@ -293,8 +293,7 @@ fn spent(cost: Usd, figure: Figure) -> String {
 
 /// Whoever works comes first: a log can wait.
 fn lower_priority() {
-    // There it means this thread only. A log that is written at the usual priority is one, too.
-    #[cfg(target_os = "linux")]
+    // It means this thread only. A log that is written at the usual priority is one, too.
     let _ = rustix::process::setpriority_process(None, 10);
 }
 

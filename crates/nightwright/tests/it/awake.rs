@@ -157,7 +157,8 @@ fn where_nothing_can_keep_it_awake_the_run_goes_on() {
     let mut command = command(&hermit, &["-v"]);
     command.env("PATH", hermit.path("bin"));
     let did = finish(command.spawn().unwrap()).exits(0);
-    let line = "This machine may fall asleep during the run: `systemd-inhibit` is not there";
+    let line =
+        "This machine may fall asleep during the run: `systemd-inhibit` was not found in PATH";
     assert_eq!(did.err.matches(line).count(), 1, "{}", did.err);
 }
 

@@ -431,7 +431,7 @@ fn what_nobody_approved_is_not_run() {
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
     hermit.run(&run).exits(2).says(&[".nightwright/hooks/started", "nightwright trust"]);
     let without = [&run[..], &["--ignore-untrusted"]].concat();
-    hermit.run(&without).exits(0).says(&["Left out", ".nightwright/hooks/started"]);
+    hermit.run(&without).exits(0).says(&["Not used", ".nightwright/hooks/started"]);
     assert!(!hermit.path("seen/ran").exists());
     hermit.run(&["trust", "--yes"]).exits(0);
     hermit.run(&run).exits(0);

@@ -5,14 +5,12 @@
 mod agent_command;
 mod agent_program;
 mod attempt;
-#[cfg(target_os = "linux")]
 mod awake;
 mod baseline;
 mod branches;
 mod cli;
 mod config;
 mod containment;
-#[cfg(target_os = "linux")]
 mod detach;
 mod doctor;
 mod environment;
@@ -33,7 +31,6 @@ mod lock;
 mod locks;
 mod log;
 mod looking_back;
-#[cfg(target_os = "linux")]
 mod memory;
 mod messages_api;
 mod modes;

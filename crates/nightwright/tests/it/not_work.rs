@@ -77,7 +77,6 @@ fn what_a_run_prints_into_the_project_is_no_work() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn nor_is_the_file_of_a_tee_behind_a_pipe() {
     let hermit = repository();
     let script = hermit.script(&always(r#"{ say = "Let me look." }"#, 9));

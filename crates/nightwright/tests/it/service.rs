@@ -128,7 +128,6 @@ fn where_there_is_nothing_or_somebody_at_work_nothing_happens() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_service_is_written_once_and_says_how_to_enable_it() {
     let hermit = with_task();
     let mut command = hermit.command(&["service", "install", "migrate"]);
@@ -161,7 +160,6 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
     let hermit = with_task();
     let file = unit(&hermit);
@@ -191,7 +189,6 @@ fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
     let hermit = with_task();
     let told = hermit.path("told");
@@ -218,7 +215,6 @@ fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn without_a_name_it_is_the_last_run_or_its_task() {
     let hermit = with_task();
     hermit.run(&["service", "install"]).exits(1).says(&["there is no run in"]);
@@ -268,7 +264,6 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
 /// Where systemd says that there is no such program, it has looked for it under the name that the
 /// unit meant.
 #[test]
-#[cfg(target_os = "linux")]
 fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
     let hermit = Hermit::new();
     let project = hermit.path("my 50% \"shop\" $HOME \\x 'y'");
@@ -292,7 +287,6 @@ fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
 }
 
 /// What systemd says against the unit.
-#[cfg(target_os = "linux")]
 fn verified(hermit: &Hermit) -> Result<(), String> {
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--user"]).arg(unit(hermit)).stdin(Stdio::null());

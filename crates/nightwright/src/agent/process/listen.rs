@@ -24,7 +24,6 @@ const CHUNK: usize = 128 << 10;
 const STDERR_CHUNK: usize = 16 << 10;
 /// What the pipe of standard output holds, if the system grants it: with the usual 64 KiB a program
 /// that talks fast and we who listen would wait for each other all the time.
-#[cfg(target_os = "linux")]
 const PIPE: usize = 1 << 20;
 /// What is kept of standard error, from its end.
 const STDERR_MAX: usize = 16 << 10;
@@ -238,17 +237,12 @@ fn take(
 }
 
 /// Makes the pipe larger.
-#[cfg(target_os = "linux")]
 fn widen(pipe: Option<&Stdout>) {
     if let Some(pipe) = pipe {
         // Refused to somebody who has enough large pipes already: then it stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
     }
 }
-
-/// Elsewhere the system sizes a pipe by itself.
-#[cfg(not(target_os = "linux"))]
-fn widen(_: Option<&Stdout>) {}
 
 async fn until(patience: Option<Instant>) {
     match patience {

@@ -89,9 +89,6 @@ fn login() -> Finding {
         signs.push(format!("`{}`", file.display()));
     }
     let finding = match signs.as_slice() {
-        [] if cfg!(target_os = "macos") => {
-            Finding::ok("login", "not known: it may be in the keychain, where nobody looks")
-        }
         [] => Finding::warning("login", "no sign of one")
             .hint("run `claude` and log in, or set ANTHROPIC_API_KEY"),
         [one] => Finding::ok("login", format!("{one} is there; whether it is valid is not known")),

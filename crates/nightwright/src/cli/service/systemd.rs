@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{OURS, Service, Telling};
+use super::{OURS, Service};
 use crate::error::Failure;
 
 /// What stands before the project in a unit.
@@ -112,12 +112,11 @@ pub(super) fn file(
 }
 
 /// What tells systemd about it.
-pub(super) fn commands(name: &str) -> Vec<Telling> {
+pub(super) fn commands(name: &str) -> [Vec<String>; 2] {
     let unit = unit_name(name);
-    [&["daemon-reload"][..], &["enable", &unit]]
-        .map(|words| ["systemctl", "--user"].iter().chain(words).map(|&word| word.to_owned()))
-        .map(Telling::must_work)
-        .into()
+    [&["daemon-reload"][..], &["enable", &unit]].map(|words| {
+        ["systemctl", "--user"].iter().chain(words).map(|&word| word.to_owned()).collect()
+    })
 }
 
 /// The project of a unit of ours.

@@ -153,7 +153,6 @@ fn a_log_that_is_gone_is_replaced_by_events_and_status() {
     assert!(hermit.paste_elsewhere(&lines[1]).exits(0).out.contains(&hermit.run_id()));
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_detached_run_whose_id_cannot_be_printed_is_stopped_by_the_hint() {
     let hermit = Hermit::new();
