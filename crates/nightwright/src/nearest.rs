@@ -27,26 +27,11 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// How many characters have to be put in, taken out, replaced, or swapped with their neighbour.
+/// How many characters have to be inserted, deleted, replaced, or swapped with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
-    // What is longer than any key is near to none, and would take long to compare.
-    let left: Vec<char> = left.chars().take(100).collect();
-    let right: Vec<char> = right.chars().take(100).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let replaced = above[j] + usize::from(a != b);
-            let mut least = replaced.min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[right.len()]
+    // Longer words are no keys, and would take long to compare.
+    let cut = |text: &str| text.chars().take(100).collect::<String>();
+    strsim::osa_distance(&cut(left), &cut(right))
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@
 
 mod address;
 mod client;
-mod hmac;
 mod payload;
 mod secret;
 mod sender;

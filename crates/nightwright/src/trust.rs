@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::display::one_line;
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 
 use crate::config::{Layer, Origin, Value};
 use crate::error::Failure;
@@ -129,8 +129,7 @@ impl Item {
 
 /// What says of a content whether it is the same.
 pub fn hash(content: &[u8]) -> String {
-    let hash: [u8; 32] = Sha256::digest(content).into();
-    hex(&hash)
+    hex(digest(&SHA256, content).as_ref())
 }
 
 /// Everything in these layers, and in the project's hooks, that needs an approval.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use nightwright_core::input::Finding;
 use nightwright_core::policy::outputs::{self, How, Touched};
 use nightwright_core::units::Fingerprint;
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 use tempfile::TempDir;
 
 use crate::hex::hex;
@@ -31,7 +31,6 @@ mod notes;
 mod private;
 mod repository;
 mod rules;
-mod sha1;
 mod status;
 mod view;
 
@@ -364,19 +363,18 @@ impl Workspace {
 impl Snapshot {
     /// One hash over all of it.
     pub fn fingerprint(&self) -> Fingerprint {
-        let mut hasher = Sha256::new();
+        let mut hasher = Context::new(&SHA256);
         match &self.kind {
             Kind::Walk => {}
             Kind::Git(Committed { base, .. }) => {
-                hasher.update(base.as_deref().unwrap_or("no commit"));
+                hasher.update(base.as_deref().unwrap_or("no commit").as_bytes());
             }
             Kind::Stray { fingerprint, .. } => return fingerprint.clone(),
         }
         for (path, item) in self.files.iter().filter(|(path, _)| !self.is_output(path)) {
             hash_item(&mut hasher, path, item.now.as_ref());
         }
-        let hash: [u8; 32] = hasher.finalize().into();
-        Fingerprint(hex(&hash[..16]))
+        Fingerprint(hex(&hasher.finish().as_ref()[..16]))
     }
 
     /// How many files were added, changed or removed since `before`. `None` for states that were
@@ -460,16 +458,16 @@ fn is_output(outputs: &Outputs, path: &Path) -> bool {
             .is_some_and(|path| outputs::covers(outputs.iter().map(String::as_str), path))
 }
 
-fn hash_item(hasher: &mut Sha256, path: &Path, item: Option<&Identity>) {
+fn hash_item(hasher: &mut Context, path: &Path, item: Option<&Identity>) {
     hasher.update(path.as_os_str().as_bytes());
-    hasher.update([0]);
+    hasher.update(&[0]);
     if let Some(Identity { mode, id }) = item {
-        hasher.update(mode.to_be_bytes());
+        hasher.update(&mode.to_be_bytes());
         hasher.update(id);
     } else {
-        hasher.update([0xff; 4]);
+        hasher.update(&[0xff; 4]);
     }
-    hasher.update([0]);
+    hasher.update(&[0]);
 }
 
 #[cfg(test)]

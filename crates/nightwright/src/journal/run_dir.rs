@@ -21,7 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use nightwright_core::event::Purpose;
 use nightwright_core::hook::Hook;
 use nightwright_core::units::{CallId, RunId};
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::error::FileError;
 use super::private::{create_folder, create_folders};
@@ -112,8 +112,8 @@ fn project_name(canonical: &Path) -> String {
         "" => "project",
         name => name,
     };
-    let hash = Sha256::digest(canonical.as_os_str().as_bytes());
-    format!("{name}-{}", hex(&hash[..4]))
+    let hash = digest(&SHA256, canonical.as_os_str().as_bytes());
+    format!("{name}-{}", hex(&hash.as_ref()[..4]))
 }
 
 impl RunDir {

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use nightwright_core::notice::{Kind, Notice};
+use ring::hmac::{self, HMAC_SHA256, Key};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::address::{Address, Service};
-use super::hmac::hmac_sha256;
 use crate::hex::hex;
 
 /// Discord takes no more, in units of UTF-16.
@@ -94,7 +94,7 @@ fn webhook(address: &Address, notice: &Notice, raw: Option<&[u8]>) -> Parts {
     let body = with_event(body, raw);
     headers.push(("Idempotency-Key", notice.id()));
     if let Some(secret) = address.secret() {
-        let signature = hex(&hmac_sha256(secret.as_bytes(), &body));
+        let signature = hex(hmac::sign(&Key::new(HMAC_SHA256, secret.as_bytes()), &body).as_ref());
         headers.push(("X-Nightwright-Signature", format!("sha256={signature}")));
     }
     (headers, body)

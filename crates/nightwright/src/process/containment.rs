@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nightwright_core::units::RunId;
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::guard::wire::Order;
 use super::table;
@@ -174,7 +174,7 @@ pub(super) fn run_of<'a>(name: &'a str, state: &Path) -> Option<&'a str> {
 fn tag(state: &Path) -> String {
     let real = state.canonicalize();
     let path = real.as_deref().unwrap_or(state);
-    hex(&Sha256::digest(path.as_os_str().as_bytes())[..4])
+    hex(&digest(&SHA256, path.as_os_str().as_bytes()).as_ref()[..4])
 }
 
 /// Where the group that we are in is mounted, by the kernel's two lists.

@@ -18,10 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use rustix::fs::{Mode, OFlags};
-use sha2::{Digest as _, Sha256};
 
-use super::sha1::Sha1;
 use crate::hex::hex;
 
 /// A file whose last change is younger than this when it is read may change again without its
@@ -177,26 +176,21 @@ pub(super) fn is_named(content: &[u8], name: &str) -> bool {
 }
 
 /// Names a content as git does.
-enum Hasher {
-    Sha1(Box<Sha1>),
-    Sha256(Sha256),
-}
+struct Hasher(Context);
 
 impl Hasher {
     fn new(format: Format, length: u64) -> Self {
-        let mut hasher = match format {
-            Format::Sha1 => Self::Sha1(Box::default()),
-            Format::Sha256 => Self::Sha256(Sha256::new()),
-        };
-        hasher.update(format!("blob {length}\0").as_bytes());
-        hasher
+        let mut context = Context::new(match format {
+            // Most repositories name their contents by it; it keeps nobody out.
+            Format::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
+            Format::Sha256 => &SHA256,
+        });
+        context.update(format!("blob {length}\0").as_bytes());
+        Self(context)
     }
 
     fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sha1(hasher) => hasher.update(bytes),
-            Self::Sha256(hasher) => hasher.update(bytes),
-        }
+        self.0.update(bytes);
     }
 
     fn read(&mut self, mut from: impl Read) -> io::Result<()> {
@@ -210,13 +204,7 @@ impl Hasher {
     }
 
     fn finish(self) -> Arc<[u8]> {
-        match self {
-            Self::Sha1(hasher) => Arc::from(hasher.finish()),
-            Self::Sha256(hasher) => {
-                let hash: [u8; 32] = hasher.finalize().into();
-                hash.into()
-            }
-        }
+        Arc::from(self.0.finish().as_ref())
     }
 }
 

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
+use ring::digest::{Context, SHA256};
 
 use super::git::Trouble;
 use super::identity::{Format, Identities, Identity, REPOSITORY};
@@ -266,14 +266,13 @@ impl View {
 
     /// The identity of what is committed and counts.
     fn tree(&self, rules: &Rules) -> String {
-        let mut hasher = Sha256::new();
-        hasher.update(self.base().unwrap_or_default());
+        let mut hasher = Context::new(&SHA256);
+        hasher.update(self.base().unwrap_or_default().as_bytes());
         let counts = |path: &Path| rules.counts(path) && !rules.is_output(path);
         for (path, (_, head)) in self.drift.iter().filter(|(path, _)| counts(path)) {
             hash_item(&mut hasher, path, head.as_ref());
         }
-        let hash: [u8; 32] = hasher.finalize().into();
-        hex(&hash[..16])
+        hex(&hasher.finish().as_ref()[..16])
     }
 }
 

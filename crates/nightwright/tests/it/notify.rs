@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use nightwright_core::event::Event;
+use ring::digest::{SHA256, digest};
 use rustix::process::Signal;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use self::server::{Answer, Sent, Server, nobody};
 use super::fake_agent::send;
@@ -144,9 +144,9 @@ fn hmac(key: &str, body: &str) -> String {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key.as_bytes());
     let padded = |pad: u8| block.map(|byte| byte ^ pad);
-    let inner = Sha256::digest([&padded(0x36)[..], body.as_bytes()].concat());
-    let outer = Sha256::digest([&padded(0x5c)[..], &inner[..]].concat());
-    outer.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
+    let inner = digest(&SHA256, &[&padded(0x36)[..], body.as_bytes()].concat());
+    let outer = digest(&SHA256, &[&padded(0x5c)[..], inner.as_ref()].concat());
+    outer.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
 }
 
 #[test]
