@@ -31,7 +31,7 @@ use crate::clock::{Clock, Motion};
 use crate::error::Failure;
 use crate::process::Containment;
 use crate::signals::Signals;
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 
 /// How long the program may stay after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(15);
@@ -59,7 +59,7 @@ pub struct Respondent {
     /// Where its prompt and its raw output go.
     pub folder: PathBuf,
     /// Where its temporary files go.
-    pub temp: TempFolder,
+    pub temp: TempHandle,
 }
 
 impl fmt::Debug for Respondent {

@@ -22,7 +22,7 @@ use crate::agent::environment;
 use crate::agent::program::{Trouble, locate};
 use crate::files;
 use crate::process::{Containment, Ended, Finished, Log, Stop, run_and_log, shell};
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 
 /// How much of a check's output goes into the journal and the next prompt.
 const KEPT: usize = 4 << 10;
@@ -50,7 +50,7 @@ pub struct Checks {
     /// The folder of the run, where all that they print is kept.
     pub folder: PathBuf,
     /// Where their temporary files go: each check starts with an empty folder.
-    pub temp: TempFolder,
+    pub temp: TempHandle,
     /// What is masked in what they print.
     pub secrets: Secrets,
     /// The iteration whose claim they check.

@@ -34,7 +34,7 @@ use crate::principles;
 use crate::process::{self, Containment, Stop};
 use crate::supervisor::World;
 use crate::task;
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 use crate::workspace::{self, Baseline};
 use checking::Withheld;
 use looker::{Known, Looker};
@@ -54,7 +54,7 @@ pub struct Hands {
     agent: Box<dyn Agent>,
     project: PathBuf,
     folder: RunDir,
-    temp: TempFolder,
+    temp: TempHandle,
     environment: Vec<(OsString, OsString)>,
     containment: Containment,
     secrets: Secrets,
@@ -85,7 +85,7 @@ impl Hands {
         agent: Box<dyn Agent>,
         project: &Path,
         folder: RunDir,
-        temp: TempFolder,
+        temp: TempHandle,
         environment: Vec<(OsString, OsString)>,
         containment: Containment,
         settings: &Settings,

@@ -32,7 +32,7 @@ use self::told::{Follower, Told};
 use crate::agent::environment;
 use crate::journal::RunDir;
 use crate::process::{Containment, Ended, Exit, Launch, Leashed, MARK};
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 
 /// How much of what a hook prints is kept, from its end.
 const KEPT: usize = 64 << 10;
@@ -50,7 +50,7 @@ pub struct Setup {
     /// The folder of the run.
     pub folder: RunDir,
     /// Where their temporary files go.
-    pub temp: TempFolder,
+    pub temp: TempHandle,
     /// What checks have in their environment, too.
     pub environment: Vec<(OsString, OsString)>,
     /// What keeps their processes.

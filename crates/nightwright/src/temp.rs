@@ -14,6 +14,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
+use std::ops::Deref;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -51,9 +52,14 @@ const TRIES: u32 = 16;
 /// A record has one path in it.
 const LONGEST_RECORD: u64 = 8 << 10;
 
-/// The temporary folder of a run. The last clone that is dropped removes it.
+/// The temporary folder of a run. Dropping it removes the folder, whoever still has a handle: a task
+/// that has not ended yet must not leave the folder behind.
+#[derive(Debug)]
+pub struct TempFolder(TempHandle);
+
+/// The way to a temporary folder that belongs to somebody else.
 #[derive(Clone, Debug)]
-pub struct TempFolder(Arc<Owned>);
+pub struct TempHandle(Arc<Owned>);
 
 #[derive(Debug)]
 struct Owned {
@@ -161,10 +167,34 @@ impl TempFolder {
                 }
             }
             created.mark()?;
-            return Ok(Self(Arc::new(created)));
+            return Ok(Self(TempHandle(Arc::new(created))));
         }
     }
 
+    /// A handle for a program that uses the folder.
+    pub fn handle(&self) -> TempHandle {
+        self.0.clone()
+    }
+}
+
+impl Deref for TempFolder {
+    type Target = TempHandle;
+
+    fn deref(&self) -> &TempHandle {
+        &self.0
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        let owned = &self.0.0;
+        if !owned.kept.load(Ordering::Relaxed) && discard(&owned.path) {
+            owned.forget();
+        }
+    }
+}
+
+impl TempHandle {
     /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -229,14 +259,6 @@ impl Owned {
 /// Whether another process that did the same at this moment is the cause.
 fn is_race(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound)
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if !self.kept.load(Ordering::Relaxed) && discard(&self.path) {
-            self.forget();
-        }
-    }
 }
 
 /// Removes the temporary folders that crashed processes recorded in this state folder.

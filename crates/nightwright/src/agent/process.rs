@@ -36,7 +36,7 @@ use tokio::task::AbortHandle;
 use super::cut::Cutter;
 use super::{Agent, Attempt, Order, Post, Source};
 use crate::process::Containment;
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 
 /// Messages that wait to be written. The machine sends one for each turn at most; when so many
 /// wait, nobody reads them, and one more would not be read either.
@@ -67,7 +67,7 @@ pub struct Setup {
     /// The folder of the run: `output/` and `prompts/` in it are ours to fill.
     pub folder: PathBuf,
     /// Where its temporary files go.
-    pub temp: TempFolder,
+    pub temp: TempHandle,
     /// What keeps its processes.
     pub containment: Containment,
     /// The name of the run.

@@ -377,7 +377,9 @@ fn recording(name: &str) -> String {
 fn a_probe_that_is_answered_says_what_it_cost_and_leaves_nothing() {
     let hermit = printing(&recording("a_plain"), 0);
     assert_snapshot!(probed(&hermit, 0), @"ok       probe        claude-opus-5-5 answered `Hello from the fake.` in TIME; 1 turn, 120 tokens, cost $0.0008");
-    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0);
+    let left: Vec<_> =
+        fs::read_dir(hermit.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
     assert_eq!(
         fs::read_to_string(hermit.path("prompt")).unwrap(),
         "Answer with the one word: ready"

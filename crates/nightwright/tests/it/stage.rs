@@ -36,6 +36,7 @@ pub(crate) const NIGHTWRIGHT: &str = env!("CARGO_BIN_EXE_nightwright");
 /// Folders of their own for one test.
 pub(crate) struct Stage {
     folder: TempDir,
+    temp: TempFolder,
     pub(crate) input: InputShape,
 }
 
@@ -43,7 +44,9 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
-        Self { folder, input: InputShape::Prompt }
+        let place = Place { folder: folder.path().to_owned(), instead: None };
+        let temp = TempFolder::create(&folder.path().join("state"), &[place]).unwrap();
+        Self { folder, temp, input: InputShape::Prompt }
     }
 
     /// With a script for the rehearsal agent.
@@ -90,12 +93,6 @@ impl Stage {
         ProcessAgent::new(Setup { arguments: always(arguments), ..self.setup(program) })
     }
 
-    /// A folder for temporary files, in this one.
-    pub(crate) fn temp(&self) -> TempFolder {
-        let place = Place { folder: self.folder.path().to_owned(), instead: None };
-        TempFolder::create(&self.folder.path().join("state"), &[place]).unwrap()
-    }
-
     pub(crate) fn setup(&self, program: &str) -> Setup {
         let start = Instant::now();
         let script = self.folder.path().join("script.toml");
@@ -117,7 +114,7 @@ impl Stage {
             environment: inherited(Dialect::Claude, environment, also),
             project: self.project(),
             folder: self.run_folder(),
-            temp: self.temp(),
+            temp: self.temp.handle(),
             containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
             run: RunId("run-7".to_owned()),
             task: Some("tidy".to_owned()),

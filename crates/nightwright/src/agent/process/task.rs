@@ -27,7 +27,7 @@ use crate::agent::cut::Cut;
 use crate::agent::{Order, Post, Source, environment};
 use crate::files;
 use crate::process::{Child, Launch, Left, Stdin, spawn};
-use crate::temp::TempFolder;
+use crate::temp::TempHandle;
 
 /// How long is waited before a program that could not be started is tried again.
 const BUSY: [Duration; 4] = [
@@ -50,7 +50,7 @@ pub(super) struct Job {
     system_file: Option<PathBuf>,
     raw_file: PathBuf,
     told: Told,
-    temp: TempFolder,
+    temp: TempHandle,
     dialect: Dialect,
     input: InputShape,
     completion: nightwright_core::settings::Completion,

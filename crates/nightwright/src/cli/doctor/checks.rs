@@ -124,6 +124,7 @@ pub(super) async fn run(project: &Path, configured: &Configured) -> Result<Vec<F
         for_checks(env::vars_os(), &variables, &verify.pass_environment);
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::trouble(format!("cannot create a temporary folder: {error}")))?;
+    let temp = session::temp_folder(Some(project))?;
     let mut findings = Vec::new();
     for command in &verify.commands {
         let checks = Checks {
@@ -136,7 +137,7 @@ pub(super) async fn run(project: &Path, configured: &Configured) -> Result<Vec<F
             environment: all.clone(),
             containment: Containment::choose(None),
             folder: folder.path().to_owned(),
-            temp: session::temp_folder(Some(project))?,
+            temp: temp.handle(),
             secrets: secrets::of_config(&configured.resolved)?,
             iteration: 0,
             before: Vec::new(),

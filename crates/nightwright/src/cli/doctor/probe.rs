@@ -43,6 +43,7 @@ pub(super) async fn probe(
     // An empty one: nothing of a project is sent, and nothing of it has a say.
     let project = folder.path().join("project");
     fs::create_dir(&project).map_err(cant)?;
+    let temp = session::temp_folder(None)?;
     let respondent = Respondent {
         program: found.path.clone(),
         before: Vec::new(),
@@ -51,7 +52,7 @@ pub(super) async fn probe(
         environment,
         project,
         folder: folder.path().to_owned(),
-        temp: session::temp_folder(None)?,
+        temp: temp.handle(),
     };
     let Some(answer) = ask(&respondent, &QUESTION, signals).await else {
         return Ok(None);

@@ -37,7 +37,7 @@ impl Session {
         Some(Hooks::new(Setup {
             project: self.project.clone(),
             folder: place.folder.clone(),
-            temp: place.temp.clone(),
+            temp: place.temp.handle(),
             environment: environment.to_vec(),
             containment: containment.clone(),
             secrets: self.secrets.clone(),

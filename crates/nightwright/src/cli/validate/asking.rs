@@ -111,7 +111,7 @@ impl Asking<'_> {
                 secrets: self.task.secrets.clone(),
                 project: self.task.project().to_owned(),
                 folder: folder.path().to_owned(),
-                temp: temp.clone(),
+                temp: temp.handle(),
             };
             let question = Question {
                 label: &format!("validate-{turn}"),
