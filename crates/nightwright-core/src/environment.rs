@@ -195,8 +195,11 @@ pub fn withheld_line(
     mentioned: &BTreeSet<String>,
     pass: &[String],
 ) -> Option<String> {
-    let (list, it) = listed(names)?;
-    let is_likely = |name: &&String| mentioned.contains(*name) && !LOGIN.contains(&name.as_str());
+    // No check needs the login of the agent that is being checked.
+    let names: Vec<_> =
+        names.iter().filter(|name| !LOGIN.contains(&name.as_str())).cloned().collect();
+    let (list, it) = listed(&names)?;
+    let is_likely = |name: &&String| mentioned.contains(*name);
     let likely: Vec<_> = names.iter().filter(is_likely).cloned().collect();
     let advice = match listed(&likely) {
         Some((likely_list, _)) => {
@@ -345,7 +348,7 @@ mod tests {
         let mentioned = names(&["ANTHROPIC_API_KEY", "DB_PASSWORD"]).into_iter().collect();
         assert_eq!(
             withheld_line(&withheld, &mentioned, &[]).unwrap(),
-            "checks run without ANTHROPIC_API_KEY, DB_PASSWORD and GITHUB_TOKEN. This project's \
+            "checks run without DB_PASSWORD and GITHUB_TOKEN. This project's \
              files mention DB_PASSWORD; to pass on: verify.pass_env = [\"DB_PASSWORD\"]"
         );
     }

@@ -514,6 +514,9 @@ impl RunView {
             Continuation::AfterEnd => {
                 self.ending = None;
                 self.idle = 0;
+                // Those that still hold are reported again.
+                self.blockers.clear();
+                self.more_blockers = 0;
             }
         }
     }
@@ -522,6 +525,10 @@ impl RunView {
         self.limits = change.limits(&self.limits);
         if let Change::AllowedTools { new, .. } = change {
             self.allowed.clone_from(new);
+            self.denied.retain(|refused| {
+                let rule = refused.rule.as_ref();
+                !rule.is_some_and(|rule| new.contains(rule))
+            });
         }
     }
 

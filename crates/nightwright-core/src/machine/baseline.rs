@@ -63,7 +63,7 @@ impl Machine {
     fn explain_baseline(&mut self) {
         let what = match self.ledger.unchecked() {
             Some(Unchecked::PassedBefore) => "the checks pass already",
-            Some(Unchecked::UnknownBefore) => "no check is known to fail now",
+            Some(Unchecked::UnknownBefore) => "the checks have no usable result now",
             Some(Unchecked::NoChecks) | None => return,
         };
         let then = match self.ledger.settings.verify.model {

@@ -77,6 +77,15 @@ impl Machine {
         for (source, change) in changes {
             self.record(Event::SettingsChanged { source, change });
         }
+        // An operator who resumes a run wants it to work; a service that only restores it does not
+        // decide that.
+        let by_operator = match again {
+            Again::IfCutOff => false,
+            Again::IfUnfinished | Again::Yes => true,
+        };
+        if by_operator && self.ledger.paused {
+            self.record(Event::RunResumed);
+        }
         self.settle(report);
         self.pick_up();
     }

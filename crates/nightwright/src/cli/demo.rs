@@ -76,5 +76,7 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
         keep_awake: false,
         leaving: None,
     };
-    session.run()
+    let code = session.run()?;
+    say("\nNext, in a project of your own:\n  nightwright init");
+    Ok(code)
 }

@@ -60,7 +60,7 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
         let looking = async {
             let (agent, mut findings) = look_at_agent(&settings, &project, &environment).await;
             findings.extend(agent::around(&environment));
-            findings.extend(project::is_named(&project, found));
+            findings.extend(project::is_refused(&project, found));
             findings.push(project::git(&project, &environment).await);
             let state = project::state(&project);
             // What is wrong with the state folder is told once.

@@ -522,7 +522,11 @@ impl Session {
             let logs = place.folder.logs();
             let log = logs.last().map_or(place.folder.path(), PathBuf::as_path);
             let mut summary = view.summary(place.folder.id());
-            summary.next = steps_from_here(summary.next);
+            summary.next = match self.motion {
+                Motion::Real => steps_from_here(summary.next),
+                // The project of a demo is gone: there is nothing to look at or to continue.
+                Motion::Fast => Vec::new(),
+            };
             // Made safe part by part, and coloured after that.
             voice.show(report::summary::render(&summary, style, Some(log)).trim_end());
         } else if let 1 | 2 = ending.outcome.exit_code(Strictness::Lenient) {

@@ -40,7 +40,7 @@ pub(super) struct PauseOptions {
 pub(super) struct TellOptions {
     /// The run: its id, the beginning of it, or the name of its task [default: the one that is
     /// running]
-    #[arg(value_name = "RUN", allow_hyphen_values = true, required_unless_present = "retry_now")]
+    #[arg(value_name = "RUN", allow_hyphen_values = true)]
     run: Option<String>,
 
     /// What to tell the agent: nightwright adds it to the open session, or to the next prompt
@@ -138,6 +138,8 @@ fn addressed(options: &TellOptions) -> Result<(Found, Option<String>), Failure> 
     let which = Which { run: run.clone(), project: project.clone() };
     match (run, text) {
         (Some(_), Some(text)) => Ok((which.find()?, Some(text.clone()))),
+        (None, _) if !retry_now => Err(Failure::usage("there is no text for the agent")
+            .hint("write it in quotes, such as: nightwright tell \"use sqlite\"")),
         (None, _) => Ok((which.only_live()?, None)),
         (Some(first), None) if first.contains(char::is_whitespace) => {
             Ok((which.only_live()?, Some(first.clone())))

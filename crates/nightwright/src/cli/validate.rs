@@ -82,6 +82,12 @@ pub(super) fn validate(options: &Options) -> Result<ExitCode, Failure> {
         };
         keep(&judged, &task)?;
         show(&judged, &task, options.json)?;
+        if program.is_rehearsal() && !options.json {
+            say(
+                "This was a rehearsal: the agent was a script, and its verdict says nothing about the \
+                 instructions.",
+            );
+        }
         Ok(ExitCode::from(u8::from(!judged.judgement.passes())))
     })
 }

@@ -1,6 +1,7 @@
 //! Which run is meant: an id, the unique beginning of one, a task's name, or nothing at all.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::chronicle::Unread;
@@ -8,6 +9,7 @@ use nightwright_core::event::Record;
 use nightwright_core::root::{Found as FoundBy, Root};
 use nightwright_core::units::RunId;
 use nightwright_core::view::{Break, RunView, shell_word};
+use rustix::fs::{Access, access};
 
 use super::approval;
 use super::session::home;
@@ -149,8 +151,17 @@ pub(super) fn workplace(named: Option<&Path>) -> Result<(PathBuf, Option<String>
     if root.found == FoundBy::TooWide {
         confirm_wide(&root.path)?;
     }
+    check_writable(&root.path)?;
     let line = project_line(&root);
     Ok((root.path, line))
+}
+
+/// An agent that cannot write to the project would only cost money.
+pub(super) fn check_writable(project: &Path) -> Result<(), Failure> {
+    access(project, Access::WRITE_OK).map_err(|error| {
+        let (shown, why) = (project.display(), io::Error::from(error));
+        Failure::usage(format!("cannot write to the project folder `{shown}`: {why}"))
+    })
 }
 
 /// Says which project folder it is, if that is not plain.

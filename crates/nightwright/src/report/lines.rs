@@ -186,10 +186,12 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
     }
     Some(match settings.verify.model {
         Judge::Auto | Judge::Always => {
-            "no checks: only a model will judge the work; `nightwright init` finds the test command"
+            "no checks: only a model will judge the work; `nightwright init` finds a test command, \
+             --verify CMD sets one"
         }
         Judge::Off => {
-            "no checks and no model: nothing will be verified; `nightwright init` finds the test command"
+            "no checks and no model: nothing will be verified; `nightwright init` finds a test \
+             command, --verify CMD sets one"
         }
     })
 }

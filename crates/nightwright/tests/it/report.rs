@@ -304,7 +304,6 @@ fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
       attempt 7: finished, 23 turns, $0.42, 6m 12s
       claimed by the status file, the promise marker
       for the next iteration: `cargo test` failed (exit 101): test invoice::rounds
-      checkpoint `refs/nightwright/20261115-233412-7f3a/3`
     "#);
     let kept = progress.lines().all(|line| verbose.lines().any(|known| known == line));
     assert!(kept, "{verbose}");

@@ -71,7 +71,7 @@ fn a_check_that_was_cut_off_proves_no_more_than_one_that_passed() {
         > start
         > checks time-out
           warning: `make test`: unknown whether it passes now (cut off after 1s)
-          warning: no check is known to fail now
+          warning: the checks have no usable result now
         > iteration A->B status:complete
         > checks pass
         > call yes

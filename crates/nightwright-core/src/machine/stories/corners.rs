@@ -334,6 +334,22 @@ fn a_crash_before_the_hook_s_word_asks_it_again() {
 }
 
 #[test]
+fn resuming_a_run_that_was_killed_while_paused_ends_the_pause() {
+    story(
+        "
+        > start
+        > prepared A
+        > pause
+          run_paused
+        > crash
+        > go on
+          run_continued
+          run_resumed
+    ",
+    );
+}
+
+#[test]
 fn a_run_that_ended_paused_goes_on_unpaused() {
     story(
         "

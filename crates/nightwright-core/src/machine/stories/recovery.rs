@@ -170,7 +170,7 @@ fn a_delay_is_skipped() {
 }
 
 #[test]
-fn a_pause_is_kept_over_a_crash() {
+fn a_pause_is_kept_over_a_crash_until_the_operator_resumes_the_run() {
     story(
         "
         > start
@@ -179,7 +179,8 @@ fn a_pause_is_kept_over_a_crash() {
         > agent finishes
         > surveyed B
         > crash
-        > go on
+        > go on if cut off
+          not run_resumed
           not -> prepare
         > resume
           -> prepare

@@ -106,12 +106,15 @@ async fn ask_git(
     run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &Stop::default()).await
 }
 
-/// Whether a run would have to ask if this folder is meant.
-pub(super) fn is_named(project: &Path, found: Found) -> Option<Finding> {
-    match found {
-        Found::TooWide => Some(configured::problem("project", &which::too_wide(project))),
-        Found::Named | Found::Configured | Found::Repository | Found::Current => None,
-    }
+/// Whether a run would refuse this folder: it would have to ask if it is meant, or cannot write to it.
+pub(super) fn is_refused(project: &Path, found: Found) -> Option<Finding> {
+    let failure = match found {
+        Found::TooWide => Some(which::too_wide(project)),
+        Found::Named | Found::Configured | Found::Repository | Found::Current => {
+            which::check_writable(project).err()
+        }
+    };
+    failure.map(|failure| configured::problem("project", &failure))
 }
 
 /// Whether another run is at work in the project: there is one at a time.

@@ -49,6 +49,17 @@ fn a_run_that_only_verified_is_verified_again_by_the_hint() {
 }
 
 #[test]
+fn a_text_for_the_agent_is_given_as_the_hint_shows() {
+    let hermit = Hermit::new();
+    let child = hermit.live(&["-p", "x"]);
+    let did = hermit.elsewhere(&["tell"]).exits(2);
+    let hint = "write it in quotes, such as: nightwright tell \"use sqlite\"";
+    hermit.paste_elsewhere(&hermit.command_of(&did, hint)).exits(0);
+    hermit.run(&["stop", "--now"]).exits(0);
+    finish(child).exits(130);
+}
+
+#[test]
 fn a_running_run_is_stopped_by_the_hint() {
     for (arguments, hint) in [
         (&["resume", "-m", "9"][..], "stop it first: nightwright stop {run}"),
