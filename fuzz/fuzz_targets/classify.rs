@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::dialect::{Dialect, Ending};
+use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
 use nightwright_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CancelReason, Deadline, ProcessExit};
 use nightwright_core::units::Tokens;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -136,11 +136,11 @@ fuzz_target!(|case: Case| {
         resets_at: limit.resets_at.and_then(|at| Timestamp::from_second(at).ok()),
         windows: Vec::new(),
     });
-    let ending = Ending {
+    let ending = FinishedAttempt {
         cut: case.cut.map(reason),
         exit: case.exit.map(|exit| match exit {
-            Exit::Code(code) => Death::Code(code),
-            Exit::Signal(signal) => Death::Signal(signal),
+            Exit::Code(code) => ProcessExit::Code(code),
+            Exit::Signal(signal) => ProcessExit::Signal(signal),
         }),
         result: result.as_ref(),
         error: error.as_ref(),
@@ -161,7 +161,7 @@ fuzz_target!(|case: Case| {
     }
 });
 
-fn check(outcome: &AttemptOutcome, ending: &Ending<'_>) {
+fn check(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
     assert!(!outcome.name().is_empty() && !outcome.sentence().is_empty());
     let json = serde_json::to_string(outcome).expect("an outcome is JSON");
     let read: AttemptOutcome = serde_json::from_str(&json).expect("it was just written");
@@ -174,39 +174,39 @@ fn check(outcome: &AttemptOutcome, ending: &Ending<'_>) {
 
 /// The exit code alone is never a success, and what we ended is called by our reason unless its
 /// result was a good one.
-fn check_against_result(outcome: &AttemptOutcome, ending: &Ending<'_>) {
-    let is_good = outcome.consequence() == Consequence::Judge;
-    if is_good && ending.cut != Some(CutReason::Limit) {
+fn check_against_result(outcome: &AttemptOutcome, ending: &FinishedAttempt<'_>) {
+    let is_good = outcome.consequence() == Consequence::Assess;
+    if is_good && ending.cut != Some(CancelReason::Limit) {
         assert!(ending.result.is_some(), "{outcome:?} without a result");
     }
     if *outcome == AttemptOutcome::Finished {
         assert!(ending.result.is_some_and(|result| !result.is_error), "an error is a success");
     }
     match ending.cut {
-        Some(CutReason::Auth) => {
+        Some(CancelReason::Auth) => {
             assert!(is_good || matches!(outcome, AttemptOutcome::Auth { .. }), "{outcome:?}");
         }
-        Some(CutReason::Deadline(_)) => {
+        Some(CancelReason::Deadline(_)) => {
             assert!(is_good || matches!(outcome, AttemptOutcome::TimedOut { .. }), "{outcome:?}");
         }
-        Some(CutReason::StopNow) => {
+        Some(CancelReason::StopNow) => {
             assert!(is_good || *outcome == AttemptOutcome::Interrupted, "{outcome:?}");
         }
-        Some(CutReason::Limit) => assert!(is_good, "{outcome:?}"),
-        Some(CutReason::AfterResult) | None => {}
+        Some(CancelReason::Limit) => assert!(is_good, "{outcome:?}"),
+        Some(CancelReason::AfterResult) | None => {}
     }
 }
 
-fn reason(cut: Cut) -> CutReason {
+fn reason(cut: Cut) -> CancelReason {
     match cut {
-        Cut::Start => CutReason::Deadline(Deadline::Start),
-        Cut::Idle => CutReason::Deadline(Deadline::Idle),
-        Cut::Tool => CutReason::Deadline(Deadline::Tool),
-        Cut::Attempt => CutReason::Deadline(Deadline::Attempt),
-        Cut::AfterResult => CutReason::AfterResult,
-        Cut::Limit => CutReason::Limit,
-        Cut::Auth => CutReason::Auth,
-        Cut::StopNow => CutReason::StopNow,
+        Cut::Start => CancelReason::Deadline(Deadline::Start),
+        Cut::Idle => CancelReason::Deadline(Deadline::Idle),
+        Cut::Tool => CancelReason::Deadline(Deadline::Tool),
+        Cut::Attempt => CancelReason::Deadline(Deadline::Attempt),
+        Cut::AfterResult => CancelReason::AfterResult,
+        Cut::Limit => CancelReason::Limit,
+        Cut::Auth => CancelReason::Auth,
+        Cut::StopNow => CancelReason::StopNow,
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::event::{self, Record};
-use nightwright_core::journal::{End, Line, Scan, crc32c, encode};
+use nightwright_core::journal::{JournalEnd, JournalLine, Scan, crc32c, encode};
 use nightwright_core::units::RunId;
 use libfuzzer_sys::fuzz_target;
 
@@ -78,7 +78,7 @@ fn damage_is_noticed(input: &[u8]) {
 }
 
 /// The lines, and what the journal came to, or the words of the error.
-fn scan<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Line>, Result<End, String>) {
+fn scan<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<JournalLine>, Result<JournalEnd, String>) {
     let mut lines = Vec::new();
     let mut scan = Scan::new();
     for chunk in chunks {

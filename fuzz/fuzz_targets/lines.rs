@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use nightwright_core::agent::decode::{Kept, Line, Lines};
+use nightwright_core::agent::decode::{StringLimits, StreamLine, LineSplitter};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
     let limit = usize::from(cap) * 16 + 1;
     let most = usize::from(most) + LEAST;
 
-    let found = read(Lines::with_limit(limit), sizes, text);
+    let found = read(LineSplitter::with_limit(limit), sizes, text);
     for line in &found {
         match line {
             Owned::Whole(line) => assert!(line.len() <= limit, "a line over the cap"),
@@ -39,9 +39,9 @@ fuzz_target!(|input: &[u8]| {
     }
     assert_eq!(found, expected(limit, text));
 
-    let strings = Kept { named: &[("text", TEXT), ("content", TEXT / 2)], others: most };
-    let cut = read(Lines::with_limit(limit).of_json(strings), sizes, text);
-    let cut_whole = read(Lines::with_limit(limit).of_json(strings), &[255; SIZES], text);
+    let strings = StringLimits { named: &[("text", TEXT), ("content", TEXT / 2)], others: most };
+    let cut = read(LineSplitter::with_limit(limit).of_json(strings), sizes, text);
+    let cut_whole = read(LineSplitter::with_limit(limit).of_json(strings), &[255; SIZES], text);
     assert_eq!(found.len(), cut.len(), "a line more or less");
     for ((whole, cut), other) in found.iter().zip(&cut).zip(&cut_whole) {
         check_cut(whole, cut, other, most);
@@ -77,12 +77,12 @@ fn longest(value: &Value) -> usize {
     }
 }
 
-fn read(mut lines: Lines, sizes: &[u8; SIZES], text: &[u8]) -> Vec<Owned> {
+fn read(mut lines: LineSplitter, sizes: &[u8; SIZES], text: &[u8]) -> Vec<Owned> {
     let mut found = Vec::new();
-    let mut each = |line: Line<'_>| {
+    let mut each = |line: StreamLine<'_>| {
         found.push(match line {
-            Line::Whole(line) => Owned::Whole(line.to_vec()),
-            Line::TooLong { bytes } => Owned::TooLong(bytes),
+            StreamLine::Whole(line) => Owned::Whole(line.to_vec()),
+            StreamLine::TooLong { bytes } => Owned::TooLong(bytes),
         });
     };
     let mut rest = text;

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use nightwright_core::redact::{Masking, Secrets};
+use nightwright_core::redact::{StreamMasker, Secrets};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -45,7 +45,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn in_chunks(text: &[u8], sizes: &[u8]) -> Vec<u8> {
-    let mut masking = Masking::new(SECRETS.clone());
+    let mut masking = StreamMasker::new(SECRETS.clone());
     let mut out = Vec::new();
     let mut rest = text;
     for size in sizes.iter().cycle() {

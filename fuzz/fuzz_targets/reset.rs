@@ -5,9 +5,9 @@
 #![no_main]
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::agent::dialect::{Dialect, Ending};
+use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
 use nightwright_core::agent::message::{ErrorFacts, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::units::Tokens;
 use libfuzzer_sys::fuzz_target;
 
@@ -34,9 +34,9 @@ fuzz_target!(|input: &[u8]| {
         },
         ..ResultFacts::default()
     };
-    let outcome = Dialect::Claude.classify(&Ending {
+    let outcome = Dialect::Claude.classify(&FinishedAttempt {
         cut: None,
-        exit: Some(Death::Code(1)),
+        exit: Some(ProcessExit::Code(1)),
         result: Some(&result),
         error: None,
         rate_limit: None,

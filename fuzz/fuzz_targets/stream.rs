@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::decode::StreamLine;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::{CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{CancelReason, Deadline, ProcessExit};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
-use nightwright_core::event::Purpose;
+use nightwright_core::agent::transcript::{AttemptExit, TranscriptOptions, Transcript};
+use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
 use libfuzzer_sys::fuzz_target;
 
@@ -70,12 +70,12 @@ fuzz_target!(|input: &[u8]| {
 
 fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
     let completion = Completion::default();
-    let mut transcript = Transcript::new(Reading {
+    let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &completion,
         purpose: match how & 0b111 {
-            0 => Some(Purpose::Verify),
-            1 => Some(Purpose::Advise),
+            0 => Some(CallPurpose::Verify),
+            1 => Some(CallPurpose::Advise),
             _ => None,
         },
         live: how & 0b1000 != 0,
@@ -84,14 +84,14 @@ fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
     let mut lines = Dialect::Claude.lines();
     let mut told = 0_usize;
     let mut count = 0;
-    let mut each = |line: Line<'_>| {
+    let mut each = |line: StreamLine<'_>| {
         count += 1;
         let mono = Duration::from_secs(count);
         match line {
-            Line::Whole(line) => {
+            StreamLine::Whole(line) => {
                 transcript.line(mono, line, &mut |news| told += size(&news), &mut |_| {});
             }
-            Line::TooLong { .. } => transcript.unreadable(mono),
+            StreamLine::TooLong { .. } => transcript.unreadable(mono),
         }
         assert!(transcript.pulse(mono).quiet.is_zero());
     };
@@ -101,20 +101,20 @@ fn read(how: u8, end: u8, chunk: usize, output: &[u8]) -> AttemptReport {
     lines.finish(&mut each);
 
     let exit = match end & 0b11 {
-        0 => Some(Death::Code(0)),
-        1 => Some(Death::Code(1)),
-        2 => Some(Death::Signal(15)),
+        0 => Some(ProcessExit::Code(0)),
+        1 => Some(ProcessExit::Code(1)),
+        2 => Some(ProcessExit::Signal(15)),
         _ => None,
     };
     let cut = match end >> 2 & 0b111 {
-        0 => Some(CutReason::StopNow),
-        1 => Some(CutReason::AfterResult),
-        2 => Some(CutReason::Auth),
-        3 => Some(CutReason::Deadline(Deadline::Idle)),
-        4 => Some(CutReason::Limit),
+        0 => Some(CancelReason::StopNow),
+        1 => Some(CancelReason::AfterResult),
+        2 => Some(CancelReason::Auth),
+        3 => Some(CancelReason::Deadline(Deadline::Idle)),
+        4 => Some(CancelReason::Limit),
         _ => None,
     };
-    let closing = Closing {
+    let closing = AttemptExit {
         exit,
         cut,
         stderr: if end & 0b10_0000 != 0 { "a word on standard error" } else { "" },

@@ -12,8 +12,8 @@ const TEXT_MAX: usize = 301;
 const KEY_MAX: usize = 200;
 
 fuzz_target!(|words: &str| {
-    let notice = watchdog::listen(words);
-    assert_eq!(notice, watchdog::listen(&format!("{words}\n \n\n")), "blank lines say something");
+    let notice = watchdog::analyze(words);
+    assert_eq!(notice, watchdog::analyze(&format!("{words}\n \n\n")), "blank lines say something");
     if let Some(notice) = notice {
         assert!(notice.text.chars().count() <= TEXT_MAX && !notice.text.contains('\n'));
         assert!(notice.key.chars().count() <= KEY_MAX, "{}", notice.key);

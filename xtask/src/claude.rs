@@ -25,7 +25,7 @@ pub(crate) const SUITE: Suite =
     Suite { name: "tests with the real agent program", prefix: "real::" };
 
 /// Tests that have to run in CI.
-const LEAST: usize = 20;
+const MIN_TESTS: usize = 20;
 
 const INSTALLERS: [Tool; 2] = [
     Tool { program: "node", package: "nodejs", why: "npm runs on it" },
@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             BTreeSet::new()
         }
     };
-    SUITE.judge(&ran, &Needed::AtLeast(LEAST))
+    SUITE.judge(&ran, &Needed::AtLeast(MIN_TESTS))
 }
 
 /// The same command in a network where nobody else is. Without one only a proxy that does not

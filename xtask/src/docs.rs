@@ -22,12 +22,12 @@ const PAGES: [(&str, &str); 8] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum DocsMode {
     Write,
     Check,
 }
 
-pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), String> {
+pub(crate) fn run(root: &Path, mode: DocsMode) -> Result<(), String> {
     // As the tests are built, because they have most likely been: built alone, the product and its
     // dependencies are compiled once more.
     program::run(&mut cargo(root, &["test", "--quiet", "--workspace", "--no-run"]))?;
@@ -42,8 +42,8 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), String> {
             continue;
         };
         match mode {
-            Mode::Check => stale.push(difference),
-            Mode::Write => {
+            DocsMode::Check => stale.push(difference),
+            DocsMode::Write => {
                 write(&root.join(&path), &wanted)
                     .map_err(|error| format!("can't write {path}: {error}"))?;
                 eprintln!("wrote {path}");

@@ -19,11 +19,11 @@ const FOLDER: &str = "fuzz";
 /// How long each runs, unless told otherwise.
 const MINUTES: u64 = 10;
 /// How many run at the same time.
-const AT_ONCE: usize = 2;
+const MAX_PARALLEL: usize = 2;
 /// What the address sanitizer and the corpus need together, with room to spare.
 const MEMORY: &str = "-rss_limit_mb=2048";
 /// One input that takes longer than this is a finding.
-const PATIENCE: &str = "-timeout=10";
+const INPUT_TIMEOUT: &str = "-timeout=10";
 /// How much of a log is shown when something was found.
 const SHOWN_LINES: usize = 40;
 
@@ -33,13 +33,13 @@ pub(crate) const TARGETS: [&str; 9] =
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hunt {
+pub(crate) struct FuzzOptions {
     /// One target; `None` = all of them.
     only: Option<String>,
     minutes: u64,
 }
 
-impl Hunt {
+impl FuzzOptions {
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         let mut hunt = Self { only: None, minutes: MINUTES };
         let mut words = words.iter();
@@ -67,7 +67,7 @@ impl Hunt {
     }
 }
 
-pub(crate) fn run(root: &Path, hunt: &Hunt) -> Result<(), String> {
+pub(crate) fn run(root: &Path, hunt: &FuzzOptions) -> Result<(), String> {
     let folder = root.join(FOLDER);
     ensure_programs(&folder)?;
     let targets: Vec<_> = TARGETS
@@ -84,7 +84,7 @@ pub(crate) fn run(root: &Path, hunt: &Hunt) -> Result<(), String> {
     let queue = Mutex::new(VecDeque::from_iter(targets));
     let told = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_PARALLEL {
             scope.spawn(|| {
                 while let Some(target) = next(&queue) {
                     eprintln!("==> {target}, {} min", hunt.minutes);
@@ -105,20 +105,20 @@ fn next(queue: &Mutex<VecDeque<&'static str>>) -> Option<&'static str> {
 
 /// What a target did.
 #[derive(Debug, PartialEq, Eq)]
-struct Figures {
+struct FuzzStats {
     inputs: u64,
     inputs_per_second: u64,
     peak_megabytes: u64,
 }
 
 /// One target, to the end of its time or to the first finding.
-fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<Figures, String> {
+fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<FuzzStats, String> {
     let unusable = |error| format!("can't write {}: {error}", log.display());
     let file = File::create(log).map_err(unusable)?;
     let both = file.try_clone().map_err(unusable)?;
     let mut command = cargo_fuzz(folder);
     command
-        .args(["run", target, "--", MEMORY, PATIENCE, "-print_final_stats=1"])
+        .args(["run", target, "--", MEMORY, INPUT_TIMEOUT, "-print_final_stats=1"])
         .arg(format!("-max_total_time={}", minutes * 60))
         .stdout(file)
         .stderr(both);
@@ -135,26 +135,26 @@ fn fuzz(folder: &Path, target: &str, minutes: u64, log: &Path) -> Result<Figures
 }
 
 /// What the fuzzer prints at its end.
-fn figures(log: &str) -> Option<Figures> {
+fn figures(log: &str) -> Option<FuzzStats> {
     let figure = |name: &str| {
         log.lines().find_map(|line| {
             line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok()
         })
     };
-    Some(Figures {
+    Some(FuzzStats {
         inputs: figure("number_of_executed_units")?,
         inputs_per_second: figure("average_exec_per_sec")?,
         peak_megabytes: figure("peak_rss_mb")?,
     })
 }
 
-fn report(told: &[(&str, Result<Figures, String>)]) -> Result<(), String> {
+fn report(told: &[(&str, Result<FuzzStats, String>)]) -> Result<(), String> {
     println!("| target | inputs | a second | peak MB | found |");
     println!("| --- | ---: | ---: | ---: | --- |");
     let mut failures = Vec::new();
     for (target, fate) in told {
         match fate {
-            Ok(Figures { inputs, inputs_per_second, peak_megabytes }) => {
+            Ok(FuzzStats { inputs, inputs_per_second, peak_megabytes }) => {
                 println!(
                     "| {target} | {inputs} | {inputs_per_second} | {peak_megabytes} | nothing |"
                 );
@@ -193,12 +193,12 @@ mod tests {
 
     #[test]
     fn without_a_name_all_targets_run_for_ten_minutes() {
-        assert_eq!(Hunt::parse(&[]), Ok(Hunt { only: None, minutes: 10 }));
-        let one = Hunt { only: Some("lines".to_owned()), minutes: 3 };
-        assert_eq!(Hunt::parse(&["lines", "--minutes", "3"]), Ok(one.clone()));
-        assert_eq!(Hunt::parse(&["--minutes", "3", "lines"]), Ok(one));
+        assert_eq!(FuzzOptions::parse(&[]), Ok(FuzzOptions { only: None, minutes: 10 }));
+        let one = FuzzOptions { only: Some("lines".to_owned()), minutes: 3 };
+        assert_eq!(FuzzOptions::parse(&["lines", "--minutes", "3"]), Ok(one.clone()));
+        assert_eq!(FuzzOptions::parse(&["--minutes", "3", "lines"]), Ok(one));
         for wrong in [&["limes"][..], &["--minutes"], &["--minutes", "0"], &["lines", "reset"]] {
-            assert!(Hunt::parse(wrong).is_err(), "{wrong:?}");
+            assert!(FuzzOptions::parse(wrong).is_err(), "{wrong:?}");
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn the_figures_are_those_of_the_log() {
         let log = "#2 INITED\nDone 77 runs in 601 second(s)\nstat::number_of_executed_units: 77\n\
                    stat::average_exec_per_sec:     12\nstat::peak_rss_mb:              345\n";
-        let expected = Figures { inputs: 77, inputs_per_second: 12, peak_megabytes: 345 };
+        let expected = FuzzStats { inputs: 77, inputs_per_second: 12, peak_megabytes: 345 };
         assert_eq!(figures(log), Some(expected));
         assert_eq!(figures("Done 77 runs"), None);
     }

@@ -80,11 +80,11 @@ enum Command {
     Check,
     Deny,
     Tidy,
-    Docs(docs::Mode),
+    Docs(docs::DocsMode),
     Simulate(simulate::Play),
     Bench(bench::Bench),
     Proof(proof::Proof),
-    Fuzz(fuzz::Hunt),
+    Fuzz(fuzz::FuzzOptions),
     Mutants { only: Option<String> },
     Pictures,
     Help,
@@ -99,13 +99,13 @@ impl Command {
             ["check"] => Ok(Self::Check),
             ["deny"] => Ok(Self::Deny),
             ["tidy"] => Ok(Self::Tidy),
-            ["docs"] => Ok(Self::Docs(docs::Mode::Write)),
-            ["docs", "--check"] => Ok(Self::Docs(docs::Mode::Check)),
+            ["docs"] => Ok(Self::Docs(docs::DocsMode::Write)),
+            ["docs", "--check"] => Ok(Self::Docs(docs::DocsMode::Check)),
             ["docs", other, ..] => Err(format!("`docs` takes only `--check`, not `{other}`")),
             ["simulate", rest @ ..] => simulate::Play::parse(rest).map(Self::Simulate),
             ["bench", rest @ ..] => bench::Bench::parse(rest).map(Self::Bench),
             ["proof", rest @ ..] => proof::Proof::parse(rest).map(Self::Proof),
-            ["fuzz", rest @ ..] => fuzz::Hunt::parse(rest).map(Self::Fuzz),
+            ["fuzz", rest @ ..] => fuzz::FuzzOptions::parse(rest).map(Self::Fuzz),
             ["pictures"] => Ok(Self::Pictures),
             ["mutants-must-die"] => Ok(Self::Mutants { only: None }),
             ["mutants-must-die", name] => Ok(Self::Mutants { only: Some((*name).to_owned()) }),
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn docs_writes_unless_it_is_told_to_check() {
-        assert_eq!(Command::parse(&["docs"]), Ok(Command::Docs(docs::Mode::Write)));
-        assert_eq!(Command::parse(&["docs", "--check"]), Ok(Command::Docs(docs::Mode::Check)));
+        assert_eq!(Command::parse(&["docs"]), Ok(Command::Docs(docs::DocsMode::Write)));
+        assert_eq!(Command::parse(&["docs", "--check"]), Ok(Command::Docs(docs::DocsMode::Check)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ const ROWS: u16 = 28;
 const COLUMNS: u16 = 100;
 
 /// The demo takes ten seconds.
-const PATIENCE: Duration = Duration::from_mins(1);
+const DEMO_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The demo's script and its project.
 const SCRIPT: &str = "crates/nightwright/src/rehearsal/demo.toml";
@@ -112,7 +112,7 @@ fn take(
     let mut picture = None;
     let mut parser = vt100::Parser::new(ROWS, COLUMNS, 0);
     let begun = Instant::now();
-    while let Ok(bytes) = output.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+    while let Ok(bytes) = output.recv_timeout(DEMO_TIMEOUT.saturating_sub(begun.elapsed())) {
         parser.process(&bytes);
         let text = parser.screen().contents();
         let is_there =

@@ -25,7 +25,7 @@ const STEPS: [Step; 12] = [
     ("real agent", claude::run),
     ("tidy", tidy::run),
     ("deny", deny::run),
-    ("pages", |root| docs::run(root, docs::Mode::Check)),
+    ("pages", |root| docs::run(root, docs::DocsMode::Check)),
 ];
 
 /// Runs all steps, or the one of this name.

@@ -46,7 +46,7 @@ fn findings(
     let mut all = boundaries::core_dependencies(core_tree);
     all.extend(boundaries::core_source(files));
     all.extend(boundaries::what_shows_cannot_steer(files));
-    all.extend(boundaries::a_run_says_nothing_by_itself(files));
+    all.extend(boundaries::run_does_not_print(files));
     all.extend(boundaries::spawning_has_one_home(files));
     all.extend(boundaries::unsafe_code_has_one_home(files));
     all.extend(modules::undeclared(files));

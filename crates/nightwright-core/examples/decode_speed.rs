@@ -15,9 +15,9 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::decode::StreamLine;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::transcript::{Reading, Transcript};
+use nightwright_core::agent::transcript::{Transcript, TranscriptOptions};
 use nightwright_core::settings::Completion;
 use serde::Deserialize;
 
@@ -65,7 +65,7 @@ fn decoded(bytes: &[u8]) -> u64 {
 /// The same, and what is kept of them.
 fn folded(bytes: &[u8]) -> u64 {
     let completion = Completion::default();
-    let mut transcript = Transcript::new(Reading {
+    let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &completion,
         purpose: None,
@@ -83,8 +83,8 @@ fn each_line(bytes: &[u8], mut each: impl FnMut(&[u8])) {
     let mut lines = Dialect::Claude.lines();
     for chunk in bytes.chunks(CHUNK) {
         lines.push(chunk, |line| match line {
-            Line::Whole(line) => each(line),
-            Line::TooLong { bytes } => panic!("a line of {bytes} bytes"),
+            StreamLine::Whole(line) => each(line),
+            StreamLine::TooLong { bytes } => panic!("a line of {bytes} bytes"),
         });
     }
 }

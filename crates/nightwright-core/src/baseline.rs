@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use crate::agent::outcome::Death;
+use crate::agent::outcome::ProcessExit;
 use crate::check_command::first_program;
 use crate::input::{CheckResult, CheckVerdict};
 use crate::units::human;
@@ -39,7 +39,7 @@ const INSTALLERS: [(&str, &str); 11] = [
 
 /// What is known of a check before the first iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum BaselineStatus {
     /// It passed.
     Passes,
     /// It failed: if it passes later, something was achieved.
@@ -49,20 +49,21 @@ pub enum Standing {
 }
 
 /// What is known of a check by its result.
-pub fn standing(result: &CheckResult) -> Standing {
+pub fn status(result: &CheckResult) -> BaselineStatus {
     match &result.verdict {
-        CheckVerdict::Passed | CheckVerdict::Flaky => Standing::Passes,
+        CheckVerdict::Passed | CheckVerdict::Flaky => BaselineStatus::Passes,
         CheckVerdict::Failed { how } => {
             let tests_failed = result.tests.is_some_and(|tests| tests.failed > 0);
-            let without_program = matches!(how, Death::Code(code) if NO_PROGRAM.contains(code));
+            let without_program =
+                matches!(how, ProcessExit::Code(code) if NO_PROGRAM.contains(code));
             if !tests_failed && (without_program || missing_program(result).is_some()) {
-                Standing::Unknown
+                BaselineStatus::Unknown
             } else {
-                Standing::Fails
+                BaselineStatus::Fails
             }
         }
         CheckVerdict::TimedOut | CheckVerdict::NotStarted { .. } | CheckVerdict::Interrupted => {
-            Standing::Unknown
+            BaselineStatus::Unknown
         }
     }
 }
@@ -116,7 +117,7 @@ pub fn is_reusable(result: &CheckResult) -> bool {
 /// How long the check may take, given how long it took before the first iteration.
 pub fn deadline(configured: Duration, before: Option<&CheckResult>) -> Duration {
     let measured = before
-        .filter(|result| standing(result) != Standing::Unknown)
+        .filter(|result| status(result) != BaselineStatus::Unknown)
         .map(|result| result.duration.saturating_mul(DEADLINE_FACTOR));
     configured.max(measured.unwrap_or_default())
 }
@@ -131,7 +132,7 @@ pub fn warning(result: &CheckResult) -> Option<String> {
         };
         return Some(format!("`{command}`: unknown whether it passes now ({why})"));
     }
-    let Death::Code(code) = (match &result.verdict {
+    let ProcessExit::Code(code) = (match &result.verdict {
         CheckVerdict::Failed { how } => how,
         CheckVerdict::Passed
         | CheckVerdict::Flaky
@@ -158,15 +159,15 @@ pub fn warning(result: &CheckResult) -> Option<String> {
 /// The result as a short sentence: `` `cargo test` fails now: 2 of 14 ``.
 pub fn sentence(result: &CheckResult) -> String {
     let command = &result.command;
-    match standing(result) {
-        Standing::Passes => format!("`{command}` passes now"),
-        Standing::Fails => match result.tests.filter(|tests| tests.failed > 0) {
+    match status(result) {
+        BaselineStatus::Passes => format!("`{command}` passes now"),
+        BaselineStatus::Fails => match result.tests.filter(|tests| tests.failed > 0) {
             Some(tests) => {
                 format!("`{command}` fails now: {} of {} tests", tests.failed, tests.total)
             }
             None => format!("`{command}` fails now"),
         },
-        Standing::Unknown => cannot_run(result, &[])
+        BaselineStatus::Unknown => cannot_run(result, &[])
             .or_else(|| warning(result))
             .unwrap_or_else(|| format!("`{command}` has no result")),
     }
@@ -174,13 +175,13 @@ pub fn sentence(result: &CheckResult) -> String {
 
 /// The result in a few words, for a reader who has the command already.
 pub fn in_short(result: &CheckResult) -> String {
-    match (standing(result), result.tests) {
-        (Standing::Passes, _) => "passed".to_owned(),
-        (Standing::Fails, Some(tests)) if tests.failed > 0 => {
+    match (status(result), result.tests) {
+        (BaselineStatus::Passes, _) => "passed".to_owned(),
+        (BaselineStatus::Fails, Some(tests)) if tests.failed > 0 => {
             format!("{} of {} tests failed", tests.failed, tests.total)
         }
-        (Standing::Fails, _) => "failed".to_owned(),
-        (Standing::Unknown, _) => "unknown".to_owned(),
+        (BaselineStatus::Fails, _) => "failed".to_owned(),
+        (BaselineStatus::Unknown, _) => "unknown".to_owned(),
     }
 }
 
@@ -202,8 +203,8 @@ static MISSING: LazyLock<Regex> = LazyLock::new(|| {
 /// The program that a shell, `env` or `make` did not find, or could not execute.
 fn missing_program(result: &CheckResult) -> Option<String> {
     let code = match &result.verdict {
-        CheckVerdict::Failed { how: Death::Code(code) } => *code,
-        CheckVerdict::Failed { how: Death::Signal(_) }
+        CheckVerdict::Failed { how: ProcessExit::Code(code) } => *code,
+        CheckVerdict::Failed { how: ProcessExit::Signal(_) }
         | CheckVerdict::Passed
         | CheckVerdict::Flaky
         | CheckVerdict::TimedOut
@@ -226,7 +227,7 @@ mod tests {
     use crate::test_counts;
 
     fn failed(command: &str, code: i32, output: &str) -> CheckResult {
-        ended(command, CheckVerdict::Failed { how: Death::Code(code) }, output)
+        ended(command, CheckVerdict::Failed { how: ProcessExit::Code(code) }, output)
     }
 
     fn ended(command: &str, verdict: CheckVerdict, output: &str) -> CheckResult {
@@ -246,7 +247,7 @@ mod tests {
         let result = ended("pytest -q", CheckVerdict::NotStarted { why }, "");
         let told = "`pytest -q` cannot run: `pytest` was not found in PATH";
         assert_eq!(cannot_run(&result, &[]).as_deref(), Some(told));
-        assert_eq!(standing(&result), Standing::Unknown);
+        assert_eq!(status(&result), BaselineStatus::Unknown);
     }
 
     #[test]
@@ -297,7 +298,7 @@ mod tests {
             assert_eq!(cannot_run(&result, &[]), None, "{command}");
             let told = warning(&result).unwrap_or_else(|| panic!("no warning for {command}"));
             assert!(told.contains(named), "{told}");
-            assert_eq!(standing(&result), Standing::Unknown);
+            assert_eq!(status(&result), BaselineStatus::Unknown);
         }
     }
 
@@ -305,7 +306,11 @@ mod tests {
     fn output_of_the_projects_own_code_is_no_missing_program() {
         for output in ["cat: data.txt: No such file or directory", "error: user: not found in db"] {
             let result = failed("make test", 1, output);
-            assert_eq!((warning(&result), standing(&result)), (None, Standing::Fails), "{output}");
+            assert_eq!(
+                (warning(&result), status(&result)),
+                (None, BaselineStatus::Fails),
+                "{output}"
+            );
         }
     }
 
@@ -313,7 +318,7 @@ mod tests {
     fn tests_that_failed_are_a_failure_whatever_else_is_missing() {
         let output = "jq.sh: line 3: jq: command not found\n2 failed, 12 passed in 0.1s";
         let result = failed("pytest", 1, output);
-        assert_eq!(standing(&result), Standing::Fails);
+        assert_eq!(status(&result), BaselineStatus::Fails);
         assert!(warning(&result).is_some_and(|told| told.contains("`jq` is missing")));
     }
 

@@ -27,7 +27,7 @@ pub struct FirstProgram {
 
 /// The first program that a check starts; `None` if its command line does not say so plainly.
 pub fn first_program(command: &str) -> Option<FirstProgram> {
-    let Plain { commands, whole } = plain(command);
+    let SimpleCommands { commands, whole } = plain(command);
     let count = commands.len();
     let mut folder: Option<String> = None;
     for (index, words) in commands.into_iter().enumerate() {
@@ -68,14 +68,14 @@ fn without_prefixes<'a, 'b>(mut words: &'b [&'a str]) -> Option<&'b [&'a str]> {
 }
 
 /// The beginning of a command line that needs no shell to be understood.
-struct Plain {
+struct SimpleCommands {
     /// The words of each command; they are joined by `&&`.
     commands: Vec<Vec<String>>,
     /// Whether that is all of the command line.
     whole: bool,
 }
 
-fn plain(command: &str) -> Plain {
+fn plain(command: &str) -> SimpleCommands {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut letters = command.trim().chars().peekable();
@@ -115,7 +115,7 @@ fn plain(command: &str) -> Plain {
         }
     }
     end_word(&mut word, false);
-    Plain { commands, whole }
+    SimpleCommands { commands, whole }
 }
 
 #[cfg(test)]

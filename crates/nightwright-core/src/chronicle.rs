@@ -1,8 +1,8 @@
 //! A run, told after the event: what it was told, what each iteration did and cost, what was claimed
 //! and what became of the claims.
 //!
-//! A [`Chronicler`] folds the journal of a run, of any length, into a [`Chronicle`]: one pass, and so
-//! much of every iteration and no more. [`Chronicle::markdown`] and [`Chronicle::html`] are two ways
+//! A [`RunReportBuilder`] folds the journal of a run, of any length, into a [`RunReport`]: one pass, and so
+//! much of every iteration and no more. [`RunReport::markdown`] and [`RunReport::html`] are two ways
 //! to show it, its JSON is a third. All words in it that others wrote are safe to show and cut to a
 //! length that is said; where they go into a page they are escaped there, each format by its own
 //! rules.
@@ -21,23 +21,24 @@ mod words;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::event::{IterationKind, Movement, Totals};
+use crate::event::{IterationKind, Progress, Totals};
 use crate::input::{Changes, TaskProgress};
 use crate::outcome::Proof;
-use crate::permissions::denial::Refused;
+use crate::permissions::denial::DeniedCommand;
 use crate::settings::{EvidenceKind, Limits};
 use crate::units::{RunId, Tokens, Usd, millis};
 
-pub use crate::view::Conduct as State;
-pub use fold::{Chronicler, Teller, Unread};
+pub use crate::view::Liveness as State;
+pub use fold::{ReportContext, RunReportBuilder, UnreadableJournal};
 pub use parts::{
-    Attempt, Call, Check, Claim, Commit, Commits, Judgement, Note, NoteKind, Places, Span, SpanKind,
+    AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary, Commit, CommitList,
+    Note, NoteKind, RunPaths, SpanKind, TimelineSpan,
 };
-pub use sample::{SampleRun, all_in_these_words};
+pub use sample::{SampleRun, replace_all_texts};
 
 /// A whole run, or as much of it as there is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Chronicle {
+pub struct RunReport {
     /// The run.
     pub run: RunId,
     /// Whether anybody conducts it.
@@ -45,7 +46,7 @@ pub struct Chronicle {
     /// Whether the agent was a script: nothing real was done, and nothing was spent.
     pub is_rehearsal: bool,
     /// What it came to, in a word.
-    pub verdict: Verdict,
+    pub verdict: ReportStatus,
     /// The name of the ending; `None` if it has none.
     pub ending: Option<&'static str>,
     /// What a completion rests on; `None` if it is not completed.
@@ -57,7 +58,7 @@ pub struct Chronicle {
     /// What became of the last claim, in a sentence.
     pub verification: Option<String>,
     /// What it was told; `None` if not even that is on record.
-    pub told: Option<Told>,
+    pub parameters: Option<RunParameters>,
     /// How far it may go, as it is now.
     pub limits: Limits,
     /// When it began.
@@ -74,19 +75,19 @@ pub struct Chronicle {
     /// How far the task is, by its own account.
     pub progress: Option<TaskProgress>,
     /// What a change that stayed has cost.
-    pub accepted: Accepted,
+    pub accepted: AcceptedWork,
     /// What happened before the first iteration.
     pub before: Vec<Note>,
     /// How many things happened before it beyond those.
     pub more_before: u32,
     /// The iterations, in order.
-    pub iterations: Vec<Chapter>,
+    pub iterations: Vec<IterationReport>,
     /// What took time, in order of its start.
-    pub spans: Vec<Span>,
+    pub spans: Vec<TimelineSpan>,
     /// How many more things took time, each in an iteration that had too many.
     pub more_spans: u32,
     /// What the agent was not allowed to do, each once.
-    pub denied: Vec<Refused>,
+    pub denied: Vec<DeniedCommand>,
     /// What only a person can give.
     pub blockers: Vec<String>,
     /// How many there were beyond those.
@@ -96,19 +97,19 @@ pub struct Chronicle {
     /// How many warnings there were beyond those.
     pub more_warnings: u32,
     /// The commits of the run, as far as they are known.
-    pub commits: Commits,
+    pub commits: CommitList,
     /// What to do next.
     pub next: Vec<String>,
     /// What of the journal could not be read.
     pub missing: Vec<String>,
     /// Where its files are, for whoever looks on the same machine.
-    pub places: Option<Places>,
+    pub places: Option<RunPaths>,
 }
 
 /// What a run came to, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReportStatus {
     /// Done, and checks confirmed it.
     Verified,
     /// Done in the judgement of a model.
@@ -129,7 +130,7 @@ pub enum Verdict {
 
 /// What a run was told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct RunParameters {
     /// The task's name, if it has one.
     pub task: Option<String>,
     /// What is to be done.
@@ -162,13 +163,13 @@ pub struct Told {
 
 /// One iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Chapter {
+pub struct IterationReport {
     /// Its number; 0 for a proof before the first.
     pub number: u32,
     /// Why it ran.
     pub kind: IterationKind,
     /// What became of it.
-    pub fate: Fate,
+    pub status: IterationStatus,
     /// What went wrong, if it failed.
     pub why: Option<String>,
     /// When it began.
@@ -189,7 +190,7 @@ pub struct Chapter {
     /// Commits made.
     pub commits: u32,
     /// Whether it moved the project forward; `None` while it is not over.
-    pub movement: Option<Movement>,
+    pub work_progress: Option<Progress>,
     /// How far the task is, by its own account or by its list.
     pub progress: Option<TaskProgress>,
     /// Where in the task it is, by the agent's own word.
@@ -197,13 +198,13 @@ pub struct Chapter {
     /// By what completion was claimed.
     pub claim: Vec<EvidenceKind>,
     /// The processes of the agent.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<AttemptSummary>,
     /// How many there were.
     pub attempt_count: u32,
     /// Other uses of the agent.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallSummary>,
     /// Claims and what became of them.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimSummary>,
     /// What it can't go on without.
     pub blockers: Vec<String>,
     /// What else happened.
@@ -217,7 +218,7 @@ pub struct Chapter {
 /// What became of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum IterationStatus {
     /// Its claim of completion was believed.
     Believed,
     /// Its claim of completion was not.
@@ -239,7 +240,7 @@ pub enum Fate {
 /// What a change that stayed has cost: the cost of the whole run divided by its commits; in a run
 /// without commits, by the iterations that moved the project forward or whose claim was believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Accepted {
+pub struct AcceptedWork {
     /// What is counted.
     pub unit: AcceptedUnit,
     /// How many there are.
@@ -258,7 +259,7 @@ pub enum AcceptedUnit {
     Iterations,
 }
 
-impl Chronicle {
+impl RunReport {
     /// The run as a page of Markdown, for a pull request or a mail.
     pub fn markdown(&self) -> String {
         markdown::page(self)
@@ -272,13 +273,13 @@ impl Chronicle {
     /// From where to where its commits go: the commit at which it began, if there was one, and the
     /// last one seen. `None` if none was seen.
     pub fn commit_range(&self) -> Option<(Option<&str>, &str)> {
-        let Commits { from, to, .. } = &self.commits;
+        let CommitList { from, to, .. } = &self.commits;
         to.as_deref().map(|to| (from.as_deref(), to))
     }
 
     /// What the page is called.
     fn title(&self) -> String {
-        let told = self.told.as_ref();
+        let told = self.parameters.as_ref();
         let name = told.and_then(|told| told.task.clone().or_else(|| first_line(&told.goal)));
         let name = name.unwrap_or_else(|| format!("run {}", self.run));
         if self.is_only_judgement() { format!("Judgement of {name}") } else { name }
@@ -286,7 +287,7 @@ impl Chronicle {
 
     /// Whether nothing was worked on: what was there was judged, by hand.
     fn is_only_judgement(&self) -> bool {
-        self.told.as_ref().is_some_and(|told| told.only_gate)
+        self.parameters.as_ref().is_some_and(|told| told.only_gate)
     }
 
     /// A time of the run, with its day where that is not the same for all of the run.
@@ -302,15 +303,15 @@ impl Chronicle {
     }
 
     /// All claims, each with the number of its iteration.
-    fn claims(&self) -> impl Iterator<Item = (u32, &Claim)> {
-        let of = |chapter: &'_ Chapter| chapter.number;
-        self.iterations
-            .iter()
-            .flat_map(move |chapter| chapter.claims.iter().map(move |claim| (of(chapter), claim)))
+    fn claims(&self) -> impl Iterator<Item = (u32, &ClaimSummary)> {
+        let of = |iteration: &'_ IterationReport| iteration.number;
+        self.iterations.iter().flat_map(move |iteration| {
+            iteration.claims.iter().map(move |claim| (of(iteration), claim))
+        })
     }
 }
 
-impl Chapter {
+impl IterationReport {
     /// Attempts beyond the first.
     pub fn retries(&self) -> u32 {
         self.attempt_count.saturating_sub(1)

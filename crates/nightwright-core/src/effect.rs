@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::dialect::Tools;
-use crate::agent::outcome::CutReason;
-use crate::event::{Event, Purpose, Record};
+use crate::agent::dialect::ToolAccess;
+use crate::agent::outcome::CancelReason;
+use crate::event::{CallPurpose, Event, Record};
 use crate::hook::Hook;
 use crate::input::{CheckPurpose, TimerKey};
 use crate::prompt::Briefing;
@@ -74,11 +74,11 @@ pub enum Effect {
         attempt: AttemptId,
     },
     /// End an attempt.
-    CutAttempt {
+    CancelAttempt {
         /// Which.
         attempt: AttemptId,
         /// Why; it goes into the classification.
-        why: CutReason,
+        why: CancelReason,
         /// How much time it has to leave.
         grace: Grace,
     },
@@ -100,7 +100,7 @@ pub enum Effect {
         budget: Option<Duration>,
     },
     /// End the checks.
-    CutChecks {
+    CancelChecks {
         /// Which.
         ticket: Ticket,
         /// How much time they have to leave.
@@ -114,11 +114,11 @@ pub enum Effect {
     /// Use the agent for something else than work.
     StartCall(Box<CallRequest>),
     /// End a call.
-    CutCall {
+    CancelCall {
         /// Which.
         call: CallId,
         /// Why; it goes into the classification.
-        why: CutReason,
+        why: CancelReason,
         /// How much time it has to leave.
         grace: Grace,
     },
@@ -146,11 +146,11 @@ impl Effect {
             Self::RunHook { .. }
             | Self::StartAttempt(_)
             | Self::Nudge { .. }
-            | Self::CutAttempt { .. }
+            | Self::CancelAttempt { .. }
             | Self::RunChecks { .. }
             | Self::StartCall(_)
-            | Self::CutCall { .. }
-            | Self::CutChecks { .. } => true,
+            | Self::CancelCall { .. }
+            | Self::CancelChecks { .. } => true,
             Self::Prepare { .. }
             | Self::CloseInput { .. }
             | Self::Survey { .. }
@@ -208,7 +208,7 @@ pub struct CallRequest {
     /// Its id.
     pub call: CallId,
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: CallPurpose,
     /// What it may cost.
     pub cap: Option<Usd>,
     /// The question.
@@ -216,14 +216,14 @@ pub struct CallRequest {
     /// The model to ask for; `None` = the agent's own choice.
     pub model: Option<String>,
     /// What it may use.
-    pub tools: Tools,
+    pub tools: ToolAccess,
     /// The shape of the answer.
-    pub shape: Shape,
+    pub shape: AnswerFormat,
 }
 
 /// The shape that the answer to a call is asked for in, where the agent program can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum AnswerFormat {
     /// Words.
     Words,
     /// A verdict: yes or no, the reason, what is missing.

@@ -44,7 +44,7 @@ const CREDENTIALS: &[&str] = &["*_TOKEN", "*_SECRET*", "*_KEY", "*_PASSWORD"];
 /// Names that are listed; the rest is a number.
 const NAMED: usize = 6;
 /// Shorter words in capital letters are seldom variables.
-const SHORTEST: usize = 3;
+const MIN_VARIABLE_LEN: usize = 3;
 
 /// Why checks and hooks don't get a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ pub fn mentioned(path: &str, text: &str) -> BTreeSet<String> {
 }
 
 fn variable(word: &str) -> Option<String> {
-    let is_name = word.len() >= SHORTEST
+    let is_name = word.len() >= MIN_VARIABLE_LEN
         && word.starts_with(|letter: char| letter.is_ascii_uppercase() || letter == '_')
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     is_name.then(|| word.to_owned())

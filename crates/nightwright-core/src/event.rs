@@ -17,19 +17,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::facts::{
-    AgentFacts, Continuation, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
-    IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StopWhen, Totals, VerdictKind,
-    WaitEnd, WaitKind,
+    AgentFacts, CallPurpose, Continuation, CostSource, FeedbackSource, GateResult,
+    IterationFinished, IterationKind, IterationResult, Progress, RunStarted, Spend, StopSource,
+    StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
 };
 pub use self::samples::samples;
 pub use self::schema::schema;
 pub use self::status::{StatusFacts, StatusField, StatusText};
-use crate::agent::outcome::CutReason;
-use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, Ready};
-use crate::input::{Boxes, Changes, CheckPurpose, CheckResult, Finding, Mark, TaskProgress};
+use crate::agent::outcome::CancelReason;
+use crate::agent::report::{AttemptReport, Blocker, QuotaNews, Ready, WatchdogFinding};
+use crate::input::{
+    Changes, CheckPurpose, CheckResult, Checklist, TamperFinding, TaskProgress, WorkspaceMark,
+};
 use crate::outcome::Outcome;
 use crate::principles::Principles;
-use crate::settings::{Change, ChangeSource, EvidenceKind};
+use crate::settings::{ChangeSource, EvidenceKind, SettingChange};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd, millis};
 
 /// One event and when it happened. [`crate::journal`] gives it its number and its line.
@@ -65,10 +67,10 @@ pub enum Event {
         #[serde(default)]
         before: Option<Outcome>,
         /// The project as it was.
-        start: Mark,
+        start: WorkspaceMark,
         /// The boxes of the list as they were, where the mode has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        boxes: Option<Boxes>,
+        checklist: Option<Checklist>,
         /// What the status file said before the run, in the first iteration: what it says later is
         /// compared with that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,11 +101,11 @@ pub enum Event {
         ready: Ready,
     },
     /// We ended an attempt before its own end.
-    AttemptCut {
+    AttemptCancelled {
         /// The attempt.
         attempt: AttemptId,
         /// Why.
-        why: CutReason,
+        why: CancelReason,
     },
     /// An attempt was over and its processes gone.
     AttemptFinished {
@@ -112,7 +114,7 @@ pub enum Event {
         /// What it is charged.
         cost: Usd,
         /// Whether `cost` is the agent's figure or our estimate.
-        figure: Figure,
+        figure: CostSource,
         /// How long it took.
         #[serde(with = "millis", rename = "duration_ms")]
         #[schemars(with = "u64")]
@@ -191,14 +193,14 @@ pub enum Event {
         attempt: AttemptId,
         /// What.
         #[serde(flatten)]
-        notice: Notice,
+        notice: WatchdogFinding,
     },
     /// A further message was about to be sent into a running session.
     NudgeSent {
         /// To this attempt.
         attempt: AttemptId,
         /// What it answers; `None` when a person speaks.
-        answers: Option<Notice>,
+        answers: Option<WatchdogFinding>,
         /// What we said.
         text: String,
     },
@@ -246,7 +248,7 @@ pub enum Event {
     /// The changes since the run began were looked through for tampering.
     ChangesInspected {
         /// What was found.
-        findings: Vec<Finding>,
+        findings: Vec<TamperFinding>,
         /// What changed, in figures.
         #[serde(default)]
         changes: Changes,
@@ -256,27 +258,27 @@ pub enum Event {
         /// Its id.
         call: CallId,
         /// What for.
-        purpose: Purpose,
+        purpose: CallPurpose,
         /// What it may cost; `None` = no limit.
         cap: Option<Usd>,
     },
     /// We ended a call before its own end.
-    CallCut {
+    CallCancelled {
         /// The call.
         call: CallId,
         /// Why.
-        why: CutReason,
+        why: CancelReason,
     },
     /// The call was over and its processes gone.
     CallFinished {
         /// The call.
         call: CallId,
         /// What for.
-        purpose: Purpose,
+        purpose: CallPurpose,
         /// What it is charged.
         cost: Usd,
         /// Whether `cost` is the agent's figure or our estimate.
-        figure: Figure,
+        figure: CostSource,
         /// How long it took.
         #[serde(with = "millis", rename = "duration_ms")]
         #[schemars(with = "u64")]
@@ -329,7 +331,7 @@ pub enum Event {
         source: ChangeSource,
         /// The key and both values.
         #[serde(flatten)]
-        change: Change,
+        change: SettingChange,
     },
     /// An iteration was over.
     IterationFinished(Box<IterationFinished>),
@@ -338,7 +340,7 @@ pub enum Event {
         /// When.
         when: StopWhen,
         /// By whom.
-        by: Origin,
+        by: StopSource,
     },
     /// The request to stop was taken back.
     StopCancelled,

@@ -4,10 +4,10 @@
 //! as a part of another word. Words never decide anything alone; they make a claim, and the gate
 //! has the last word.
 
-use crate::agent::dialect::Speech;
-use crate::agent::report::Words;
+use crate::agent::dialect::TextShape;
+use crate::agent::report::TextEvidence;
 use crate::settings::Completion;
-use crate::watchdog::{self, Beside};
+use crate::watchdog::{self, AlsoClaims};
 use marker::Marker;
 pub(crate) use marker::retracts;
 
@@ -34,30 +34,30 @@ const SUMMARY_MAX: usize = 200;
 ///
 /// Where all of the output is one text, the prompt may be repeated in it: there only the last lines
 /// claim anything.
-pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
+pub fn text_evidence(message: &str, completion: &Completion, speech: TextShape) -> TextEvidence {
     // Code at the very end still is what the message ends with, so only blank lines are dropped.
     let message = message.trim_end();
     let lines = prose::own_lines(message);
     let marker = marker::read(message, speech);
     let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let claims = match speech {
-        Speech::Messages => &lines[..],
-        Speech::OneText => tail,
+        TextShape::Messages => &lines[..],
+        TextShape::OneText => tail,
     };
-    let mut words = Words {
+    let mut words = TextEvidence {
         promise: marker == Marker::Counts,
         marker_ignored: marker.ignored(),
-        signal: gives(claims, &completion.signal),
-        end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| gives(tail, phrase)),
-        says_done: done::says_done(claims),
+        signal: states(claims, &completion.signal),
+        end_phrase: completion.end_phrase.as_deref().is_some_and(|phrase| states(tail, phrase)),
+        states_done: done::says_done(claims),
         blockers: blockers::blockers(&lines),
         conflict: watchdog::conflict(message, claims),
-        noticed: Vec::new(),
+        findings: Vec::new(),
         summary: summary(message),
     };
-    if !has_its_own_way(&words) {
-        let beside = if words.says_done { Beside::Done } else { Beside::Nothing };
-        words.noticed.extend(watchdog::hear(message, &lines, beside));
+    if !is_handled_elsewhere(&words) {
+        let beside = if words.states_done { AlsoClaims::Done } else { AlsoClaims::Nothing };
+        words.findings.extend(watchdog::analyze_trimmed(message, &lines, beside));
     }
     words
 }
@@ -66,7 +66,7 @@ pub fn words(message: &str, completion: &Completion, speech: Speech) -> Words {
 /// a claim by the gate, a need by a person, a conflict by a council. One that is told without the
 /// agreed word may be about anything, and its question is answered like any other. Words like "the task is done" are
 /// too little of a claim for that: they may be about a part of it.
-fn has_its_own_way(words: &Words) -> bool {
+fn is_handled_elsewhere(words: &TextEvidence) -> bool {
     let claims = words.promise || words.signal || words.end_phrase;
     let marked = words.conflict.as_deref().is_some_and(watchdog::is_marked);
     claims || !words.blockers.is_empty() || marked
@@ -96,11 +96,11 @@ pub fn summary(message: &str) -> String {
 const AROUND: usize = 400;
 
 /// Beside a phrase, in its sentence, they say that it is spoken of and not said.
-const NOT_SAID: &[&str] =
+const MENTION_WORDS: &[&str] =
     &["not", "'t", "never", "cannot", "without", "yet", "until", "unless", "once", "when", "if"];
 
 /// Whether the phrase is said in one of the lines, not merely spoken of.
-pub(crate) fn gives(lines: &[String], phrase: &str) -> bool {
+pub(crate) fn states(lines: &[String], phrase: &str) -> bool {
     let phrase = phrase.trim();
     !phrase.is_empty()
         && lines.iter().any(|line| {
@@ -110,7 +110,7 @@ pub(crate) fn gives(lines: &[String], phrase: &str) -> bool {
                 let after = &line[end..line.floor_char_boundary(end.saturating_add(AROUND))];
                 stands_alone(line, at, phrase)
                     && !is_quoted(before, after)
-                    && !is_spoken_of(before, after)
+                    && !is_only_mentioned(before, after)
             })
         })
 }
@@ -126,7 +126,7 @@ fn stands_alone(text: &str, at: usize, phrase: &str) -> bool {
 }
 
 /// Whether the rest of the sentence says that the phrase is not said: "I can't say X yet".
-fn is_spoken_of(before: &str, after: &str) -> bool {
+fn is_only_mentioned(before: &str, after: &str) -> bool {
     let is_end = |c: char| matches!(c, '.' | '!' | '?' | ';' | ':' | '—' | '–');
     let before = before.rsplit(is_end).next().unwrap_or_default();
     let after = after.split(is_end).next().unwrap_or_default();
@@ -134,7 +134,7 @@ fn is_spoken_of(before: &str, after: &str) -> bool {
         let side = side.to_lowercase().replace('’', "'");
         let has =
             |word: &&str| side.match_indices(*word).any(|(at, _)| stands_alone(&side, at, word));
-        NOT_SAID.iter().any(has)
+        MENTION_WORDS.iter().any(has)
     })
 }
 

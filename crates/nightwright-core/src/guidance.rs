@@ -2,12 +2,12 @@
 //!
 //! They are templates like those of the prompts.
 
-use crate::mode::{EMBEDDED, Embedded, ITERATIVE};
+use crate::mode::{EMBEDDED, EmbeddedMode, ITERATIVE};
 use crate::prompt::{self, TemplateError};
 
 /// What a text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum SetupPrompt {
     /// Writing instructions together with a person.
     Setup,
     /// Changing them together with a person.
@@ -16,7 +16,7 @@ pub enum Purpose {
     Validate,
 }
 
-impl Purpose {
+impl SetupPrompt {
     /// The name of its file in a mode.
     pub fn file(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Purpose {
 
 /// The names that a text can use. A command that is not known is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
+pub struct SetupVariables {
     /// The folder of the task, relative to the project.
     pub task_path: String,
     /// The name of the task.
@@ -44,7 +44,7 @@ pub struct Tokens {
     pub test_command: String,
 }
 
-impl Tokens {
+impl SetupVariables {
     fn values(self) -> [(&'static str, String); 6] {
         [
             ("task_path", self.task_path),
@@ -59,18 +59,22 @@ impl Tokens {
 
 /// The template of the embedded mode of this name. A mode that has none, or is not embedded, has
 /// those of `iterative`.
-pub fn template(mode: &str, purpose: Purpose) -> &'static str {
-    let of = |mode: &Embedded| match purpose {
-        Purpose::Setup => mode.setup,
-        Purpose::Edit => mode.edit,
-        Purpose::Validate => mode.validate,
+pub fn template(mode: &str, purpose: SetupPrompt) -> &'static str {
+    let of = |mode: &EmbeddedMode| match purpose {
+        SetupPrompt::Setup => mode.setup,
+        SetupPrompt::Edit => mode.edit,
+        SetupPrompt::Validate => mode.validate,
     };
     let own = EMBEDDED.iter().find(|embedded| embedded.name == mode).and_then(of);
     own.or_else(|| of(&ITERATIVE)).unwrap_or_default()
 }
 
 /// Fills a template in.
-pub fn render(template: &str, purpose: Purpose, tokens: &Tokens) -> Result<String, TemplateError> {
+pub fn render(
+    template: &str,
+    purpose: SetupPrompt,
+    tokens: &SetupVariables,
+) -> Result<String, TemplateError> {
     prompt::render(purpose.file(), template, &tokens.clone().values())
 }
 
@@ -78,10 +82,10 @@ pub fn render(template: &str, purpose: Purpose, tokens: &Tokens) -> Result<Strin
 mod tests {
     use super::*;
 
-    const ALL: [Purpose; 3] = [Purpose::Setup, Purpose::Edit, Purpose::Validate];
+    const ALL: [SetupPrompt; 3] = [SetupPrompt::Setup, SetupPrompt::Edit, SetupPrompt::Validate];
 
-    fn tokens() -> Tokens {
-        Tokens {
+    fn tokens() -> SetupVariables {
+        SetupVariables {
             task_path: ".nightwright/tasks/{{ odd }}".to_owned(),
             task_name: "a-task".to_owned(),
             instructions_file: "the-instructions".to_owned(),
@@ -96,7 +100,8 @@ mod tests {
         for mode in EMBEDDED {
             for purpose in ALL {
                 for test_command in ["", "make <test>"] {
-                    let tokens = Tokens { test_command: test_command.to_owned(), ..tokens() };
+                    let tokens =
+                        SetupVariables { test_command: test_command.to_owned(), ..tokens() };
                     let text = render(template(mode.name, purpose), purpose, &tokens).unwrap();
                     assert!(text.contains("the-instructions"), "{} {purpose:?}", mode.name);
                     assert_eq!(text.contains("make <test>"), !test_command.is_empty());
@@ -118,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_known_is_an_error_and_text_is_never_evaluated() {
-        let error = render("{{ nope }}", Purpose::Edit, &tokens()).unwrap_err();
+        let error = render("{{ nope }}", SetupPrompt::Edit, &tokens()).unwrap_err();
         assert!(
             error.to_string().contains("`edit.md`") && error.what.contains("`nope`"),
             "{error}"
         );
-        let text = render("in {{ task_path }}", Purpose::Edit, &tokens()).unwrap();
+        let text = render("in {{ task_path }}", SetupPrompt::Edit, &tokens()).unwrap();
         assert_eq!(text, "in .nightwright/tasks/{{ odd }}\n");
     }
 }

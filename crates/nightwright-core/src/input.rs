@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::{AgentNews, AttemptReport, Blocker};
-use crate::event::{Origin, StopWhen};
+use crate::event::{StopSource, StopWhen};
 use crate::principles::Principles;
-use crate::settings::{Change, ChangeSource, Limits};
+use crate::settings::{ChangeSource, Limits, SettingChange};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Ticket};
 
@@ -19,7 +19,7 @@ pub enum Input {
     /// The supervisor is ready: begin.
     Start,
     /// The supervisor took over the run of an earlier process: go on from what the journal says.
-    Resume(Salvage),
+    Resume(ResumeData),
     /// News of an attempt.
     Agent(AttemptId, AgentNews),
     /// News of a call.
@@ -60,7 +60,7 @@ pub enum Control {
         /// How soon.
         when: StopWhen,
         /// By whom.
-        by: Origin,
+        by: StopSource,
     },
     /// Something that we live on goes away, such as the terminal: stop now. Whoever is stopping
     /// already is not hurried by it.
@@ -97,25 +97,25 @@ pub enum TimerKey {
 
 /// What was found of the work of an earlier process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Salvage {
+pub struct ResumeData {
     /// The raw output of the attempt or call that was going on, decoded.
     pub report: Option<Box<AttemptReport>>,
     /// What is to be different from now on.
-    pub changes: Vec<(ChangeSource, Change)>,
+    pub changes: Vec<(ChangeSource, SettingChange)>,
     /// Which runs continue.
-    pub again: Again,
+    pub policy: ResumePolicy,
 }
 
 /// Which runs `resume` continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Again {
+pub enum ResumePolicy {
     /// Every run that did not complete.
     #[default]
     IfUnfinished,
     /// Only a run that was cut off.
-    IfCutOff,
+    IfCrashed,
     /// A completed run, too.
-    Yes,
+    Always,
 }
 
 /// A hook's answer.
@@ -141,9 +141,9 @@ pub enum HookAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// The project; `None` = as the previous iteration left it.
-    pub mark: Option<Mark>,
+    pub mark: Option<WorkspaceMark>,
     /// The boxes of the list, where the mode has one.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// The status file, if there is a valid one and it was looked at.
     pub status: Option<StatusReport>,
     /// Space on the disk of the project and the run folder, if it could be asked.
@@ -161,7 +161,7 @@ pub struct Disk {
 
 /// A state of the project, by which another can be compared with it.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Mark {
+pub struct WorkspaceMark {
     /// Over everything that counts as work.
     pub fingerprint: Fingerprint,
     /// The commit, with git.
@@ -179,11 +179,11 @@ pub struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// How it is now.
-    pub mark: Mark,
+    pub mark: WorkspaceMark,
     /// Files that differ from the start of the iteration.
     pub files_changed: u32,
     /// The same without the list; `None` if nobody knows how they were then.
-    pub beside_list: Option<u32>,
+    pub files_changed_outside_plan: Option<u32>,
     /// Commits since then.
     pub commits: u32,
     /// Files that differ from the start of the run; `None` if nobody compared them.
@@ -191,7 +191,7 @@ pub struct Survey {
     /// The status file, if there is a valid one.
     pub status: Option<StatusReport>,
     /// The boxes of the to-do list or plan.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// That list, as much of it as a verifier is shown. Not recorded.
     pub list: String,
     /// The principles that the agent was to write down, if they are there.
@@ -236,16 +236,16 @@ pub struct TaskProgress {
 
 /// The boxes of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Boxes {
+pub struct Checklist {
     /// Not ticked.
     pub open: u32,
     /// Ticked.
     pub done: u32,
 }
 
-impl Boxes {
+impl Checklist {
     /// Whether there are any, and none of them is open.
-    pub fn all_ticked(self) -> bool {
+    pub fn is_complete(self) -> bool {
         self.open == 0 && self.done > 0
     }
 }
@@ -325,7 +325,7 @@ pub enum CheckVerdict {
     /// It failed.
     Failed {
         /// Its exit code, or the signal that ended it.
-        how: crate::agent::outcome::Death,
+        how: crate::agent::outcome::ProcessExit,
     },
     /// It took too long.
     TimedOut,
@@ -354,7 +354,7 @@ impl CheckVerdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// What makes passing checks worth less.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TamperFinding>,
     /// What changed, in figures.
     pub changes: Changes,
     /// What changed, line by line, as much of it as a verifier is shown. Not recorded.
@@ -385,7 +385,7 @@ pub struct ChangedFile {
 
 /// Something in the changes that makes passing checks worth less.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Finding {
+pub struct TamperFinding {
     /// Where.
     pub path: String,
     /// What.

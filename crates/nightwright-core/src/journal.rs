@@ -32,18 +32,18 @@ use crate::event::{self, Event, Record};
 use crate::units::RunId;
 
 pub use checksum::crc32c;
-pub use scan::{End, Scan, ScanError, TornTail, Wrong};
+pub use scan::{JournalEnd, Scan, ScanError, ScanErrorKind, TornTail};
 
 /// The version written. Older ones are read, newer ones refused.
 pub const VERSION: u64 = 1;
 
 /// The longest line, its newline left out, that is written or read. Nothing we record comes near
 /// it; it keeps a file without newlines from being read into memory whole.
-pub const LONGEST_LINE: usize = 16 << 20;
+pub const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// A line, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct JournalLine {
     /// Its number: from 1, without gaps.
     pub seq: u64,
     /// The run it belongs to.
@@ -141,7 +141,7 @@ pub fn escape_unseen(buffer: &mut Vec<u8>, start: usize) {
 }
 
 /// Reads a line, given without its newline.
-pub fn decode(line: &[u8]) -> Result<Line, LineError> {
+pub fn decode(line: &[u8]) -> Result<JournalLine, LineError> {
     let body = verify(line)?;
     match as_written(body) {
         Some(line) => Ok(line),
@@ -152,7 +152,7 @@ pub fn decode(line: &[u8]) -> Result<Line, LineError> {
 /// Reads a line whose members stand as [`encode`] puts them, given without its checksum: apart
 /// from each other, the line's own and the event's are read in two thirds of the time.
 /// `None` says nothing about what is wrong, or whether anything is.
-fn as_written(body: &[u8]) -> Option<Line> {
+fn as_written(body: &[u8]) -> Option<JournalLine> {
     let body = str::from_utf8(body).ok()?;
     // A quote inside a string is escaped, so this is a member's name. Were it that of a member
     // further down, the text before it would not be an object that only lacks its end.
@@ -161,21 +161,21 @@ fn as_written(body: &[u8]) -> Option<Line> {
     let mut text = String::with_capacity(body.len() + "}{}".len());
     text.extend([own, "}{", &event[",".len()..], "}"]);
     let (own, event) = text.split_at(own.len() + "}".len());
-    let own: Own = serde_json::from_str(own).ok()?;
+    let own: LineHeader = serde_json::from_str(own).ok()?;
     (own.v == VERSION).then_some(())?;
     Some(own.line(serde_json::from_str(event).ok()?))
 }
 
 /// Reads a line that some other program wrote, or finds out why it can't be read.
-fn in_any_order(line: &[u8]) -> Result<Line, LineError> {
-    let own: Own = match serde_json::from_slice(line) {
+fn in_any_order(line: &[u8]) -> Result<JournalLine, LineError> {
+    let own: LineHeader = match serde_json::from_slice(line) {
         Ok(own) => own,
         Err(error) => return Err(unreadable(line, error)),
     };
     if own.v > VERSION {
         return Err(LineError::Newer { version: own.v });
     }
-    let Name { event: name } = serde_json::from_slice(line).map_err(LineError::Malformed)?;
+    let EventName { event: name } = serde_json::from_slice(line).map_err(LineError::Malformed)?;
     match serde_json::from_slice(line) {
         Ok(event) => Ok(own.line(event)),
         Err(error) if event::samples().iter().any(|known| known.name() == name) => {
@@ -187,7 +187,7 @@ fn in_any_order(line: &[u8]) -> Result<Line, LineError> {
 
 /// The members of a line that are not its event's. Borrowed where they have no escapes.
 #[derive(Deserialize)]
-struct Own<'line> {
+struct LineHeader<'line> {
     v: u64,
     seq: u64,
     at: Timestamp,
@@ -196,10 +196,10 @@ struct Own<'line> {
     run: Cow<'line, str>,
 }
 
-impl Own<'_> {
-    fn line(self, event: Event) -> Line {
+impl LineHeader<'_> {
+    fn line(self, event: Event) -> JournalLine {
         let active = Duration::from_millis(self.active_ms);
-        Line {
+        JournalLine {
             seq: self.seq,
             run: RunId(self.run.into_owned()),
             record: Record { at: self.at, active, event },
@@ -209,21 +209,21 @@ impl Own<'_> {
 
 /// What the event is called, known or not.
 #[derive(Deserialize)]
-struct Name<'line> {
+struct EventName<'line> {
     #[serde(borrow)]
     event: Cow<'line, str>,
 }
 
 /// All that can be asked of a line of any version.
 #[derive(Deserialize)]
-struct Version {
+struct LineVersion {
     v: u64,
 }
 
 /// Why a line that is whole could not be read: a newer version may have other members.
 fn unreadable(line: &[u8], error: serde_json::Error) -> LineError {
     match serde_json::from_slice(line) {
-        Ok(Version { v }) if v > VERSION => LineError::Newer { version: v },
+        Ok(LineVersion { v }) if v > VERSION => LineError::Newer { version: v },
         Ok(_) | Err(_) => LineError::Malformed(error),
     }
 }

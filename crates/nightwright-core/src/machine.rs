@@ -47,7 +47,7 @@ use std::time::Duration;
 use self::attempts::LiveAttempt;
 use self::calls::LiveCall;
 use self::ledger::{Current, Ledger, Phase, Stage, State};
-use self::left::Left;
+use self::left::Interruption;
 use crate::effect::{Effect, Step};
 use crate::event::{Event, IterationKind, Record, RunStarted};
 use crate::hook::Hook;
@@ -59,7 +59,7 @@ use crate::units::{Fingerprint, Now, Ticket};
 const SHORT_DELAY: Duration = Duration::from_secs(10);
 
 /// So many different things that every attempt would tell again are remembered, and told.
-const MOST_WARNED: usize = 32;
+const MAX_WARNED: usize = 32;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub struct Machine {
     /// What a run that has not begun yet will be told.
     opening: Option<Box<RunStarted>>,
     /// How an earlier process left it.
-    left: Left,
+    interruption: Interruption,
 }
 
 /// What this process has asked for and what it was answered. It dies with the process.
@@ -88,7 +88,7 @@ struct Live {
     /// The running call.
     call: Option<LiveCall>,
     /// What was found out for the iteration that is about to begin.
-    opening: Opening,
+    opening: IterationSetup,
     /// The project after the last attempt or call.
     survey: Option<Box<Survey>>,
     /// What an advisor said that the next iteration has not been told yet.
@@ -105,13 +105,13 @@ struct Live {
     started: bool,
     /// Hooks that are still to be told of the last iteration. A crash in between tells none of them
     /// again: what they did is not ours to undo.
-    telling: VecDeque<Hook>,
+    pending_hooks: VecDeque<Hook>,
     /// Whether the delay after the last iteration is over.
     delayed: bool,
     /// Whether the project is still as the last survey found it, as far as anybody can know.
     untouched: bool,
     /// The end that follows as soon as nothing runs any more.
-    doom: Option<Outcome>,
+    abort_outcome: Option<Outcome>,
     /// Whether the journal takes nothing any more.
     journal_failed: bool,
     /// When the operator last wanted to try at once.
@@ -126,7 +126,7 @@ struct Live {
 
 /// What was found out for the iteration that is about to begin.
 #[derive(Clone, Debug, Default)]
-struct Opening {
+struct IterationSetup {
     prepared: Option<Prepared>,
     hooked: bool,
 }
@@ -135,12 +135,12 @@ struct Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
     ticket: Ticket,
-    what: Asked,
+    kind: PendingKind,
 }
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum PendingKind {
     Hook(Hook),
     Prepare,
     Survey,
@@ -163,18 +163,18 @@ impl Machine {
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
             opening: Some(Box::new(opening)),
-            left: Left::NotBegun,
+            interruption: Interruption::NotStarted,
         }
     }
 
     /// A run that an earlier process left, as its journal tells it. It goes on when it is given
     /// [`Input::Resume`].
     pub fn resume<'a>(journal: impl IntoIterator<Item = &'a Record> + Clone) -> Self {
-        let left = Left::of(journal.clone());
+        let interruption = Interruption::of(journal.clone());
         let ledger = Ledger::replay(journal);
         // The hook's word is not recorded, but what came after it is. A run that died before all
         // of that may not have had it.
-        let skipped = ledger.rows.skips > 0;
+        let skipped = ledger.streaks.skips > 0;
         let started = skipped || ledger.last.is_some() || ledger.current().is_some();
         let baseline_taken = true;
         let live = Live { active: ledger.active, started, baseline_taken, ..Live::default() };
@@ -184,7 +184,7 @@ impl Machine {
             now: Now { wall: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO },
             step: Step::default(),
             opening: None,
-            left,
+            interruption,
         }
     }
 
@@ -198,7 +198,7 @@ impl Machine {
         self.tick(now);
         match input {
             Input::Start => self.start(),
-            Input::Resume(salvage) => self.go_on(salvage),
+            Input::Resume(resume_data) => self.resume_run(resume_data),
             // Nothing is decided after the end, and nothing before the beginning.
             _ if matches!(self.ledger.phase, Phase::Ended(_) | Phase::New) => {}
             Input::Agent(id, news) => self.agent_news(id, news),
@@ -214,7 +214,7 @@ impl Machine {
             Input::Trouble { text } => self.warn(text),
             Input::JournalFailed { why } => {
                 self.live.journal_failed = true;
-                self.doom(Outcome::JournalFailed { why });
+                self.abort_when_idle(Outcome::JournalFailed { why });
             }
         }
         std::mem::take(&mut self.step)
@@ -234,7 +234,7 @@ impl Machine {
 
     /// Waits for limits are no time at work, nor are pauses in which nothing runs.
     fn is_at_work(&self) -> bool {
-        let asked = self.live.pending.is_some_and(|pending| pending.what == Asked::Checks);
+        let asked = self.live.pending.is_some_and(|pending| pending.kind == PendingKind::Checks);
         let running = self.live.attempt.is_some() || self.live.call.is_some() || asked;
         self.ledger.wait.is_none() && (running || !self.ledger.paused)
     }
@@ -261,24 +261,24 @@ impl Machine {
 
     /// Warns of something that every attempt would tell again.
     fn warn_once(&mut self, text: String) {
-        if self.live.warned.len() < MOST_WARNED && self.live.warned.insert(text.clone()) {
+        if self.live.warned.len() < MAX_WARNED && self.live.warned.insert(text.clone()) {
             self.warn(text);
         }
     }
 
     /// Makes a request whose answer carries the ticket.
-    fn ask(&mut self, what: Asked) -> Ticket {
+    fn ask(&mut self, kind: PendingKind) -> Ticket {
         let ticket = self.live.last_ticket.next();
         self.live.last_ticket = ticket;
-        self.live.pending = Some(Pending { ticket, what });
+        self.live.pending = Some(Pending { ticket, kind });
         ticket
     }
 
     /// Whether this is the answer that is waited for; if so, it is waited for no longer.
-    fn answered(&mut self, ticket: Ticket) -> Option<Asked> {
+    fn answered(&mut self, ticket: Ticket) -> Option<PendingKind> {
         let pending = self.live.pending.filter(|pending| pending.ticket == ticket)?;
         self.live.pending = None;
-        Some(pending.what)
+        Some(pending.kind)
     }
 
     fn start(&mut self) {
@@ -294,15 +294,15 @@ impl Machine {
         if self.live.pending.is_some() || self.live.attempt.is_some() || self.live.call.is_some() {
             return;
         }
-        if let Some(doom) = self.live.doom.clone() {
-            return self.perish(doom);
+        if let Some(outcome) = self.live.abort_outcome.clone() {
+            return self.abort_now(outcome);
         }
         match &self.ledger.phase {
             Phase::New | Phase::Ended(_) => {}
             Phase::Ready => self.before_iteration(),
             Phase::Concluding => self.after_iteration(),
             Phase::Iterating(current) => match current.stage {
-                Stage::Begun if current.kind == IterationKind::Proof => self.prove(),
+                Stage::Begun if current.kind == IterationKind::VerifyOnly => self.verify_only(),
                 Stage::Begun | Stage::Retrying { .. } => self.next_attempt(),
                 Stage::Attempted => self.conclude_attempt(),
                 // Only a journal ends like this: the process that ran it is gone.
@@ -327,8 +327,8 @@ impl Machine {
                 }
             }
             TimerKey::Wait(ticket) => {
-                if let Some(Asked::Wait { since }) = self.answered(ticket) {
-                    self.wait_over(crate::event::WaitEnd::Elapsed, since);
+                if let Some(PendingKind::Wait { since }) = self.answered(ticket) {
+                    self.wait_ended(crate::event::WaitEnd::Elapsed, since);
                     self.advance();
                 }
             }
@@ -338,15 +338,15 @@ impl Machine {
     }
 
     /// The run can't go on. What runs is ended first; nothing is concluded from it.
-    fn doom(&mut self, outcome: Outcome) {
-        if self.live.doom.is_none() {
-            self.live.doom = Some(outcome);
+    fn abort_when_idle(&mut self, outcome: Outcome) {
+        if self.live.abort_outcome.is_none() {
+            self.live.abort_outcome = Some(outcome);
         }
-        self.cut_everything();
+        self.cancel_everything();
         self.advance();
     }
 
-    fn perish(&mut self, outcome: Outcome) {
+    fn abort_now(&mut self, outcome: Outcome) {
         if self.ledger.current().is_some() {
             self.interrupt_iteration();
         }

@@ -7,7 +7,7 @@ use crate::settings::{EvidenceKind, Excuse, Stagnation};
 
 /// The files of a mode that is part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedMode {
     /// Its name.
     pub name: &'static str,
     /// `mode.toml`.
@@ -27,16 +27,16 @@ pub struct Embedded {
 /// What `mode.toml` says, but for its `defaults`, which are a layer of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct ModeDefinition {
     /// What one iteration does, in one line.
     pub description: String,
     /// What says that the work is complete.
     pub evidence: Vec<EvidenceKind>,
     /// The list with boxes, if there is one.
     #[serde(default)]
-    pub list: Option<List>,
+    pub list: Option<ChecklistFile>,
     /// What is worked on.
-    pub works_on: WorksOn,
+    pub works_on: WorkTarget,
     /// The goal if neither a task nor `-p` gives one.
     #[serde(default)]
     pub goal: Option<String>,
@@ -45,7 +45,7 @@ pub struct Definition {
     pub ending: Stagnation,
     /// Whether its prompt asks for commits: then the agent may commit at every level of permissions.
     #[serde(default)]
-    pub commits: Commits,
+    pub commits: CommitPolicy,
     /// Whether the agent's word that it worked excuses an unchanged tree.
     #[serde(default = "no_excuse")]
     pub excuse: Excuse,
@@ -54,17 +54,17 @@ pub struct Definition {
 /// The list of a mode.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct List {
+pub struct ChecklistFile {
     /// Its name.
     pub file: String,
     /// Where it is.
-    pub place: Place,
+    pub place: FileLocation,
 }
 
 /// Where a file of a mode is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum FileLocation {
     /// In the folder of the task.
     Task,
     /// In the project.
@@ -74,7 +74,7 @@ pub enum Place {
 /// What a mode works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WorksOn {
+pub enum WorkTarget {
     /// A task with instructions, and nothing else.
     Task,
     /// A goal, or a task's instructions.
@@ -84,7 +84,7 @@ pub enum WorksOn {
 /// Whether a mode asks for commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Commits {
+pub enum CommitPolicy {
     /// It does.
     Yes,
     /// It does not.
@@ -107,7 +107,7 @@ macro_rules! text {
 }
 
 /// The mode `loop`.
-pub const LOOP: Embedded = Embedded {
+pub const LOOP: EmbeddedMode = EmbeddedMode {
     name: "loop",
     definition: text!("loop", "mode.toml"),
     system: text!("loop", "system.md"),
@@ -118,7 +118,7 @@ pub const LOOP: Embedded = Embedded {
 };
 
 /// The mode `iterative`.
-pub const ITERATIVE: Embedded = Embedded {
+pub const ITERATIVE: EmbeddedMode = EmbeddedMode {
     name: "iterative",
     definition: text!("iterative", "mode.toml"),
     system: text!("iterative", "system.md"),
@@ -129,7 +129,7 @@ pub const ITERATIVE: Embedded = Embedded {
 };
 
 /// The mode `plan`.
-pub const PLAN: Embedded = Embedded {
+pub const PLAN: EmbeddedMode = EmbeddedMode {
     name: "plan",
     definition: text!("plan", "mode.toml"),
     system: text!("plan", "system.md"),
@@ -140,7 +140,7 @@ pub const PLAN: Embedded = Embedded {
 };
 
 /// The mode `build`.
-pub const BUILD: Embedded = Embedded {
+pub const BUILD: EmbeddedMode = EmbeddedMode {
     name: "build",
     definition: text!("build", "mode.toml"),
     system: text!("build", "system.md"),
@@ -151,7 +151,7 @@ pub const BUILD: Embedded = Embedded {
 };
 
 /// The mode `prompt`.
-pub const PROMPT: Embedded = Embedded {
+pub const PROMPT: EmbeddedMode = EmbeddedMode {
     name: "prompt",
     definition: text!("prompt", "mode.toml"),
     system: text!("prompt", "system.md"),
@@ -162,4 +162,4 @@ pub const PROMPT: Embedded = Embedded {
 };
 
 /// All of them, as they are listed.
-pub const EMBEDDED: [Embedded; 5] = [LOOP, ITERATIVE, PLAN, BUILD, PROMPT];
+pub const EMBEDDED: [EmbeddedMode; 5] = [LOOP, ITERATIVE, PLAN, BUILD, PROMPT];

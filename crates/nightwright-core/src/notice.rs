@@ -19,7 +19,7 @@ mod text;
 use jiff::Timestamp;
 
 use crate::event::{Event, GateResult};
-use crate::journal::Line;
+use crate::journal::JournalLine;
 use crate::outcome::Outcome;
 use crate::units::RunId;
 use crate::view::{self, RunView};
@@ -29,7 +29,7 @@ const MILESTONE: u32 = 10;
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum NotificationKind {
     /// Everything is in place: what is to be done, how, and how far it may go.
     SetupComplete,
     /// The first iteration begins.
@@ -56,7 +56,7 @@ pub enum Kind {
     Test,
 }
 
-impl Kind {
+impl NotificationKind {
     /// All that a run can send, in the order in which they are likely to come.
     pub const ALL: [Self; 11] = [
         Self::SetupComplete,
@@ -216,9 +216,9 @@ impl Priority {
 
 /// Something that people who are elsewhere are told. All of it is safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Notification {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: NotificationKind,
     /// The run.
     pub run: RunId,
     /// The line of the journal that it is about.
@@ -231,7 +231,7 @@ pub struct Notice {
     pub text: String,
 }
 
-impl Notice {
+impl Notification {
     /// Tells this notice from every other, however often it is sent.
     pub fn id(&self) -> String {
         format!("{}-{}-{}", self.run, self.seq, self.kind.name())
@@ -242,13 +242,13 @@ impl Notice {
         let title = "nightwright: a test".to_owned();
         let text =
             "This is what a notification of nightwright looks like. Nothing happened.".to_owned();
-        Self { kind: Kind::Test, run, seq: 0, at, title, text }
+        Self { kind: NotificationKind::Test, run, seq: 0, at, title, text }
     }
 }
 
 /// The fold.
 #[derive(Clone, Debug, Default)]
-pub struct Notices {
+pub struct NotificationFold {
     view: RunView,
     /// The run and the number of the last line.
     last: Option<(RunId, u64)>,
@@ -258,38 +258,38 @@ pub struct Notices {
     ended: bool,
 }
 
-impl Notices {
+impl NotificationFold {
     /// Something that an earlier process has told.
-    pub fn past(&mut self, line: &Line) {
+    pub fn past(&mut self, line: &JournalLine) {
         self.note(line);
     }
 
     /// What is to be told of something that happened.
-    pub fn of(&mut self, line: &Line) -> Vec<Notice> {
+    pub fn of(&mut self, line: &JournalLine) -> Vec<Notification> {
         let first = !self.begun;
         self.note(line);
         // An ending of the past was another one: whoever goes on after it ends anew, whether that
         // could be recorded or not.
         self.ended |= matches!(line.record.event, Event::RunFinished { .. });
         let kinds = Self::kinds(&line.record.event, first);
-        kinds.into_iter().map(|kind| self.notice(kind, line)).collect()
+        kinds.into_iter().map(|kind| self.notification(kind, line)).collect()
     }
 
     /// The ending, if it was not told: one that could not be recorded is one all the same.
-    pub fn ending(&mut self, ending: view::Ending, at: Timestamp) -> Option<Notice> {
+    pub fn ending(&mut self, ending: view::FinalOutcome, at: Timestamp) -> Option<Notification> {
         if self.ended {
             return None;
         }
         self.ended = true;
-        let kind = Kind::of_ending(&ending.outcome);
+        let kind = NotificationKind::of_ending(&ending.outcome);
         self.view.ending = Some(ending);
         // There is nothing to tell of a run that never began.
         let (run, last) = self.last.clone()?;
-        let (title, text) = self.words(kind, &run, None);
-        Some(Notice { kind, run, seq: last + 1, at, title, text })
+        let (title, text) = self.title_and_text(kind, &run, None);
+        Some(Notification { kind, run, seq: last + 1, at, title, text })
     }
 
-    fn note(&mut self, line: &Line) {
+    fn note(&mut self, line: &JournalLine) {
         self.view.record(&line.record);
         self.last = Some((line.run.clone(), line.seq));
         let event = &line.record.event;
@@ -297,33 +297,33 @@ impl Notices {
     }
 
     /// What an event is worth telling as; `first` = no iteration has begun before it.
-    fn kinds(event: &Event, first: bool) -> Vec<Kind> {
+    fn kinds(event: &Event, first: bool) -> Vec<NotificationKind> {
         match event {
-            Event::RunStarted(_) => vec![Kind::SetupComplete],
-            Event::IterationStarted { .. } if first => vec![Kind::ExecutionStart],
+            Event::RunStarted(_) => vec![NotificationKind::SetupComplete],
+            Event::IterationStarted { .. } if first => vec![NotificationKind::ExecutionStart],
             Event::IterationFinished(finished) => {
                 let number = finished.iteration.0;
                 let milestone = number > 0 && number.is_multiple_of(MILESTONE);
-                let more = milestone.then_some(Kind::IterationMilestone);
-                [Kind::Iteration].into_iter().chain(more).collect()
+                let more = milestone.then_some(NotificationKind::IterationMilestone);
+                [NotificationKind::Iteration].into_iter().chain(more).collect()
             }
-            Event::StatusChanged { .. } => vec![Kind::StatusUpdate],
-            Event::LimitWaitStarted { .. } => vec![Kind::LimitWait],
-            Event::BlockerReported { .. } => vec![Kind::Blocked],
+            Event::StatusChanged { .. } => vec![NotificationKind::StatusUpdate],
+            Event::LimitWaitStarted { .. } => vec![NotificationKind::LimitWait],
+            Event::BlockerReported { .. } => vec![NotificationKind::Blocked],
             Event::GateFinished { result } => match result {
                 GateResult::Rejected { .. } | GateResult::Inconclusive { .. } => {
-                    vec![Kind::VerificationFailed]
+                    vec![NotificationKind::VerificationFailed]
                 }
                 // The ending that follows from it says so.
                 GateResult::Passed { .. } | GateResult::Unaffordable { .. } => Vec::new(),
             },
-            Event::RunFinished { outcome, .. } => vec![Kind::of_ending(outcome)],
+            Event::RunFinished { outcome, .. } => vec![NotificationKind::of_ending(outcome)],
             Event::RunContinued { .. }
             | Event::IterationStarted { .. }
             | Event::IterationSkipped { .. }
             | Event::AttemptStarted { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::AttemptFinished { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitEnded { .. }
@@ -336,7 +336,7 @@ impl Notices {
             | Event::ChecksFinished { .. }
             | Event::ChangesInspected { .. }
             | Event::CallStarted { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::CallFinished { .. }
             | Event::VerdictGiven { .. }
             | Event::CouncilDecided { .. }
@@ -352,9 +352,9 @@ impl Notices {
         }
     }
 
-    fn notice(&self, kind: Kind, line: &Line) -> Notice {
-        let (title, text) = self.words(kind, &line.run, Some(&line.record.event));
+    fn notification(&self, kind: NotificationKind, line: &JournalLine) -> Notification {
+        let (title, text) = self.title_and_text(kind, &line.run, Some(&line.record.event));
         let (run, seq, at) = (line.run.clone(), line.seq, line.record.at);
-        Notice { kind, run, seq, at, title, text }
+        Notification { kind, run, seq, at, title, text }
     }
 }

@@ -56,7 +56,7 @@ impl Permissions {
 /// of the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rules {
+pub struct PermissionRules {
     /// What `edits` allows besides editing files: what the mode asks for.
     pub edits: Vec<String>,
     /// What `usual` allows besides editing files.
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn settings(permissions: Permissions, allowed: &[&str], disallowed: &[&str]) -> Settings {
-        let rules = Rules {
+        let rules = PermissionRules {
             edits: strings(&COMMIT),
             usual: usual::rules(&strings(&["npm"]), &strings(&["npm test", "npm run lint"])),
         };

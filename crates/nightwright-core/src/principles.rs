@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::draft::{Help, Mistake};
+pub use self::draft::{Mistake, MistakeHelp};
 use self::scale::COUNT;
 pub use self::scale::{Layer, Principle, SCALE};
 pub use self::words::{CONFLICT, request};
 
 /// The weights of a project.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(from = "Shape", into = "Shape")]
+#[serde(from = "RecordedPrinciples", into = "RecordedPrinciples")]
 pub struct Principles {
     preset: Preset,
     /// In the order of [`SCALE`].
@@ -146,7 +146,7 @@ impl Principles {
 /// How they are recorded: as in the TOML file, with every weight. A preset may mean something else
 /// in a later version.
 #[derive(JsonSchema, Serialize, Deserialize)]
-struct Shape {
+struct RecordedPrinciples {
     preset: Preset,
     #[serde(default)]
     product: BTreeMap<String, Weight>,
@@ -154,15 +154,15 @@ struct Shape {
     development: BTreeMap<String, Weight>,
 }
 
-impl From<Shape> for Principles {
-    fn from(shape: Shape) -> Self {
-        let Shape { preset, product, development } = shape;
+impl From<RecordedPrinciples> for Principles {
+    fn from(shape: RecordedPrinciples) -> Self {
+        let RecordedPrinciples { preset, product, development } = shape;
         let all = product.into_iter().chain(development);
         all.fold(Self::of(preset), |principles, (name, weight)| principles.with(&name, weight))
     }
 }
 
-impl From<Principles> for Shape {
+impl From<Principles> for RecordedPrinciples {
     fn from(principles: Principles) -> Self {
         let of = |layer: Layer| {
             let own = principles.weights().filter(|(principle, _)| principle.layer == layer);

@@ -20,7 +20,8 @@ mod template;
 pub(crate) use changing::{decided_before, decided_now, marker_ignored, undecided};
 pub use contract::EXAMPLE as STATUS_EXAMPLE;
 pub use question::{
-    AnswerForm, Case, Reviewed, advice_question, council_question, review_question, verify_question,
+    AnswerForm, ReviewInput, VerificationCase, advice_question, council_question, review_question,
+    verify_question,
 };
 pub(crate) use quoted::{block, quoted};
 pub use template::{TOKENS, TemplateError, check, render};
@@ -34,7 +35,7 @@ pub const INBOX_MAX: usize = 16 << 10;
 /// Decisions are cut to this, oldest out first.
 pub const DECISIONS_MAX: usize = 8 << 10;
 /// No more decisions than this are told.
-pub const MOST_DECISIONS: usize = 20;
+pub const MAX_DECISION_COUNT: usize = 20;
 
 /// What the machine knows and the prompt has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +55,9 @@ pub struct Briefing {
     /// What the council of this run has decided, oldest first.
     pub decisions: Vec<Decision>,
     /// What the previous iteration said it did.
-    pub previous: Option<Previous>,
+    pub previous: Option<PreviousIteration>,
     /// What is left of the limits.
-    pub left: Left,
+    pub remaining: RemainingLimits,
 }
 
 /// One entry of the inbox.
@@ -81,7 +82,7 @@ pub struct Decision {
 
 /// What the previous iteration said of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Previous {
+pub struct PreviousIteration {
     /// In its words.
     pub summary: String,
     /// How far the task was.
@@ -92,7 +93,7 @@ pub struct Previous {
 
 /// What is left of the limits. `None` = there is no such limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingLimits {
     /// Iterations, this one included.
     pub iterations: Option<u32>,
     /// Money.
@@ -114,16 +115,16 @@ pub struct Prompt {
 
 /// What was found in the project when the prompt was composed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PromptContext {
     /// The notes of earlier iterations.
-    pub notes: Option<Notes>,
+    pub notes: Option<NotesExcerpt>,
     /// What became of the file that principles were to be written into.
-    pub principles: Collected,
+    pub principles: CollectedPrinciples,
 }
 
 /// The notes of earlier iterations. Of very long ones only the two ends are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct NotesExcerpt {
     /// The beginning.
     pub head: String,
     /// The end, if something was left out before it.
@@ -132,7 +133,7 @@ pub struct Notes {
     pub left_out: u64,
 }
 
-impl From<String> for Notes {
+impl From<String> for NotesExcerpt {
     fn from(head: String) -> Self {
         Self { head, ..Self::default() }
     }
@@ -140,7 +141,7 @@ impl From<String> for Notes {
 
 /// What became of the file that principles were to be written into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Collected {
+pub enum CollectedPrinciples {
     /// It is not there.
     #[default]
     Missing,
@@ -157,9 +158,9 @@ pub enum Collected {
 pub fn compose(
     settings: &Settings,
     briefing: &Briefing,
-    found: &Found,
+    found: &PromptContext,
 ) -> Result<Prompt, TemplateError> {
-    let tokens = template::Tokens::new(settings, briefing.iteration);
+    let tokens = template::TemplateValues::new(settings, briefing.iteration);
     let mut user = settings.principles.as_ref().map(Principles::text).unwrap_or_default();
     if !user.is_empty() {
         user.push('\n');
@@ -184,7 +185,7 @@ pub fn compose(
     if let Some(text) = changing::principles_wanted(settings, briefing, &found.principles) {
         section(&mut user, "Principles to write down", &text);
     }
-    if let Some(text) = changing::hand_over(settings) {
+    if let Some(text) = changing::notes_instructions(settings) {
         section(&mut user, "Hand over", &text);
     }
     section(&mut user, "This iteration", &changing::this_iteration(briefing));
@@ -193,7 +194,7 @@ pub fn compose(
 
 /// The system prompt of an iteration, as [`compose`] makes it.
 pub fn system_prompt(settings: &Settings, iteration: Iteration) -> Result<String, TemplateError> {
-    system(settings, &template::Tokens::new(settings, iteration))
+    system(settings, &template::TemplateValues::new(settings, iteration))
 }
 
 /// What the agent is told of the status file, as [`compose`] says it; `None` where there is none.
@@ -207,7 +208,7 @@ pub fn status_instructions(settings: &Settings) -> Option<String> {
 }
 
 /// The mode's words, the project's, the contract, and what the user adds.
-fn system(settings: &Settings, tokens: &template::Tokens) -> Result<String, TemplateError> {
+fn system(settings: &Settings, tokens: &template::TemplateValues) -> Result<String, TemplateError> {
     let mode = tokens.render(template::SYSTEM_FILE, &settings.texts.system)?;
     let parts = [&mode, &settings.texts.agents, contract::ALONE, &settings.texts.appended];
     let parts = parts.map(str::trim).into_iter().filter(|part| !part.is_empty());

@@ -42,7 +42,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 pub(crate) use read::text_of;
 pub use record::{agrees, has_masks, masked_in};
-pub use stream::Masking;
+pub use stream::StreamMasker;
 pub use values::{is_secret_name, looks_random};
 
 use find::Finder;
@@ -74,7 +74,7 @@ impl fmt::Debug for Secrets {
 
 /// Why secrets can't be looked for. Nothing may be shown then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum RedactionError {
     /// A pattern is wrong.
     #[error("pattern {} can't be used: {why}", index + 1)]
     Pattern {
@@ -100,16 +100,16 @@ impl Secrets {
     pub fn new<V: AsRef<[u8]>, P: AsRef<str>>(
         values: impl IntoIterator<Item = V>,
         patterns: impl IntoIterator<Item = P>,
-    ) -> Result<Self, Unusable> {
+    ) -> Result<Self, RedactionError> {
         let extra = patterns
             .into_iter()
             .enumerate()
             .map(|(index, text)| {
-                pattern(text.as_ref()).map_err(|why| Unusable::Pattern { index, why })
+                pattern(text.as_ref()).map_err(|why| RedactionError::Pattern { index, why })
             })
             .collect::<Result<Vec<_>, _>>()?;
         let literals =
-            Literals::new(&values::usable(values)).map_err(|why| Unusable::Values { why })?;
+            Literals::new(&values::usable(values)).map_err(|why| RedactionError::Values { why })?;
         Ok(Self { finder: Arc::new(Finder::new(literals, extra)) })
     }
 
@@ -134,15 +134,15 @@ impl Secrets {
 
     /// The bytes with every secret masked by `*` of the same length. Borrowed when there is none.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.mask_by(Masking::new, bytes)
+        self.mask_by(StreamMasker::new, bytes)
     }
 
     /// The same for lines of a program that are JSON: their names stay.
     pub fn mask_lines_of_json<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.mask_by(Masking::of_json, bytes)
+        self.mask_by(StreamMasker::of_json, bytes)
     }
 
-    fn mask_by<'a>(&self, masking: fn(Self) -> Masking, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    fn mask_by<'a>(&self, masking: fn(Self) -> StreamMasker, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.are_in(bytes) {
             return Cow::Borrowed(bytes);
         }

@@ -27,7 +27,7 @@ pub struct Folder {
 
 /// Where the search stops, besides other disks and shared folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct SearchLimits {
     /// The user's home folder, without links.
     pub home: Option<PathBuf>,
     /// Folders above which nothing is looked for (`GIT_CEILING_DIRECTORIES`), without links.
@@ -42,12 +42,12 @@ pub struct Root {
     /// The folder.
     pub path: PathBuf,
     /// How it was found.
-    pub found: Found,
+    pub found: RootSource,
 }
 
 /// How the folder of a project was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum RootSource {
     /// It was named.
     Named,
     /// It has a folder `.nightwright`.
@@ -60,14 +60,14 @@ pub enum Found {
     TooWide,
 }
 
-impl Limits {
+impl SearchLimits {
     /// Whether a folder is the home folder or `/`.
     pub fn is_too_wide(&self, path: &Path) -> bool {
         path.parent().is_none() || self.home.as_deref() == Some(path)
     }
 
     /// Those of the folders that are searched. The one that the search starts in always is.
-    fn reach<'a>(&self, folders: &'a [Folder]) -> &'a [Folder] {
+    fn searched<'a>(&self, folders: &'a [Folder]) -> &'a [Folder] {
         let Some(start) = folders.first() else { return folders };
         // root also works in the projects of others, whose folders belong to them.
         let is_trusted =
@@ -92,25 +92,26 @@ impl Limits {
 }
 
 /// The project that a folder belongs to. `folders` are that folder and all above it, in this order.
-pub fn root(folders: &[Folder], limits: &Limits) -> Option<Root> {
+pub fn root(folders: &[Folder], limits: &SearchLimits) -> Option<Root> {
     let start = folders.first()?;
     if limits.is_too_wide(&start.path) {
-        return Some(Root { path: start.path.clone(), found: Found::TooWide });
+        return Some(Root { path: start.path.clone(), found: RootSource::TooWide });
     }
-    let reach = limits.reach(folders);
+    let reach = limits.searched(folders);
     let configured = reach.iter().find(|folder| folder.is_configured);
     let repository = || reach.iter().find(|folder| folder.is_repository);
     let (folder, found) = match configured {
-        Some(folder) => (folder, Found::Configured),
-        None => repository().map_or((start, Found::Current), |folder| (folder, Found::Repository)),
+        Some(folder) => (folder, RootSource::Configured),
+        None => repository()
+            .map_or((start, RootSource::Current), |folder| (folder, RootSource::Repository)),
     };
     Some(Root { path: folder.path.clone(), found })
 }
 
 /// The root of the repository that a project is in. `folders` are the project and all folders above
 /// it, in this order.
-pub fn repository<'a>(folders: &'a [Folder], limits: &Limits) -> Option<&'a Path> {
-    let found = limits.reach(folders).iter().find(|folder| folder.is_repository)?;
+pub fn repository<'a>(folders: &'a [Folder], limits: &SearchLimits) -> Option<&'a Path> {
+    let found = limits.searched(folders).iter().find(|folder| folder.is_repository)?;
     Some(&found.path)
 }
 
@@ -138,12 +139,12 @@ mod tests {
         ancestors.map(folder).collect()
     }
 
-    fn limits() -> Limits {
-        Limits { home: Some("/homes/me".into()), ceilings: Vec::new(), user: ME }
+    fn limits() -> SearchLimits {
+        SearchLimits { home: Some("/homes/me".into()), ceilings: Vec::new(), user: ME }
     }
 
     #[track_caller]
-    fn finds(folders: &[Folder], path: &str, found: Found) {
+    fn finds(folders: &[Folder], path: &str, found: RootSource) {
         let wanted = Root { path: path.into(), found };
         assert_eq!(root(folders, &limits()), Some(wanted));
     }
@@ -155,20 +156,20 @@ mod tests {
                 folder.path.ends_with("repo") || folder.path.ends_with("package");
             folder.is_repository = folder.path.ends_with("repo");
         });
-        finds(&all, "/homes/me/repo/package", Found::Configured);
-        finds(&all[2..], "/homes/me/repo", Found::Configured);
+        finds(&all, "/homes/me/repo/package", RootSource::Configured);
+        finds(&all[2..], "/homes/me/repo", RootSource::Configured);
         assert_eq!(repository(&all, &limits()), Some(Path::new("/homes/me/repo")));
     }
 
     #[test]
     fn without_settings_it_is_the_root_of_the_repository() {
         let all = folders(|folder| folder.is_repository = folder.path.ends_with("repo"));
-        finds(&all, "/homes/me/repo", Found::Repository);
+        finds(&all, "/homes/me/repo", RootSource::Repository);
     }
 
     #[test]
     fn without_both_it_is_the_current_folder() {
-        finds(&folders(|_| {}), "/homes/me/repo/package/src", Found::Current);
+        finds(&folders(|_| {}), "/homes/me/repo/package/src", RootSource::Current);
     }
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
             folder.is_repository = folder.path.ends_with("package");
             folder.is_configured = folder.path.ends_with("repo");
         });
-        finds(&all, "/homes/me/repo/package", Found::Repository);
+        finds(&all, "/homes/me/repo/package", RootSource::Repository);
     }
 
     #[test]
@@ -188,11 +189,11 @@ mod tests {
             folder.is_configured = outside;
             folder.is_repository = outside;
         });
-        finds(&all, "/homes/me/repo/package/src", Found::Current);
+        finds(&all, "/homes/me/repo/package/src", RootSource::Current);
         assert_eq!(repository(&all, &limits()), None);
         // From there the search starts, and only a name makes it a project.
-        finds(&all[3..], "/homes/me", Found::TooWide);
-        finds(&all[5..], "/", Found::TooWide);
+        finds(&all[3..], "/homes/me", RootSource::TooWide);
+        finds(&all[5..], "/", RootSource::TooWide);
         assert_eq!(repository(&all[3..], &limits()), Some(Path::new("/homes/me")));
     }
 
@@ -202,8 +203,8 @@ mod tests {
             folder.owner = ME;
             folder.is_repository = folder.path == Path::new("/");
         });
-        let nowhere = Limits { home: None, ..limits() };
-        assert_eq!(root(&all, &nowhere).unwrap().found, Found::Current);
+        let nowhere = SearchLimits { home: None, ..limits() };
+        assert_eq!(root(&all, &nowhere).unwrap().found, RootSource::Current);
     }
 
     #[test]
@@ -221,19 +222,20 @@ mod tests {
                     stop(folder);
                 }
             });
-            finds(&all, "/homes/me/repo/package/src", Found::Current);
+            finds(&all, "/homes/me/repo/package/src", RootSource::Current);
             // Whoever stands in it means it.
-            finds(&all[2..], "/homes/me/repo", Found::Configured);
+            finds(&all[2..], "/homes/me/repo", RootSource::Configured);
         }
         let all = folders(|folder| folder.is_repository = in_repo(folder));
-        let ceiling = Limits { ceilings: vec!["/homes/me/repo".into()], ..limits() };
-        assert_eq!(root(&all, &ceiling).unwrap().found, Found::Current);
+        let ceiling = SearchLimits { ceilings: vec!["/homes/me/repo".into()], ..limits() };
+        assert_eq!(root(&all, &ceiling).unwrap().found, RootSource::Current);
     }
 
     #[test]
     fn root_finds_the_project_of_the_user_whose_folder_it_stands_in() {
         let all = folders(|folder| folder.is_repository = folder.path.ends_with("repo"));
-        let as_root = Limits { user: ROOT_USER, home: Some("/root".into()), ceilings: Vec::new() };
+        let as_root =
+            SearchLimits { user: ROOT_USER, home: Some("/root".into()), ceilings: Vec::new() };
         assert_eq!(root(&all, &as_root).unwrap().path, Path::new("/homes/me/repo"));
     }
     #[test]
@@ -243,8 +245,8 @@ mod tests {
             folder.is_repository = folder.path.ends_with("repo");
         });
         let other =
-            Limits { user: ME + 1, home: Some("/homes/other".into()), ceilings: Vec::new() };
-        assert_eq!(root(&all, &other).unwrap().found, Found::Current);
+            SearchLimits { user: ME + 1, home: Some("/homes/other".into()), ceilings: Vec::new() };
+        assert_eq!(root(&all, &other).unwrap().found, RootSource::Current);
         assert_eq!(repository(&all, &other), None);
     }
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::change::{Change, ChangeSource, Configured};
+pub use self::change::{ChangeSource, Configured, SettingChange};
 pub use self::status_watch::StatusWatch;
-pub use self::verify::{Depth, Judge, Rerun, Tamper, Verify};
+pub use self::verify::{Depth, Rerun, Tamper, VerdictMode, Verify};
 pub use crate::hook::Hooks;
 use crate::mode;
-use crate::permissions::{Permissions, Rules};
+use crate::permissions::{PermissionRules, Permissions};
 use crate::principles::Principles;
 use crate::units::{Usd, millis};
 
@@ -37,17 +37,17 @@ pub struct Settings {
     /// The files of the task, relative to the project.
     pub files: Files,
     /// What the agent is told beside the goal.
-    pub texts: Texts,
+    pub texts: PromptTexts,
     /// The project's own commands.
     pub commands: Commands,
     /// Where the run takes place.
-    pub surroundings: Surroundings,
+    pub surroundings: ProjectContext,
     /// How far a run may go.
     pub limits: Limits,
     /// What follows a failed attempt.
     pub retry: Retry,
     /// When lack of progress ends the run.
-    pub progress: Progress,
+    pub progress: ProgressSettings,
     /// What counts as a claim of completion.
     pub completion: Completion,
     /// What has to be passed before a claim is believed.
@@ -87,12 +87,12 @@ impl Default for Settings {
             goal: String::new(),
             notes_file: None,
             files: Files::default(),
-            texts: Texts::default(),
+            texts: PromptTexts::default(),
             commands: Commands::default(),
-            surroundings: Surroundings::default(),
+            surroundings: ProjectContext::default(),
             limits: Limits::default(),
             retry: Retry::default(),
-            progress: Progress::default(),
+            progress: ProgressSettings::default(),
             completion: Completion::default(),
             verify: Verify::default(),
             extras: Extras::default(),
@@ -145,7 +145,7 @@ pub struct Files {
 /// What the agent is told beside the goal, as it was when the run began.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Texts {
+pub struct PromptTexts {
     /// The mode's part of the system prompt, a template.
     pub system: String,
     /// How the mode works, a template; it opens the prompt.
@@ -158,7 +158,7 @@ pub struct Texts {
     pub appended: String,
 }
 
-impl Default for Texts {
+impl Default for PromptTexts {
     /// Those of the mode `prompt`.
     fn default() -> Self {
         Self {
@@ -174,7 +174,7 @@ impl Default for Texts {
 /// Where a run takes place, for templates to speak of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Surroundings {
+pub struct ProjectContext {
     /// The project folder.
     pub project_root: String,
     /// The branch that was checked out when the run began.
@@ -278,7 +278,7 @@ impl Default for Retry {
 /// When lack of progress ends the run.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Progress {
+pub struct ProgressSettings {
     /// Idle iterations in a row that end the run; 0 = never.
     pub threshold: u32,
     /// What that ending is called in this mode.
@@ -287,7 +287,7 @@ pub struct Progress {
     pub excuse: Excuse,
 }
 
-impl Default for Progress {
+impl Default for ProgressSettings {
     fn default() -> Self {
         Self { threshold: 3, ending: Stagnation::Stagnated, excuse: Excuse::None }
     }
@@ -392,7 +392,7 @@ pub struct Extras {
     /// Whether unresolved conflicts of principles are decided by an extra call.
     pub council: Council,
     /// What is done about questions and surrenders.
-    pub watchdog: Respond,
+    pub watchdog: WatchdogResponse,
 }
 
 /// Whether unresolved conflicts of principles are decided by an extra call.
@@ -409,7 +409,7 @@ pub enum Council {
 /// What is done about questions and surrenders of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Respond {
+pub enum WatchdogResponse {
     /// Nothing.
     Off,
     /// The answer goes into the same session, where the agent program can take it.
@@ -486,7 +486,7 @@ pub struct Agent {
     /// What it may do without asking.
     pub permissions: Permissions,
     /// The rules behind the levels of permissions, as they are when the run starts.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// Tools it may use without asking, in addition to those of the level.
     pub allowed_tools: Vec<String>,
     /// Tools it may not use at all.
@@ -508,7 +508,7 @@ impl Default for Agent {
         Self {
             command: None,
             permissions: Permissions::default(),
-            rules: Rules::default(),
+            rules: PermissionRules::default(),
             allowed_tools: Vec::new(),
             disallowed_tools: Vec::new(),
             sources: vec!["user".to_owned()],

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::input::Finding;
+use crate::input::TamperFinding;
 
 mod checks;
 mod compare;
@@ -25,9 +25,9 @@ mod outline;
 mod patterns;
 mod shape;
 
-use compare::{File, Now};
+use compare::{ComparedFile, FileState};
 use outline::{Outline, outline};
-use patterns::{PATTERNS, Role};
+use patterns::{FileRole, PATTERNS};
 
 /// Longer texts are not looked into.
 const TEXT_MAX: usize = 4 << 20;
@@ -37,18 +37,18 @@ const FINDINGS_MAX: usize = 100;
 
 /// A file before the run and now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct FileDiff {
     /// Where, relative to the project, with `/`.
     pub path: String,
     /// At the start of the run.
-    pub before: Side,
+    pub before: FileSide,
     /// Now.
-    pub after: Side,
+    pub after: FileSide,
 }
 
 /// One side of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum FileSide {
     /// There was no such file.
     Absent,
     /// Its text.
@@ -59,16 +59,16 @@ pub enum Side {
 
 /// What makes passing checks worth less, in the order of the changes, at most a hundred findings.
 /// `commands` are the checks: what they name may decide what they say.
-pub fn inspect(changes: &[Change], commands: &[String]) -> Vec<Finding> {
+pub fn inspect(changes: &[FileDiff], commands: &[String]) -> Vec<TamperFinding> {
     // Of what is not known on both sides only the change is.
     let is_changed =
-        |change: &&Change| change.before != change.after || change.before == Side::Opaque;
+        |change: &&FileDiff| change.before != change.after || change.before == FileSide::Opaque;
     let changed = || changes.iter().filter(is_changed);
-    let files: Vec<File<'_>> = changed().filter_map(file).collect();
+    let files: Vec<ComparedFile<'_>> = changed().filter_map(file).collect();
     let mut findings = compare::findings(&files);
     findings.extend(modules::findings(&files, changes));
     let appeared: HashSet<&str> = changed()
-        .filter(|change| change.before == Side::Absent)
+        .filter(|change| change.before == FileSide::Absent)
         .map(|change| name(&change.path))
         .collect();
     let scripts = named::scripts(commands);
@@ -99,41 +99,41 @@ pub fn is_source(path: &str) -> bool {
 /// Whether a file can decide what the checks say: a test, a definition of checks or CI, or a script
 /// that one of these commands runs.
 pub fn is_protected(path: &str, commands: &[String]) -> bool {
-    PATTERNS.language(path).is_some_and(|(_, role)| role == Role::Tests)
+    PATTERNS.language(path).is_some_and(|(_, role)| role == FileRole::Tests)
         || PATTERNS.checks.iter().any(|check| check.files.is_match(path))
         || named::scripts(commands).contains(path)
 }
 
 /// What a file of a known language has of tests, if both its sides are known.
-fn file(change: &Change) -> Option<File<'_>> {
+fn file(change: &FileDiff) -> Option<ComparedFile<'_>> {
     let (language, role) = PATTERNS.language(&change.path)?;
-    let side = |side: &Side| match side {
-        Side::Absent => Some(Outline::default()),
-        Side::Text(text) if text.len() <= TEXT_MAX => Some(outline(text, language, role)),
-        Side::Text(_) | Side::Opaque => None,
+    let side = |side: &FileSide| match side {
+        FileSide::Absent => Some(Outline::default()),
+        FileSide::Text(text) if text.len() <= TEXT_MAX => Some(outline(text, language, role)),
+        FileSide::Text(_) | FileSide::Opaque => None,
     };
     let now = match &change.after {
-        Side::Absent => Now::Gone,
-        Side::Text(text) if text.trim().is_empty() => Now::Empty,
-        Side::Text(_) | Side::Opaque => Now::There,
+        FileSide::Absent => FileState::Gone,
+        FileSide::Text(text) if text.trim().is_empty() => FileState::Empty,
+        FileSide::Text(_) | FileSide::Opaque => FileState::There,
     };
     let (before, after) = (side(&change.before)?, side(&change.after)?);
-    let is_new = change.before == Side::Absent;
-    Some(File { path: &change.path, role, is_new, before, after, now })
+    let is_new = change.before == FileSide::Absent;
+    Some(ComparedFile { path: &change.path, role, is_new, before, after, now })
 }
 
 /// A test file that is gone, of which only the name is known, and that did not appear elsewhere.
-fn deleted_unseen(change: &Change, appeared: &HashSet<&str>) -> Option<Finding> {
+fn deleted_unseen(change: &FileDiff, appeared: &HashSet<&str>) -> Option<TamperFinding> {
     let is_unseen = match &change.before {
-        Side::Opaque => true,
-        Side::Text(text) => text.len() > TEXT_MAX,
-        Side::Absent => false,
+        FileSide::Opaque => true,
+        FileSide::Text(text) => text.len() > TEXT_MAX,
+        FileSide::Absent => false,
     };
-    if !is_unseen || change.after != Side::Absent || appeared.contains(name(&change.path)) {
+    if !is_unseen || change.after != FileSide::Absent || appeared.contains(name(&change.path)) {
         return None;
     }
     let (_, role) = PATTERNS.language(&change.path)?;
-    (role == Role::Tests).then(|| Finding {
+    (role == FileRole::Tests).then(|| TamperFinding {
         path: change.path.clone(),
         what: "the test file was deleted".to_owned(),
     })

@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-pub use criteria::{CRITERIA, Criterion, Weight};
-pub use page::{Page, markdown, table};
+pub use criteria::{CRITERIA, Criterion, Importance};
+pub use page::{ValidationPage, markdown, table};
 pub use read::read;
 
 /// What is said of a criterion that was left out.
@@ -24,7 +24,7 @@ const NOT_JUDGED: &str = "not judged";
 
 /// What came of one criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct CriterionResult {
     /// Which.
     pub criterion: &'static Criterion,
     /// Whether it is met.
@@ -56,40 +56,40 @@ impl Ruling {
 
 /// A whole answer: a finding for each criterion, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    findings: Vec<Finding>,
+pub struct ValidationResult {
+    findings: Vec<CriterionResult>,
 }
 
 /// How many criteria of one weight are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Score {
+pub struct PassCount {
     /// Met.
     pub passed: usize,
     /// In all.
     pub of: usize,
 }
 
-impl Judgement {
+impl ValidationResult {
     /// The findings, in the order of the criteria.
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[CriterionResult] {
         &self.findings
     }
 
     /// Whether the instructions can be worked by: all that is required is met.
     pub fn passes(&self) -> bool {
-        let Score { passed, of } = self.score(Weight::Required);
+        let PassCount { passed, of } = self.score(Importance::Required);
         passed == of
     }
 
     /// How many criteria of this weight are met.
-    pub fn score(&self, weight: Weight) -> Score {
+    pub fn score(&self, weight: Importance) -> PassCount {
         let of = self.of_weight(weight).count();
         let passed = self.of_weight(weight).filter(|finding| finding.ruling == Ruling::Pass);
-        Score { passed: passed.count(), of }
+        PassCount { passed: passed.count(), of }
     }
 
     /// The findings of this weight.
-    pub fn of_weight(&self, weight: Weight) -> impl Iterator<Item = &Finding> {
+    pub fn of_weight(&self, weight: Importance) -> impl Iterator<Item = &CriterionResult> {
         self.findings.iter().filter(move |finding| finding.criterion.weight == weight)
     }
 
@@ -99,7 +99,7 @@ impl Judgement {
             json!({
                 "id": finding.criterion.id,
                 "title": finding.criterion.title,
-                "required": finding.criterion.weight == Weight::Required,
+                "required": finding.criterion.weight == Importance::Required,
                 "verdict": finding.ruling.name(),
                 "reason": finding.reason,
                 "suggestion": finding.suggestion,
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn there_are_seven_required_criteria_and_three_recommended_ones() {
         let judgement = read(Some(&answer(&[], "")), "").unwrap();
-        assert_eq!(judgement.score(Weight::Required), Score { passed: 7, of: 7 });
-        assert_eq!(judgement.score(Weight::Recommended), Score { passed: 3, of: 3 });
+        assert_eq!(judgement.score(Importance::Required), PassCount { passed: 7, of: 7 });
+        assert_eq!(judgement.score(Importance::Recommended), PassCount { passed: 3, of: 3 });
         assert!(judgement.passes());
     }
 
@@ -195,7 +195,7 @@ mod tests {
         for criterion in &CRITERIA {
             let failed = [criterion.id.to_owned()];
             let judgement = read(Some(&answer(&failed, "nowhere")), "").unwrap();
-            assert_eq!(judgement.passes(), criterion.weight == Weight::Recommended);
+            assert_eq!(judgement.passes(), criterion.weight == Importance::Recommended);
             let finding = judgement.findings().iter().find(|f| f.criterion == criterion).unwrap();
             assert_eq!((finding.ruling, finding.reason.as_str()), (Ruling::Fail, "nowhere"));
         }

@@ -18,19 +18,19 @@ use jiff::Timestamp;
 
 use crate::agent::report::{AttemptReport, Blocker};
 use crate::event::{
-    AgentFacts, Continuation, Event, Figure, GateResult, IterationFinished, IterationKind,
-    Movement, Purpose, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
+    AgentFacts, CallPurpose, Continuation, CostSource, Event, GateResult, IterationFinished,
+    IterationKind, Progress, Record, RunStarted, StopWhen, Totals, VerdictKind, WaitKind,
 };
-use crate::input::{Changes, CheckPurpose, CheckResult, Finding, TaskProgress};
+use crate::input::{Changes, CheckPurpose, CheckResult, TamperFinding, TaskProgress};
 use crate::outcome::Outcome;
-use crate::permissions::denial::Refused;
-use crate::settings::{Change, EvidenceKind, Limits, Scope};
+use crate::permissions::denial::DeniedCommand;
+use crate::settings::{EvidenceKind, Limits, Scope, SettingChange};
 use crate::units::{AttemptId, Iteration, Usd};
 
-pub use conduct::{Break, Conduct};
-pub use next::{Step, shell_word};
-use outlook::Beginning;
-pub use outlook::Outlook;
+pub use conduct::{JournalBreak, Liveness};
+pub use next::{NextStep, shell_word};
+pub use outlook::Estimate;
+use outlook::FirstProgress;
 pub use summary::{PurposeSpend, Summary, Verification};
 
 /// The name in the totals of what the agent's attempts cost.
@@ -45,13 +45,13 @@ pub const REHEARSED: &str = " (rehearsed)";
 const RECENT: usize = 5;
 
 /// How many blockers are kept; each is told once a run, and nobody reads more.
-const MOST_BLOCKERS: usize = 100;
+const MAX_BLOCKERS: usize = 100;
 
 /// What the events of a run add up to, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunView {
     /// What the run was told; `None` before its first event.
-    pub facts: Option<Facts>,
+    pub facts: Option<RunFacts>,
     /// How far it may go, as it is now.
     pub limits: Limits,
     /// When it began.
@@ -83,7 +83,7 @@ pub struct RunView {
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
     /// What the agent was not allowed to do.
-    pub denied: Vec<Refused>,
+    pub denied: Vec<DeniedCommand>,
     /// The tools that the agent may use, besides those of its level.
     allowed: Vec<String>,
     /// What only a person can give, as reported so far.
@@ -95,16 +95,16 @@ pub struct RunView {
     /// The last claim and what became of it.
     pub gate: Option<GateView>,
     /// How the run ended.
-    pub ending: Option<Ending>,
+    pub ending: Option<FinalOutcome>,
     /// Since when it does what it does.
     pub since: Option<Timestamp>,
     doing: Activity,
-    beginning: Option<Beginning>,
+    beginning: Option<FirstProgress>,
 }
 
 /// What the run was told, as far as people want to see it all the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct RunFacts {
     /// The task's name, if it has one.
     pub task: Option<String>,
     /// How much of a run it is.
@@ -176,7 +176,7 @@ pub enum Activity {
     /// A model is asked.
     Asking {
         /// What for.
-        purpose: Purpose,
+        purpose: CallPurpose,
     },
     /// The operator wants nothing new to start, and nothing is going on.
     Paused,
@@ -200,7 +200,7 @@ pub struct GateView {
     /// Whether the changes were looked at.
     pub inspected: bool,
     /// What looks like tampering.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TamperFinding>,
     /// What changed since the run began.
     pub changes: Changes,
     /// What a model said, if one was asked.
@@ -238,14 +238,14 @@ impl GateView {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct FinalOutcome {
     /// Why.
     pub outcome: Outcome,
     /// What else there is to say.
     pub note: Option<String>,
 }
 
-impl Ending {
+impl FinalOutcome {
     fn new(outcome: &Outcome, note: Option<&str>) -> Self {
         Self { outcome: outcome.clone(), note: note.map(str::to_owned) }
     }
@@ -374,21 +374,23 @@ impl RunView {
             Event::StopCancelled => self.stop = None,
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
-            Event::PermissionDenied { tool, command, rule, .. } => self.denied.push(Refused {
-                tool: tool.clone(),
-                command: command.clone(),
-                rule: rule.clone(),
-            }),
+            Event::PermissionDenied { tool, command, rule, .. } => {
+                self.denied.push(DeniedCommand {
+                    tool: tool.clone(),
+                    command: command.clone(),
+                    rule: rule.clone(),
+                });
+            }
             Event::HookFailed { .. } | Event::Warning { .. } => {
                 self.warnings = self.warnings.saturating_add(1);
             }
             Event::RunFinished { outcome, note, .. } => {
-                self.ending = Some(Ending::new(outcome, note.as_deref()));
+                self.ending = Some(FinalOutcome::new(outcome, note.as_deref()));
             }
             Event::IterationSkipped { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
-            | Event::CallCut { .. }
+            | Event::AttemptCancelled { .. }
+            | Event::CallCancelled { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
             | Event::QuotaReported { .. }
@@ -424,8 +426,8 @@ impl RunView {
             Event::IterationSkipped { .. } | Event::IterationFinished(_) => Activity::Between,
             Event::RunFinished { .. } => Activity::Ended,
             Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
-            | Event::CallCut { .. }
+            | Event::AttemptCancelled { .. }
+            | Event::CallCancelled { .. }
             | Event::QuotaReported { .. }
             | Event::StatusChanged { .. }
             | Event::BlockerReported { .. }
@@ -463,7 +465,7 @@ impl RunView {
     fn progressed(&mut self, progress: Option<TaskProgress>) {
         let Some(progress) = progress else { return };
         let beginning =
-            Beginning { completed: progress.completed, iterations: self.totals.iterations };
+            FirstProgress { completed: progress.completed, iterations: self.totals.iterations };
         self.beginning.get_or_insert(beginning);
         self.progress = Some(progress);
     }
@@ -476,7 +478,7 @@ impl RunView {
     }
 
     fn blocker_reported(&mut self, blocker: &Blocker) {
-        if self.blockers.len() < MOST_BLOCKERS {
+        if self.blockers.len() < MAX_BLOCKERS {
             self.blockers.push(blocker.clone());
         } else {
             self.more_blockers = self.more_blockers.saturating_add(1);
@@ -488,7 +490,7 @@ impl RunView {
         self.started_at = Some(at);
         self.limits = settings.limits.clone();
         self.allowed.clone_from(&settings.agent.allowed_tools);
-        self.facts = Some(Facts {
+        self.facts = Some(RunFacts {
             task: settings.task.clone(),
             scope: settings.scope,
             mode: settings.mode.clone(),
@@ -521,9 +523,9 @@ impl RunView {
         }
     }
 
-    fn setting_changed(&mut self, change: &Change) {
+    fn setting_changed(&mut self, change: &SettingChange) {
         self.limits = change.limits(&self.limits);
-        if let Change::AllowedTools { new, .. } = change {
+        if let SettingChange::AllowedTools { new, .. } = change {
             self.allowed.clone_from(new);
             self.denied.retain(|refused| {
                 let rule = refused.rule.as_ref();
@@ -561,11 +563,11 @@ impl RunView {
                     self.recent.pop_front();
                 }
                 match finished.progress {
-                    Movement::Work => self.idle = 0,
-                    Movement::Idle if finished.blockers.is_empty() => {
+                    Progress::Work => self.idle = 0,
+                    Progress::Idle if finished.blockers.is_empty() => {
                         self.idle = self.idle.saturating_add(1);
                     }
-                    Movement::Idle | Movement::Excused | Movement::Uncounted => {}
+                    Progress::Idle | Progress::Excused | Progress::Uncounted => {}
                 }
             }
             Failed { .. } | Interrupted => {}
@@ -573,11 +575,11 @@ impl RunView {
         self.last = Some(finished.clone());
     }
 
-    fn charge(&mut self, purpose: &str, cost: Usd, figure: Figure, report: &AttemptReport) {
+    fn charge(&mut self, purpose: &str, cost: Usd, figure: CostSource, report: &AttemptReport) {
         self.totals.cost += cost;
         match figure {
-            Figure::Reported => {}
-            Figure::Estimated => self.totals.estimated += cost,
+            CostSource::Reported => {}
+            CostSource::Estimated => self.totals.estimated += cost,
         }
         self.totals.tokens += report.tokens;
         let spend = self.totals.by_purpose.entry(purpose.to_owned()).or_default();

@@ -13,12 +13,12 @@
 //! Words that are heard in vain cost a message, words that are missed cost a night: but an answer
 //! to a question that nobody asked confuses the agent, so in doubt nothing was said.
 
-use crate::agent::report::{Notice, WatchSignal};
+use crate::agent::report::{WatchdogFinding, WatchdogSignal};
 use crate::evidence::{self, prose};
 use crate::principles::CONFLICT;
 pub(crate) use key::key;
 use phrases::PHRASES;
-use sentences::{Place, Sentence};
+use sentences::{BlockKind, Sentence};
 
 mod key;
 mod phrases;
@@ -28,7 +28,7 @@ mod sentences;
 const LAST: usize = 6;
 
 /// So many sentences after a surrender can take it back.
-const TAKEN_BACK_WITHIN: usize = 2;
+const RETRACTION_WINDOW: usize = 2;
 
 /// What is kept of the words, in characters.
 const TEXT_MAX: usize = 300;
@@ -42,40 +42,44 @@ const BEHIND_MAX: usize = 500;
 const CONFLICT_MAX: usize = 1 << 10;
 
 /// A paragraph with fewer further words than this names a conflict and does not tell it.
-const TELLING: usize = 3;
+const MIN_CONFLICT_WORDS: usize = 3;
 
 /// What else a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum AlsoClaims {
     Nothing,
     /// That all is done.
     Done,
 }
 
 /// What the last words of a turn ask for or give up, if anything.
-pub fn listen(words: &str) -> Option<Notice> {
+pub fn analyze(words: &str) -> Option<WatchdogFinding> {
     let words = words.trim_end();
-    hear(words, &prose::own_lines(words), Beside::Nothing)
+    analyze_trimmed(words, &prose::own_lines(words), AlsoClaims::Nothing)
 }
 
 /// The same, for a message without blanks at its end whose own lines are known.
-pub(crate) fn hear(message: &str, own: &[String], beside: Beside) -> Option<Notice> {
+pub(crate) fn analyze_trimmed(
+    message: &str,
+    own: &[String],
+    beside: AlsoClaims,
+) -> Option<WatchdogFinding> {
     let mut sentences = sentences::last(message, own);
     sentences.retain(|sentence| !PHRASES.closing.are_in(&sentence.own));
     let before = sentences.len().saturating_sub(LAST);
     let asked = match beside {
-        Beside::Nothing => asking(&sentences, before),
-        Beside::Done => question(&sentences, before, beside),
+        AlsoClaims::Nothing => asking(&sentences, before),
+        AlsoClaims::Done => question(&sentences, before, beside),
     };
     let (signal, from, end) = if let Some((from, end)) = asked {
-        (WatchSignal::Asking, from, end)
+        (WatchdogSignal::Asking, from, end)
     } else {
         let at = giving_up(&sentences, before)?;
-        (WatchSignal::GivingUp, at, at + 1)
+        (WatchdogSignal::GivingUp, at, at + 1)
     };
     let said = sentences[from..end].iter().map(|sentence| &*sentence.written);
     let text = said.collect::<Vec<_>>().join(" ");
-    Some(Notice {
+    Some(WatchdogFinding {
         signal,
         key: key(signal, &sentences[from].written),
         context: context(message, &sentences[end - 1].written, &text),
@@ -99,7 +103,7 @@ fn context(message: &str, last: &str, words: &str) -> String {
 /// A conflict of principles that the agent says it can't resolve, in its words: the paragraph that
 /// names it. `message` is all that it said, `own` the lines of it that count.
 pub(crate) fn conflict(message: &str, own: &[String]) -> Option<String> {
-    let text = named(message, own).or_else(|| in_other_words(message, own))?;
+    let text = named(message, own).or_else(|| implicit_conflict(message, own))?;
     Some(text[..text.floor_char_boundary(CONFLICT_MAX)].to_owned())
 }
 
@@ -110,13 +114,13 @@ pub(crate) fn is_marked(conflict: &str) -> bool {
 
 /// The sentences that ask, from the first one on.
 fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
-    question(sentences, before, Beside::Nothing).or_else(|| {
+    question(sentences, before, AlsoClaims::Nothing).or_else(|| {
         (before..sentences.len())
             .find(|at| {
                 let sentence = &sentences[*at];
                 PHRASES.asking.requests.are_in(&sentence.own)
                     && !PHRASES.asking.reported.are_in(&sentence.own)
-                    && !is_extra(sentences, *at, Beside::Nothing)
+                    && !is_extra(sentences, *at, AlsoClaims::Nothing)
                     && !decides(&sentences[at + 1..])
             })
             .map(|at| (at, at + 1))
@@ -124,7 +128,7 @@ fn asking(sentences: &[Sentence], before: usize) -> Option<(usize, usize)> {
 }
 
 /// A question that is the last word, or that only its options and asides follow.
-fn question(sentences: &[Sentence], before: usize, beside: Beside) -> Option<(usize, usize)> {
+fn question(sentences: &[Sentence], before: usize, beside: AlsoClaims) -> Option<(usize, usize)> {
     let asking = &PHRASES.asking;
     let last = (before..sentences.len()).rev().find(|at| sentences[*at].is_question())?;
     let mut first = last;
@@ -137,20 +141,22 @@ fn question(sentences: &[Sentence], before: usize, beside: Beside) -> Option<(us
     let counts = |sentence: &Sentence| {
         asking.questions.are_in(&sentence.own)
             && !asking.rhetorical.are_in(&sentence.own)
-            && (presses || sentence.place != Place::Heading)
+            && (presses || sentence.place != BlockKind::Heading)
     };
     let is_reported = asking.reported.are_in(&sentences[first].own)
         || first > 0
             && sentences[first - 1].own.ends_with(':')
             && asking.reported.are_in(&sentences[first - 1].own);
     let is_aside = |sentence: &Sentence| {
-        sentence.place == Place::Item || sentence.is_mute() || asking.asides.are_in(&sentence.own)
+        sentence.place == BlockKind::Item
+            || sentence.is_mute()
+            || asking.asides.are_in(&sentence.own)
     };
     let stands = after.is_empty() || presses && after.iter().all(is_aside);
     let asks = stands
         && asked.clone().any(|at| counts(&sentences[at]))
-        && !asking.told.are_in(&sentences[first].own)
-        && (presses || !is_reported && beside == Beside::Nothing)
+        && !asking.reported_speech.are_in(&sentences[first].own)
+        && (presses || !is_reported && beside == AlsoClaims::Nothing)
         && !asked.clone().all(|at| is_extra(sentences, at, beside))
         && !decides(after);
     asks.then(|| {
@@ -160,15 +166,15 @@ fn question(sentences: &[Sentence], before: usize, beside: Beside) -> Option<(us
 }
 
 /// Whether a sentence only offers more, after all that was to be done is done.
-fn is_extra(sentences: &[Sentence], at: usize, beside: Beside) -> bool {
+fn is_extra(sentences: &[Sentence], at: usize, beside: AlsoClaims) -> bool {
     let asking = &PHRASES.asking;
     let own = &sentences[at].own;
-    if beside == Beside::Done && asking.courtesies.are_in(own) {
+    if beside == AlsoClaims::Done && asking.courtesies.are_in(own) {
         return true;
     }
     asking.offers.are_in(own)
-        && !asking.goes_on.are_in(own)
-        && (beside == Beside::Done
+        && !asking.continues.are_in(own)
+        && (beside == AlsoClaims::Done
             || sentences[..at].iter().any(|sentence| asking.finished.are_in(&sentence.own)))
 }
 
@@ -184,7 +190,7 @@ fn giving_up(sentences: &[Sentence], before: usize) -> Option<usize> {
     let lists = &PHRASES.giving_up;
     (before..sentences.len()).find(|at| {
         let sentence = &sentences[*at];
-        let soon = sentences.iter().skip(*at).take(1 + TAKEN_BACK_WITHIN);
+        let soon = sentences.iter().skip(*at).take(1 + RETRACTION_WINDOW);
         let story: Vec<&str> = soon.map(|sentence| &*sentence.own).collect();
         lists.phrases.are_in(&sentence.own)
             && !sentence.is_question()
@@ -207,7 +213,7 @@ fn named(message: &str, own: &[String]) -> Option<String> {
     let from = own[..at].iter().rposition(is_blank).map_or(0, |blank| blank + 1);
     let end = own[at..].iter().position(is_blank).map_or(own.len(), |blank| at + blank);
     let text = part(from, end);
-    if text.split_whitespace().count() > TELLING {
+    if text.split_whitespace().count() > MIN_CONFLICT_WORDS {
         return Some(text);
     }
     let next = own[end..].iter().position(|line| !line.is_empty()).map(|line| end + line);
@@ -235,7 +241,7 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
     let leads = !before.contains(is_begun) && (after.is_empty() || after.starts_with(is_explained));
     // Set apart in brackets it is said about the sentence, whatever that denies.
     let is_set_apart = before.trim_end().ends_with('(') && after.starts_with(')');
-    let says = leads || is_set_apart || evidence::gives(std::slice::from_ref(&loud), CONFLICT);
+    let says = leads || is_set_apart || evidence::states(std::slice::from_ref(&loud), CONFLICT);
     let told = [after].into_iter().chain(below.iter().map(String::as_str));
     let mut told = told.map(|line| line.replace(['*', '_'], " ").replace('’', "'"));
     let has_words = |text: &String| text.contains(char::is_alphanumeric);
@@ -248,7 +254,7 @@ fn names_conflict(line: &str, below: &[String]) -> bool {
 }
 
 /// A conflict that is told without the marker.
-fn in_other_words(message: &str, own: &[String]) -> Option<String> {
+fn implicit_conflict(message: &str, own: &[String]) -> Option<String> {
     let lists = &PHRASES.conflict;
     let sentences = sentences::last(message, own);
     let told = sentences.iter().enumerate().find(|(at, sentence)| {

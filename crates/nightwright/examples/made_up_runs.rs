@@ -12,7 +12,7 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use nightwright::journal::{RunDir, run_dir};
-use nightwright::task::{Runs, State, Task};
+use nightwright::task::{ProjectRuns, Task, TaskState};
 use nightwright::workspace;
 use nightwright_core::chronicle::SampleRun;
 use nightwright_core::journal::encode;
@@ -33,9 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         run.head = workspace::head_commit(project);
         write(&RunDir::create(&home, start)?, &run)?;
     }
-    let known = Runs::kept_in(home)?;
+    let known = ProjectRuns::kept_in(home)?;
     for task in tasks {
-        State::settle(&Task::open(project, task)?, &known)?;
+        TaskState::settle(&Task::open(project, task)?, &known)?;
     }
     Ok(())
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
-use nightwright_core::agent::message::{AgentMessage, Part, ResultFacts, Said};
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline};
+use nightwright_core::agent::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
+use nightwright_core::agent::message::{AgentMessage, MessageKind, ResultFacts, TextPart};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Consequence, Deadline};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::display::one_line;
-use nightwright_core::effect::{Grace, Shape};
+use nightwright_core::effect::{AnswerFormat, Grace};
 use nightwright_core::input::Input;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::prompt::Prompt;
@@ -25,9 +25,9 @@ use nightwright_core::units::{AttemptId, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::agent::process::{ProcessAgent, Setup, Show};
-use crate::agent::{Agent, Attempt, Order, Post, Source};
-use crate::clock::{Clock, Motion};
+use crate::agent::process::{AgentSetup, ProcessAgent, ShowFn};
+use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
+use crate::clock::{Clock, ClockSpeed};
 use crate::error::Failure;
 use crate::process::Containment;
 use crate::signals::Signals;
@@ -43,7 +43,7 @@ const WORDS_MAX: usize = 1 << 20;
 const WHY_MAX: usize = 400;
 
 /// Who is asked.
-pub struct Respondent {
+pub struct AgentEndpoint {
     /// The program.
     pub program: PathBuf,
     /// Arguments that come before all others.
@@ -62,7 +62,7 @@ pub struct Respondent {
     pub temp: TempHandle,
 }
 
-impl fmt::Debug for Respondent {
+impl fmt::Debug for AgentEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Respondent")
@@ -76,13 +76,13 @@ impl fmt::Debug for Respondent {
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
+pub struct AgentQuestion<'a> {
     /// The name of its files.
     pub label: &'a str,
     /// The question itself.
     pub prompt: &'a str,
     /// Who it is asked as.
-    pub system: System<'a>,
+    pub system: SystemPrompt<'a>,
     /// The shape that the answer has to have, as JSON Schema.
     pub schema: Option<&'a str>,
     /// What it may cost.
@@ -92,12 +92,12 @@ pub struct Question<'a> {
     /// The model; `None` = the program's own choice.
     pub model: Option<&'a str>,
     /// What it may use.
-    pub tools: Tools,
+    pub tools: ToolAccess,
 }
 
 /// What the agent is told about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System<'a> {
+pub enum SystemPrompt<'a> {
     /// This, beside what its program tells it.
     Also(&'a str),
     /// This and nothing else.
@@ -106,7 +106,7 @@ pub enum System<'a> {
 
 /// What came back.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// What came of it, and what it used.
     pub report: AttemptReport,
     /// The last result, if there was one.
@@ -124,20 +124,20 @@ pub struct Answer {
 
 /// Asks; `None` if it was interrupted.
 pub async fn ask(
-    respondent: &Respondent,
-    question: &Question<'_>,
+    respondent: &AgentEndpoint,
+    question: &AgentQuestion<'_>,
     signals: &mut Signals,
-) -> Option<Answer> {
-    let witness = Arc::new(Mutex::new(Witness::default()));
+) -> Option<AgentAnswer> {
+    let witness = Arc::new(Mutex::new(AnswerCollector::default()));
     let mut agent = ProcessAgent::new(setup(respondent, question, &witness));
     let begin = Instant::now();
     let report = call(&mut agent, respondent.dialect, question, signals).await?;
     let took = begin.elapsed();
     drop(agent);
     let mut witness = witness.lock().unwrap_or_else(PoisonError::into_inner);
-    let Witness { model, result, result_last, words } = std::mem::take(&mut *witness);
+    let AnswerCollector { model, result, result_last, words } = std::mem::take(&mut *witness);
     let raw = raw_file(&respondent.folder, question.label);
-    Some(Answer { report, result, result_last, model, took, raw, words })
+    Some(AgentAnswer { report, result, result_last, model, took, raw, words })
 }
 
 /// Where what the program printed is kept.
@@ -145,7 +145,7 @@ fn raw_file(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("output/{label}.ndjson"))
 }
 
-impl Answer {
+impl AgentAnswer {
     /// The answer in words.
     pub fn text(&self) -> &str {
         let text = self.result.as_ref().and_then(|result| result.text.as_deref());
@@ -199,8 +199,8 @@ impl Answer {
         };
         Some(match self.report.outcome.consequence() {
             Consequence::Retry => failure.hint("try again; nothing was changed"),
-            Consequence::Judge
-            | Consequence::JudgeTree
+            Consequence::Assess
+            | Consequence::AssessWorkTree
             | Consequence::Wait { .. }
             | Consequence::FailIteration { .. }
             | Consequence::EndRun { .. } => failure,
@@ -213,39 +213,43 @@ fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 
-fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<Witness>>) -> Setup {
+fn setup(
+    respondent: &AgentEndpoint,
+    question: &AgentQuestion<'_>,
+    witness: &Arc<Mutex<AnswerCollector>>,
+) -> AgentSetup {
     let witness = Arc::clone(witness);
-    let show: Show = Arc::new(move |_, message| {
-        witness.lock().unwrap_or_else(PoisonError::into_inner).see(message);
+    let show: ShowFn = Arc::new(move |_, message| {
+        witness.lock().unwrap_or_else(PoisonError::into_inner).record(message);
     });
-    let clock = Clock::system(Motion::Real);
+    let clock = Clock::system(ClockSpeed::Real);
     let dialect = respondent.dialect;
     let only = match question.system {
-        System::Only(text) => Some(text.to_owned()),
-        System::Also(_) => None,
+        SystemPrompt::Only(text) => Some(text.to_owned()),
+        SystemPrompt::Also(_) => None,
     };
     let sources = ["user".to_owned()];
     let schema = question.schema.map(str::to_owned);
     let max_turns = match question.tools {
-        Tools::None => Some(1),
-        Tools::Usual | Tools::ReadOnly => None,
+        ToolAccess::None => Some(1),
+        ToolAccess::Usual | ToolAccess::ReadOnly => None,
     };
     let (before, tools) = (respondent.before.clone(), question.tools);
-    Setup {
+    AgentSetup {
         program: respondent.program.clone(),
-        arguments: Box::new(move |order, system| {
+        arguments: Box::new(move |request, system| {
             let system = system.map(Path::to_string_lossy);
-            let ask = Ask {
-                model: order.model.as_deref(),
+            let ask = LaunchOptions {
+                model: request.model.as_deref(),
                 max_turns,
-                cap: order.cap,
+                cap: request.cap,
                 system_prompt: only.as_deref(),
                 system_prompt_file: system.as_deref(),
                 permissions: Permissions::None,
                 tools,
                 setting_sources: &sources,
                 json_schema: schema.as_deref(),
-                ..Ask::default()
+                ..LaunchOptions::default()
             };
             let arguments = dialect.arguments(&ask).into_iter().map(OsString::from);
             before.iter().cloned().chain(arguments).collect()
@@ -266,13 +270,13 @@ fn setup(respondent: &Respondent, question: &Question<'_>, witness: &Arc<Mutex<W
     }
 }
 
-fn order(question: &Question<'_>) -> Order {
+fn order(question: &AgentQuestion<'_>) -> LaunchRequest {
     let system = match question.system {
-        System::Also(text) => text,
-        System::Only(_) => "",
+        SystemPrompt::Also(text) => text,
+        SystemPrompt::Only(_) => "",
     };
-    Order {
-        source: Source::Attempt(AttemptId(1)),
+    LaunchRequest {
+        source: NewsSource::Attempt(AttemptId(1)),
         purpose: None,
         iteration: 1,
         label: question.label.to_owned(),
@@ -280,7 +284,7 @@ fn order(question: &Question<'_>) -> Order {
         cap: Some(question.cap),
         model: question.model.map(str::to_owned),
         tools: question.tools,
-        shape: Shape::Words,
+        shape: AnswerFormat::Words,
     }
 }
 
@@ -288,13 +292,13 @@ fn order(question: &Question<'_>) -> Order {
 async fn call(
     agent: &mut ProcessAgent,
     dialect: Dialect,
-    question: &Question<'_>,
+    question: &AgentQuestion<'_>,
     signals: &mut Signals,
 ) -> Option<AttemptReport> {
-    let order = order(question);
+    let request = order(question);
     let (sender, mut news) = mpsc::channel(NEWS_MAX);
-    let post = Post::new(order.source, sender);
-    let attempt: Box<dyn Attempt> = agent.start(order, post);
+    let post = NewsSender::new(request.source, sender);
+    let attempt: Box<dyn Attempt> = agent.start(request, post);
     // Where time is all that its cost is known by, the cap is a deadline too.
     let time = dialect
         .time_for(question.cap)
@@ -307,18 +311,18 @@ async fn call(
             heard = news.recv() => heard?,
             () = &mut time_up, if !late => {
                 late = true;
-                attempt.cut(CutReason::Deadline(Deadline::Attempt), Grace::Usual);
+                attempt.cancel(CancelReason::Deadline(Deadline::Attempt), Grace::Usual);
                 continue;
             }
             () = sleep_until(leaving.unwrap_or_else(Instant::now)), if leaving.is_some() => {
                 leaving = None;
-                attempt.cut(CutReason::AfterResult, Grace::Usual);
+                attempt.cancel(CancelReason::AfterResult, Grace::Usual);
                 continue;
             }
             () = signals.next() => {
                 // A second signal takes away the grace.
                 let grace = if interrupted { Grace::None } else { Grace::Usual };
-                attempt.cut(CutReason::StopNow, grace);
+                attempt.cancel(CancelReason::StopNow, grace);
                 interrupted = true;
                 continue;
             }
@@ -326,8 +330,8 @@ async fn call(
         let Input::Agent(_, heard) = heard else { continue };
         match heard {
             AgentNews::Exited(report) => return (!interrupted).then_some(*report),
-            AgentNews::LoginRefused => attempt.cut(CutReason::Auth, Grace::Usual),
-            AgentNews::Pulse(pulse) if pulse.leaving && leaving.is_none() => {
+            AgentNews::LoginRefused => attempt.cancel(CancelReason::Auth, Grace::Usual),
+            AgentNews::Pulse(pulse) if pulse.exiting && leaving.is_none() => {
                 leaving = Some(Instant::now() + AFTER_RESULT);
             }
             AgentNews::Ready(_)
@@ -342,7 +346,7 @@ async fn call(
 
 /// What was seen in the stream that a report does not tell.
 #[derive(Debug, Default)]
-struct Witness {
+struct AnswerCollector {
     model: Option<String>,
     result: Option<ResultFacts>,
     result_last: bool,
@@ -350,37 +354,37 @@ struct Witness {
     words: String,
 }
 
-impl Witness {
-    fn see(&mut self, message: &AgentMessage<'_>) {
+impl AnswerCollector {
+    fn record(&mut self, message: &AgentMessage<'_>) {
         self.result_last = false;
-        match &message.said {
-            Said::Ready(ready) => {
+        match &message.kind {
+            MessageKind::Ready(ready) => {
                 self.model.get_or_insert_with(|| ready.model.clone());
             }
-            Said::Result(result) => {
+            MessageKind::Result(result) => {
                 self.result_last = true;
                 self.result = Some((**result).clone());
             }
-            Said::Text { text, part: Part::Whole }
+            MessageKind::Text { text, part: TextPart::Whole }
                 if message.owner.is_main() && self.words.len() + text.len() < WORDS_MAX =>
             {
                 self.words.push_str(text);
                 self.words.push('\n');
             }
-            Said::Text { .. }
-            | Said::Thinking
-            | Said::ToolCall { .. }
-            | Said::ToolResult { .. }
-            | Said::Heartbeat { .. }
-            | Said::ApiRetry { .. }
-            | Said::RateLimit(_)
-            | Said::Denied { .. }
-            | Said::Usage { .. }
-            | Said::SyntheticError(_)
-            | Said::Compaction
-            | Said::TakenUp { .. }
-            | Said::Other { .. }
-            | Said::Unknown { .. } => {}
+            MessageKind::Text { .. }
+            | MessageKind::Thinking
+            | MessageKind::ToolCall { .. }
+            | MessageKind::ToolResult { .. }
+            | MessageKind::Heartbeat { .. }
+            | MessageKind::ApiRetry { .. }
+            | MessageKind::RateLimit(_)
+            | MessageKind::Denied { .. }
+            | MessageKind::Usage { .. }
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Compaction
+            | MessageKind::Acknowledged { .. }
+            | MessageKind::Other { .. }
+            | MessageKind::Unknown { .. } => {}
         }
     }
 }

@@ -21,38 +21,38 @@ use crate::process::{self, Containment, Launch};
 /// The program that keeps the machine awake.
 const INHIBIT: &str = "systemd-inhibit";
 /// How much of what the program complains about is kept.
-const COMPLAINT: u64 = 4 << 10;
+const MAX_STDERR_BYTES: u64 = 4 << 10;
 
 /// How much of it is told, in characters.
 const SHOWN: usize = 160;
 
 /// How long somebody may hold its standard error open after its end.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the program finds in its environment: its way to whoever decides about sleep.
 const PASSED_ON: [&str; 5] =
     ["PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS"];
 
 /// Told why the machine is not kept awake, once.
-pub type Tell = Box<dyn FnOnce(String) + Send>;
+pub type WarnFn = Box<dyn FnOnce(String) + Send>;
 
 /// Keeps the machine awake while a run has something to do. It may sleep again when this is dropped.
-pub struct Awake {
+pub struct SleepInhibitor {
     run: RunId,
-    tell: Option<Tell>,
-    companion: Option<JoinHandle<()>>,
+    warn: Option<WarnFn>,
+    task: Option<JoinHandle<()>>,
 }
 
-impl std::fmt::Debug for Awake {
+impl std::fmt::Debug for SleepInhibitor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Awake").field("run", &self.run).finish_non_exhaustive()
     }
 }
 
-impl Awake {
+impl SleepInhibitor {
     /// Nothing is done yet.
-    pub fn new(run: RunId, tell: Tell) -> Self {
-        Self { run, tell: Some(tell), companion: None }
+    pub fn new(run: RunId, tell: WarnFn) -> Self {
+        Self { run, warn: Some(tell), task: None }
     }
 
     /// Takes note of what the run is doing. A limit that is waited out ends some time, and the run
@@ -68,32 +68,32 @@ impl Awake {
             | Activity::Between => true,
             Activity::Paused | Activity::Ended => false,
         };
-        match (wanted, &self.companion) {
+        match (wanted, &self.task) {
             (true, None) => {
-                let tell = self.tell.take();
-                self.companion = Some(tokio::spawn(hold(self.run.clone(), tell)));
+                let tell = self.warn.take();
+                self.task = Some(tokio::spawn(hold(self.run.clone(), tell)));
             }
             (false, Some(companion)) => {
                 companion.abort();
-                self.companion = None;
+                self.task = None;
             }
             (true, Some(_)) | (false, None) => {}
         }
     }
 }
 
-impl Drop for Awake {
+impl Drop for SleepInhibitor {
     fn drop(&mut self) {
-        if let Some(companion) = &self.companion {
+        if let Some(companion) = &self.task {
             companion.abort();
         }
     }
 }
 
 /// Has the program at work until it ends by itself, which it does only if it can't do its work.
-async fn hold(run: RunId, tell: Option<Tell>) {
+async fn hold(run: RunId, tell: Option<WarnFn>) {
     let why = match program(&run, env::var_os("PATH").as_deref()) {
-        Ok(launch) => attend(&launch).await,
+        Ok(launch) => wait_for_exit(&launch).await,
         Err(why) => why,
     };
     if let Some(tell) = tell {
@@ -101,7 +101,7 @@ async fn hold(run: RunId, tell: Option<Tell>) {
     }
 }
 
-async fn attend(launch: &Launch) -> String {
+async fn wait_for_exit(launch: &Launch) -> String {
     let name = launch.program.display();
     let mut child = match process::spawn(launch).await {
         Ok(child) => child,
@@ -113,9 +113,9 @@ async fn attend(launch: &Launch) -> String {
     child.exited().await;
     let mut said = Vec::new();
     if let Some(complaints) = complaints {
-        let mut complaints = complaints.take(COMPLAINT);
+        let mut complaints = complaints.take(MAX_STDERR_BYTES);
         // What it says is for people, and they can do without it.
-        let _ = timeout(DRAIN, complaints.read_to_end(&mut said)).await;
+        let _ = timeout(DRAIN_TIMEOUT, complaints.read_to_end(&mut said)).await;
     }
     let said = String::from_utf8_lossy(&said);
     match said.trim() {

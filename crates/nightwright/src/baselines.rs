@@ -22,13 +22,13 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The results that earlier runs of this project kept.
 #[derive(Clone, Debug)]
-pub struct Baselines {
+pub struct BaselineCache {
     file: PathBuf,
 }
 
 /// What the checks came to on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct CachedBaseline {
     /// The checks.
     pub commands: Vec<String>,
     /// The project before they ran.
@@ -41,7 +41,7 @@ pub struct Measured {
     pub outputs: Vec<String>,
 }
 
-impl Baselines {
+impl BaselineCache {
     /// Those of the project whose state is in this folder.
     pub fn of(state_folder: &Path) -> Self {
         Self { file: state_folder.join(FILE) }
@@ -53,8 +53,8 @@ impl Baselines {
         commands: &[String],
         fingerprint: &Fingerprint,
         now: Timestamp,
-    ) -> Option<Measured> {
-        let fits = |measured: &Measured| {
+    ) -> Option<CachedBaseline> {
+        let fits = |measured: &CachedBaseline| {
             let age = now.duration_since(measured.at);
             let fresh = age >= SignedDuration::ZERO && age <= MAX_AGE;
             fresh && measured.commands == commands && measured.fingerprint == *fingerprint
@@ -63,8 +63,8 @@ impl Baselines {
     }
 
     /// Keeps results that another run may take over.
-    pub fn keep(&self, measured: Measured) -> io::Result<()> {
-        let Measured { commands, fingerprint, results, .. } = &measured;
+    pub fn keep(&self, measured: CachedBaseline) -> io::Result<()> {
+        let CachedBaseline { commands, fingerprint, results, .. } = &measured;
         if results.len() != commands.len() || !results.iter().all(is_reusable) {
             return Ok(());
         }
@@ -72,14 +72,14 @@ impl Baselines {
         all.retain(|other| other.commands != *commands || other.fingerprint != *fingerprint);
         let logless = |result: &CheckResult| CheckResult { log: None, ..result.clone() };
         let results = results.iter().map(logless).collect();
-        all.insert(0, Measured { results, ..measured });
+        all.insert(0, CachedBaseline { results, ..measured });
         all.truncate(MAX_ENTRIES);
         let bytes = serde_json::to_vec(&all).map_err(io::Error::other)?;
         files::replace_private(&self.file, &bytes).map_err(io::Error::other)
     }
 
     /// A file that is missing or not readable only means that the checks run again.
-    fn read(&self) -> Vec<Measured> {
+    fn read(&self) -> Vec<CachedBaseline> {
         let bytes = files::read_at_most(&self.file, MAX_BYTES).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
@@ -91,8 +91,8 @@ mod tests {
 
     use super::*;
 
-    fn passed(fingerprint: &str, at: Timestamp) -> Measured {
-        Measured {
+    fn passed(fingerprint: &str, at: Timestamp) -> CachedBaseline {
+        CachedBaseline {
             commands: vec!["make".to_owned()],
             fingerprint: Fingerprint(fingerprint.to_owned()),
             at,
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_result_is_found_for_the_same_commands_on_the_same_tree_for_a_day() {
         let folder = tempfile::tempdir().expect("a folder");
-        let baselines = Baselines::of(folder.path());
+        let baselines = BaselineCache::of(folder.path());
         let at: Timestamp = "2026-11-18T22:00:00Z".parse().expect("a date");
         let commands = ["make".to_owned()];
         baselines.keep(passed("a", at)).expect("it is kept");
@@ -123,7 +123,7 @@ mod tests {
     fn a_damaged_file_is_as_good_as_none() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(FILE), b"{ not json").expect("it can be written");
-        let baselines = Baselines::of(folder.path());
+        let baselines = BaselineCache::of(folder.path());
         let (commands, tree) = (vec!["make".to_owned()], Fingerprint("a".to_owned()));
         let now = Timestamp::UNIX_EPOCH;
         assert_eq!(baselines.find(&commands, &tree, now), None);

@@ -19,26 +19,28 @@ use nightwright_core::test_counts;
 use nightwright_core::units::whole_millis;
 
 use crate::agent::environment;
-use crate::agent::program::{Trouble, locate};
+use crate::agent::program::{ProgramError, locate};
 use crate::files;
-use crate::process::{Containment, Ended, Finished, Log, Stop, run_and_log, shell};
+use crate::process::{
+    CommandEnd, CommandLog, Containment, FinishedCommand, StopHandle, run_and_log, shell,
+};
 use crate::temp::TempHandle;
 
 /// How much of a check's output goes into the journal and the next prompt.
-const KEPT: usize = 4 << 10;
+const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
 /// Summaries of tests are looked for in this much of a check's output.
 const COUNTED: u64 = 8 << 20;
 
 /// The name of the folder for temporary files of a check.
-const ROOM: &str = "check";
+const TEMP_NAME: &str = "check";
 
 /// The folder of the logs in the folder of the run.
 const LOGS: &str = "checks";
 
 /// What the checks need to run.
 #[derive(Clone, Debug)]
-pub struct Checks {
+pub struct CheckRunner {
     /// What is to be run.
     pub verify: Verify,
     /// Where.
@@ -59,10 +61,10 @@ pub struct Checks {
     pub before: Vec<CheckResult>,
 }
 
-impl Checks {
+impl CheckRunner {
     /// Runs the commands in order, up to the first that fails; one that fails may get a second
     /// chance. After a stop no further one is begun.
-    pub async fn run(&self, stop: &Stop) -> Vec<CheckResult> {
+    pub async fn run(&self, stop: &StopHandle) -> Vec<CheckResult> {
         let mut results = Vec::new();
         for (index, command) in self.verify.commands.iter().enumerate() {
             let name = format!("{:03}-{}", self.iteration, index + 1);
@@ -95,7 +97,7 @@ impl Checks {
 
     /// Runs every command once, whatever the others come to, all of them within `budget`. None runs if
     /// one of them cannot.
-    pub async fn run_all(&self, budget: Duration, stop: &Stop) -> Vec<CheckResult> {
+    pub async fn run_all(&self, budget: Duration, stop: &StopHandle) -> Vec<CheckResult> {
         let lookups: Vec<_> = self.verify.commands.iter().map(|one| self.cannot_run(one)).collect();
         if lookups.iter().any(Option::is_some) {
             let looked_up = |(command, why): (&String, Option<String>)| {
@@ -135,39 +137,45 @@ impl Checks {
         baseline::deadline(self.verify.timeout, before)
     }
 
-    async fn once(&self, command: &str, name: &str, limit: Duration, stop: &Stop) -> CheckResult {
+    async fn once(
+        &self,
+        command: &str,
+        name: &str,
+        limit: Duration,
+        stop: &StopHandle,
+    ) -> CheckResult {
         let place = format!("{LOGS}/{name}.log");
         let file = self.folder.join(&place);
         // A log that can't be kept is missed by nobody as much as the check would be.
-        let mut log = open(&file).ok().map(Log::new);
-        let Finished { ended, output, duration } = match self.temp.room(ROOM) {
+        let mut log = open(&file).ok().map(CommandLog::new);
+        let FinishedCommand { ended, output, duration } = match self.temp.room(TEMP_NAME) {
             Ok(room) => {
                 let mut environment = self.environment.clone();
                 environment::set_temp(&mut environment, Dialect::Command, &room);
                 let launch = shell(command, environment, &self.project, &self.containment);
                 let heard = (log.as_mut(), &self.secrets);
-                run_and_log(&launch, limit, KEPT, stop, heard).await
+                run_and_log(&launch, limit, MAX_OUTPUT_BYTES, stop, heard).await
             }
             Err(error) => {
                 let path = self.temp.path().display();
                 let why = format!("cannot create a temporary folder in `{path}`: {error}");
-                let ended = Ended::NotStarted { why };
-                Finished { ended, output: String::new(), duration: Duration::ZERO }
+                let ended = CommandEnd::NotStarted { why };
+                FinishedCommand { ended, output: String::new(), duration: Duration::ZERO }
             }
         };
-        self.temp.clear(ROOM);
-        let closed = log.map(Log::close);
+        self.temp.clear(TEMP_NAME);
+        let closed = log.map(CommandLog::close);
         if let Some(Err(_)) = &closed {
             // Half a log would be taken for a whole one; there may be none to remove.
             let _ = fs::remove_file(&file);
         }
         let kept = matches!(closed, Some(Ok(())));
         let verdict = match ended {
-            Ended::Exited(exit) if exit.is_success() => CheckVerdict::Passed,
-            Ended::Exited(exit) => CheckVerdict::Failed { how: exit.0 },
-            Ended::TimedOut => CheckVerdict::TimedOut,
-            Ended::Stopped => CheckVerdict::Interrupted,
-            Ended::NotStarted { why } => CheckVerdict::NotStarted { why },
+            CommandEnd::Exited(exit) if exit.is_success() => CheckVerdict::Passed,
+            CommandEnd::Exited(exit) => CheckVerdict::Failed { how: exit.0 },
+            CommandEnd::TimedOut => CheckVerdict::TimedOut,
+            CommandEnd::Stopped => CheckVerdict::Interrupted,
+            CommandEnd::NotStarted { why } => CheckVerdict::NotStarted { why },
         };
         let whole = kept.then(|| beginning(&file)).flatten();
         let tests = test_counts::of(whole.as_deref().unwrap_or(&output));
@@ -201,8 +209,8 @@ pub fn cannot_start(
     };
     match locate(&file, Some(path)) {
         Ok(_) => None,
-        Err(Trouble::Nothing { .. }) => Some(format!("there is no `{name}`")),
-        Err(Trouble::NotExecutable { .. }) => Some(format!("`{name}` is not executable")),
+        Err(ProgramError::Nothing { .. }) => Some(format!("there is no `{name}`")),
+        Err(ProgramError::NotExecutable { .. }) => Some(format!("`{name}` is not executable")),
         Err(trouble) => Some(trouble.to_string()),
     }
 }

@@ -69,87 +69,87 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Set a project up: find out its type and commands, and write `.nightwright/`
-    Init(init::Options),
+    Init(init::InitArgs),
     /// Make a new task
-    New(new::Options),
+    New(new::NewArgs),
     /// Write the instructions of a task together with the agent, in this terminal
-    Setup(setup::Options),
+    Setup(setup::SetupArgs),
     /// Change the instructions of a task together with the agent, in this terminal
-    Edit(setup::Options),
+    Edit(setup::SetupArgs),
     /// Let the agent judge the instructions of a task
-    Validate(validate::Options),
+    Validate(validate::ValidateArgs),
     /// Work on a task or a goal until it is done and verified, or a limit is reached
-    Run(Box<run::Options>),
+    Run(Box<run::RunArgs>),
     /// Compare what is wanted with what is there, and write a plan
-    Plan(Box<run::Options>),
+    Plan(Box<run::RunArgs>),
     /// Work a plan off, item by item
-    Build(Box<run::Options>),
+    Build(Box<run::RunArgs>),
     /// Resume a paused, stopped, blocked, failed or crashed run
-    Resume(Box<resume::Options>),
+    Resume(Box<resume::ResumeArgs>),
     /// Stop a run after its iteration, or now
-    Stop(steer::StopOptions),
+    Stop(steer::StopArgs),
     /// Pause a run: start nothing new until it is resumed
-    Pause(steer::PauseOptions),
+    Pause(steer::PauseArgs),
     /// Tell the agent of a running run something, or retry now what the run waits for
-    Tell(steer::TellOptions),
+    Tell(steer::TellArgs),
     /// Judge the work on a task as a run would: checks, changes, a model's verdict
-    Verify(verify::Options),
+    Verify(verify::VerifyArgs),
     /// Say how a run is doing, now or after its end
-    Status(status::Options),
+    Status(status::StatusArgs),
     /// Print the log of a run, and follow it
-    Log(log::Options),
+    Log(log::LogArgs),
     /// Tell a whole run on a page: what it did, what it cost, what was proved
-    Report(report::Options),
+    Report(report::ReportArgs),
     /// List the tasks of the project
-    List(list::Options),
+    List(list::ListArgs),
     /// Show a task, and what to do next
-    Show(show::Options),
+    Show(show::ShowArgs),
     /// Print what the next iteration would be told
-    Prompt(Box<prompt::Options>),
+    Prompt(Box<prompt::PromptArgs>),
     /// Begin a task anew: its state, status and notes go, its instructions stay
-    Reset(life::ResetOptions),
+    Reset(life::ResetArgs),
     /// Put a task away as one file
-    Archive(life::ArchiveOptions),
+    Archive(life::ArchiveArgs),
     /// Bring an archived task back
-    Restore(life::RestoreOptions),
+    Restore(life::RestoreArgs),
     /// Remove a task, after archiving it
-    Delete(life::DeleteOptions),
+    Delete(life::DeleteArgs),
     /// Keep instructions to use them again
-    Template(template::Options),
+    Template(template::TemplateArgs),
     /// Look at the configuration, or change it
-    Config(config::Options),
+    Config(config::ConfigArgs),
     /// Approve what the project would run on this machine
-    Trust(trust::Options),
+    Trust(trust::TrustArgs),
     /// Try whether notifications arrive
-    Notify(notify::Options),
+    Notify(notify::NotifyArgs),
     /// Write down what the work goes by when two good things contradict each other
-    Principles(principles::Options),
+    Principles(principles::PrinciplesArgs),
     /// Let runs go on after a reboot that cut them off
-    Service(service::Options),
+    Service(service::ServiceArgs),
     /// Prove that runs survive the night on this machine
-    Selftest(selftest::Options),
+    Selftest(selftest::SelftestArgs),
     /// Show a whole run on a small project, with a scripted agent: no account, no network
-    Demo(demo::Options),
+    Demo(demo::DemoArgs),
     /// Say whether a run can start here, and what to do if not
-    Doctor(doctor::Options),
+    Doctor(doctor::DoctorArgs),
     /// Show what a recorded stream of the agent says, and what a run would make of it
-    Inspect(inspect::Options),
+    Inspect(inspect::InspectArgs),
     /// Print a completion script for your shell
-    Completions(completions::Options),
+    Completions(completions::CompletionsArgs),
     /// Show the manual page of a command, or write all pages to a folder
-    Man(man::Options),
+    Man(man::ManArgs),
     /// Print the help of a command
-    Help(help::Options),
+    Help(help::HelpArgs),
     /// Print the version
     Version,
     /// Print a generated reference page
     #[command(hide = true)]
-    Reference(reference::Options),
+    Reference(reference::ReferenceArgs),
 }
 
 /// The whole program.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    process::keep_to_ourselves();
+    process::set_cloexec_on_inherited_fds();
     // Guard and rehearsal agent are started once an attempt: they take no detour.
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(guard::NAME) => return guard::main(),
@@ -185,9 +185,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Template(options) => template::template(&options),
             Command::Config(options) => config::config(&options),
             Command::Trust(options) => trust::trust(&options),
-            Command::Run(options) => run::run(&options, run::Command::Run),
-            Command::Plan(options) => run::run(&options, run::Command::Plan),
-            Command::Build(options) => run::run(&options, run::Command::Build),
+            Command::Run(options) => run::run(&options, run::RunCommand::Run),
+            Command::Plan(options) => run::run(&options, run::RunCommand::Plan),
+            Command::Build(options) => run::run(&options, run::RunCommand::Build),
             Command::Resume(options) => resume::resume(&options),
             Command::Stop(options) => steer::stop(&options),
             Command::Pause(options) => steer::pause(&options),
@@ -205,18 +205,18 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Version => version(),
             Command::Reference(options) => reference::reference(&options),
         },
-        Err(error) => told(&error, &arguments),
+        Err(error) => clap_error(&error, &arguments),
     };
     done.unwrap_or_else(|failure| {
         let hint = failure.hint.as_deref().map(|hint| paste::from_here(hint).into_owned());
         let failure = Failure { hint, ..failure };
-        say(&failure.to_string());
+        eprint_safe(&failure.to_string());
         failure.exit_code()
     })
 }
 
 /// What clap has to say: help and version are data that were asked for, the rest is for people.
-fn told(error: &clap::Error, arguments: &[OsString]) -> Result<ExitCode, Failure> {
+fn clap_error(error: &clap::Error, arguments: &[OsString]) -> Result<ExitCode, Failure> {
     if error.kind() == ErrorKind::InvalidSubcommand {
         let mut root = command();
         root.build();
@@ -258,18 +258,18 @@ fn version() -> Result<ExitCode, Failure> {
 }
 
 /// Says something to people. Whatever of it came from an agent or a file is made safe here.
-fn say(text: &str) {
+fn eprint_safe(text: &str) {
     // Nobody to tell when standard error is closed; the exit code says enough.
     let _ = writeln!(io::stderr(), "{}", display_safe(text));
 }
 
 /// Says something with commands in it, which work from the current folder.
 fn advise(text: &str) {
-    say(&paste::from_here(text));
+    eprint_safe(&paste::from_here(text));
 }
 
 /// Shows people something that is safe already.
-fn show(text: &str) {
+fn eprint_raw(text: &str) {
     // Nobody to tell when standard error is closed; the exit code says enough.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -22,14 +22,14 @@ const FAST_WAIT: Duration = Duration::from_millis(1500);
 /// The time of a run. Clones show the same time.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    inner: Arc<Inner>,
+    inner: Arc<ClockInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ClockInner {
     origin: Instant,
-    wall: Wall,
-    motion: Motion,
+    wall: WallClock,
+    motion: ClockSpeed,
     /// Time that was skipped in fast motion.
     skipped: Mutex<Duration>,
     /// How far the date was put forward or back.
@@ -62,7 +62,7 @@ impl Pulse {
 
 /// Where the date comes from.
 #[derive(Debug)]
-enum Wall {
+enum WallClock {
     /// From the system.
     System,
     /// From a date at the origin and the time since then.
@@ -71,7 +71,7 @@ enum Wall {
 
 /// How waits for a date are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Motion {
+pub enum ClockSpeed {
     /// As long as they are.
     Real,
     /// Shortened, the clock put forward after them.
@@ -80,20 +80,20 @@ pub enum Motion {
 
 impl Clock {
     /// The clock of a real run.
-    pub fn system(motion: Motion) -> Self {
-        Self::with(Wall::System, motion)
+    pub fn system(motion: ClockSpeed) -> Self {
+        Self::with(WallClock::System, motion)
     }
 
     /// A clock that shows `wall` now and goes on by the runtime's own time, paused or not.
     pub fn starting_at(wall: Timestamp) -> Self {
-        Self::with(Wall::From(wall), Motion::Real)
+        Self::with(WallClock::From(wall), ClockSpeed::Real)
     }
 
-    fn with(wall: Wall, motion: Motion) -> Self {
+    fn with(wall: WallClock, motion: ClockSpeed) -> Self {
         let skipped = Mutex::new(Duration::ZERO);
         let jumped = Mutex::new(SignedDuration::ZERO);
         let (origin, pulse) = (Instant::now(), Mutex::default());
-        Self { inner: Arc::new(Inner { origin, wall, motion, skipped, jumped, pulse }) }
+        Self { inner: Arc::new(ClockInner { origin, wall, motion, skipped, jumped, pulse }) }
     }
 
     /// Beats for as long as it is polled.
@@ -119,8 +119,8 @@ impl Clock {
         let skipped = self.skipped();
         let since = self.inner.origin.elapsed();
         let wall = match self.inner.wall {
-            Wall::System => Timestamp::now(),
-            Wall::From(origin) => later(origin, since),
+            WallClock::System => Timestamp::now(),
+            WallClock::From(origin) => later(origin, since),
         };
         let wall = later(wall, skipped);
         let wall = wall.checked_add(self.jumped()).unwrap_or(wall);
@@ -131,14 +131,14 @@ impl Clock {
     pub fn wait_until(&self, date: Timestamp) -> Duration {
         let rest = self.now().until(date);
         match self.inner.motion {
-            Motion::Real => rest,
-            Motion::Fast => rest.min(FAST_WAIT),
+            ClockSpeed::Real => rest,
+            ClockSpeed::Fast => rest.min(FAST_WAIT),
         }
     }
 
     /// Says that a wait until `date` was slept through.
     pub fn slept_until(&self, date: Timestamp) {
-        if self.inner.motion == Motion::Fast {
+        if self.inner.motion == ClockSpeed::Fast {
             let rest = self.now().until(date);
             *self.inner.skipped.lock().unwrap_or_else(PoisonError::into_inner) += rest;
         }
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn fast_motion_sleeps_a_moment_and_puts_the_clock_forward() {
-        let clock = Clock::with(Wall::From(Timestamp::UNIX_EPOCH), Motion::Fast);
+        let clock = Clock::with(WallClock::From(Timestamp::UNIX_EPOCH), ClockSpeed::Fast);
         let date = clock.now().plus(Duration::from_hours(2));
         assert_eq!(clock.wait_until(date), FAST_WAIT);
         tokio::time::advance(FAST_WAIT).await;

@@ -7,7 +7,7 @@
 //! built-in < mode < user < project < task < environment < flag
 //! ```
 //!
-//! Each layer is read alone and keeps where it came from; [`Resolved`] puts them together. Tables
+//! Each layer is read alone and keeps where it came from; [`ResolvedConfig`] puts them together. Tables
 //! merge by key, arrays replace.
 
 pub mod amounts;
@@ -33,18 +33,18 @@ use std::ffi::OsString;
 use std::path::Path;
 
 pub use environment::{VARIABLES, Variable, environment};
-pub use error::{ConfigError, Mistake};
+pub use error::{ConfigError, ConfigMistake};
 pub use file::{ConfigFile, project_file, task_file, user_file};
 pub(crate) use file::{read_anywhere, read_inside};
 pub use keys::{KEYS, Key, find, look_up};
-pub use kind::{Items, Kind};
-pub use layer::Layer;
-pub use origin::Origin;
+pub use kind::{Items, ValueKind};
+pub use layer::ConfigLayer;
+pub use origin::ValueOrigin;
 pub use reference::{environment_page, keys_page};
-pub use resolved::Resolved;
+pub use resolved::ResolvedConfig;
 pub use schema::schema;
 pub use url::Url;
-pub use value::Value;
+pub use value::ConfigValue;
 
 use crate::error::Failure;
 
@@ -54,7 +54,7 @@ pub fn load(
     project: &Path,
     task: Option<&str>,
     get_env: impl Fn(&str) -> Option<OsString>,
-) -> Result<Vec<Layer>, Failure> {
+) -> Result<Vec<ConfigLayer>, Failure> {
     let mut layers = Vec::new();
     let user = ConfigFile::user(&get_env);
     let task = task.map(|task| ConfigFile::task(project, task)).transpose()?;

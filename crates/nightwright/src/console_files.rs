@@ -18,11 +18,11 @@ use nightwright_core::tamper;
 use rustix::fs::{FileType, fstat};
 
 /// In the folder of the run: the files found by all its processes, one JSON string a line.
-const KEPT: &str = "console-files.jsonl";
+const FILE_NAME: &str = "console-files.jsonl";
 /// More is not read of that.
 const KEPT_MAX: u64 = 64 << 10;
 /// More files than this are not left out.
-const MOST: usize = 16;
+const MAX_FILES: usize = 16;
 
 /// Finds those files, and remembers them for later processes of the run.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct ConsoleFiles {
     kept: PathBuf,
     /// Relative to the project.
     files: BTreeSet<PathBuf>,
-    search: Search,
+    search: SearchState,
 }
 
 /// Whether there may be more to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Search {
+enum SearchState {
     /// The other program may not have opened its file yet.
     Open,
     Over,
@@ -44,39 +44,39 @@ enum Search {
 
 impl ConsoleFiles {
     pub(crate) fn new(project: &Path, run_folder: &Path) -> Self {
-        let kept = run_folder.join(KEPT);
+        let kept = run_folder.join(FILE_NAME);
         let files = recall(&kept);
-        Self { project: project.to_owned(), kept, files, search: Search::Open }
+        Self { project: project.to_owned(), kept, files, search: SearchState::Open }
     }
 
     /// The files as far as they are known now, relative to the project.
     pub(crate) fn files(&mut self) -> impl Iterator<Item = &Path> {
-        if self.search == Search::Open {
+        if self.search == SearchState::Open {
             self.look();
         }
         self.files.iter().map(PathBuf::as_path)
     }
 
     fn look(&mut self) {
-        self.search = Search::Over;
+        self.search = SearchState::Over;
         let (out, err) = (io::stdout(), io::stderr());
         for (number, descriptor) in [(1, out.as_fd()), (2, err.as_fd())] {
             match behind(descriptor) {
-                Behind::File => {
+                DescriptorTarget::File => {
                     if let Some(path) = plain_file(number, descriptor) {
                         self.add(&path);
                     }
                 }
-                Behind::Pipe(pipe) => {
+                DescriptorTarget::Pipe(pipe) => {
                     let found = pipes::written_by_readers_of(pipe, &self.project);
                     if found.is_empty() {
-                        self.search = Search::Open;
+                        self.search = SearchState::Open;
                     }
                     for path in &found {
                         self.add(path);
                     }
                 }
-                Behind::Other => {}
+                DescriptorTarget::Other => {}
             }
         }
     }
@@ -84,7 +84,7 @@ impl ConsoleFiles {
     fn add(&mut self, path: &Path) {
         let inside = path.strip_prefix(&self.project).ok();
         let Some(file) = inside.filter(|file| !file.as_os_str().is_empty()) else { return };
-        if self.files.len() < MOST && self.files.insert(file.to_owned()) {
+        if self.files.len() < MAX_FILES && self.files.insert(file.to_owned()) {
             // A later process of the run that misses it takes the file for work once.
             let _ = keep(&self.kept, file);
         }
@@ -106,23 +106,23 @@ fn recall(kept: &Path) -> BTreeSet<PathBuf> {
         names.filter(|name| !tamper::is_source(name) && !tamper::is_protected(name, &[]));
     let inside =
         |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
-    harmless.map(PathBuf::from).filter(inside).take(MOST).collect()
+    harmless.map(PathBuf::from).filter(inside).take(MAX_FILES).collect()
 }
 
 /// What a descriptor leads to.
-enum Behind {
+enum DescriptorTarget {
     File,
     /// The inode of a pipe.
     Pipe(u64),
     Other,
 }
 
-fn behind(descriptor: BorrowedFd<'_>) -> Behind {
-    let Ok(stat) = fstat(descriptor) else { return Behind::Other };
+fn behind(descriptor: BorrowedFd<'_>) -> DescriptorTarget {
+    let Ok(stat) = fstat(descriptor) else { return DescriptorTarget::Other };
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Behind::File,
-        FileType::Fifo => Behind::Pipe(stat.st_ino),
-        _ => Behind::Other,
+        FileType::RegularFile => DescriptorTarget::File,
+        FileType::Fifo => DescriptorTarget::Pipe(stat.st_ino),
+        _ => DescriptorTarget::Other,
     }
 }
 
@@ -173,12 +173,12 @@ mod pipes {
     }
 
     /// An open descriptor of a process.
-    struct Open {
+    struct OpenDescriptor {
         target: PathBuf,
         writes: bool,
     }
 
-    impl Open {
+    impl OpenDescriptor {
         fn pipe(&self) -> Option<u64> {
             let name = self.target.to_str()?;
             name.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok()
@@ -194,12 +194,14 @@ mod pipes {
         let mut all: Vec<u32> = numbers.filter(|number| *number != ours).collect();
         all.sort_by_key(|number| number.abs_diff(ours));
         all.truncate(PROCESSES);
-        let reads = |open: &Open| !open.writes && open.pipe().is_some_and(|it| pipes.contains(&it));
+        let reads = |open: &OpenDescriptor| {
+            !open.writes && open.pipe().is_some_and(|it| pipes.contains(&it))
+        };
         all.retain(|process| descriptors(*process).iter().any(reads));
         all
     }
 
-    fn descriptors(process: u32) -> Vec<Open> {
+    fn descriptors(process: u32) -> Vec<OpenDescriptor> {
         // Those of other users, and of processes that are gone, can't be read.
         let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
         let open = entries.flatten().take(DESCRIPTORS).filter_map(|entry| {
@@ -207,7 +209,7 @@ mod pipes {
             let name = entry.file_name();
             let info = format!("/proc/{process}/fdinfo/{}", name.to_str()?);
             let writes = is_open_for_writing(&fs::read_to_string(info).ok()?);
-            Some(Open { target, writes })
+            Some(OpenDescriptor { target, writes })
         });
         open.collect()
     }
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(names, ["logs/run.log", "run.log"]);
 
         let forged = "\"tests/test_a.py\"\n\"src/lib.rs\"\n\"../up.log\"\n\"/etc/x.log\"\nnone\n";
-        fs::write(run.path().join(KEPT), forged).unwrap();
+        fs::write(run.path().join(FILE_NAME), forged).unwrap();
         assert!(ConsoleFiles::new(project.path(), run.path()).files.is_empty());
     }
 }

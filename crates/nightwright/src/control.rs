@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use nightwright_core::units::RunId;
 use serde::{Deserialize, Serialize};
@@ -21,16 +21,16 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// A longer line is no wish. A word for the agent is the longest that comes.
-const LONGEST: u64 = 1 << 20;
+const MAX_REQUEST_BYTES: u64 = 1 << 20;
 /// Who connects and says nothing is not waited for longer than this.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The system takes no longer address.
-const LONGEST_ADDRESS: usize = 107;
+const MAX_SOCKET_PATH: usize = 107;
 
 /// What can be asked of a run that is going on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
-pub enum Wish {
+pub enum ControlRequest {
     /// Stop, soon or now.
     Stop {
         /// How soon.
@@ -51,15 +51,15 @@ pub enum Wish {
     RetryNow,
 }
 
-impl From<Wish> for Control {
-    fn from(wish: Wish) -> Self {
-        match wish {
-            Wish::Stop { when } => Self::Stop { when, by: Origin::Operator },
-            Wish::CancelStop => Self::CancelStop,
-            Wish::Pause => Self::Pause,
-            Wish::Resume => Self::Resume,
-            Wish::Tell { text } => Self::Tell { text },
-            Wish::RetryNow => Self::RetryNow,
+impl From<ControlRequest> for Control {
+    fn from(request: ControlRequest) -> Self {
+        match request {
+            ControlRequest::Stop { when } => Self::Stop { when, by: StopSource::Operator },
+            ControlRequest::CancelStop => Self::CancelStop,
+            ControlRequest::Pause => Self::Pause,
+            ControlRequest::Resume => Self::Resume,
+            ControlRequest::Tell { text } => Self::Tell { text },
+            ControlRequest::RetryNow => Self::RetryNow,
         }
     }
 }
@@ -67,7 +67,7 @@ impl From<Wish> for Control {
 /// The answer to a wish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-enum Reply {
+enum ControlReply {
     /// It was handed on.
     Taken,
     /// It was not understood, or nobody decides any more.
@@ -76,12 +76,12 @@ enum Reply {
 
 /// The ear of a run. Dropping it removes the socket.
 #[derive(Debug)]
-pub struct Ear {
+pub struct ControlServer {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl Ear {
+impl ControlServer {
     /// Opens the socket of a run, at a path short enough for the system.
     pub fn open(run: &RunId) -> io::Result<Self> {
         match Self::bind(run) {
@@ -109,7 +109,7 @@ impl Ear {
     }
 
     /// Hands wishes on for as long as somebody decides upon them.
-    pub async fn listen(self, operator: mpsc::Sender<Control>) {
+    pub async fn serve(self, operator: mpsc::Sender<Control>) {
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else {
                 // Out of descriptors, most likely: nothing to be done but to try again.
@@ -118,25 +118,25 @@ impl Ear {
             };
             let operator = operator.clone();
             tokio::spawn(async move {
-                let reply = match timeout(PATIENCE, hear(&mut stream)).await {
-                    Ok(Ok(wish)) => match operator.send(wish.into()).await {
-                        Ok(()) => Reply::Taken,
-                        Err(_) => Reply::Refused { why: "the run is over".to_owned() },
+                let reply = match timeout(REQUEST_TIMEOUT, read_request(&mut stream)).await {
+                    Ok(Ok(request)) => match operator.send(request.into()).await {
+                        Ok(()) => ControlReply::Taken,
+                        Err(_) => ControlReply::Refused { why: "the run is over".to_owned() },
                     },
-                    Ok(Err(error)) => Reply::Refused { why: error.to_string() },
-                    Err(_) => Reply::Refused { why: "nothing was said in time".to_owned() },
+                    Ok(Err(error)) => ControlReply::Refused { why: error.to_string() },
+                    Err(_) => ControlReply::Refused { why: "nothing was said in time".to_owned() },
                 };
                 if let Ok(mut line) = serde_json::to_vec(&reply) {
                     line.push(b'\n');
                     // Who does not wait for the answer does not want it.
-                    let _ = timeout(PATIENCE, stream.write_all(&line)).await;
+                    let _ = timeout(REQUEST_TIMEOUT, stream.write_all(&line)).await;
                 }
             });
         }
     }
 }
 
-impl Drop for Ear {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         // What stays is removed by the next one of this name.
         let _ = fs::remove_file(&self.path);
@@ -145,26 +145,26 @@ impl Drop for Ear {
     }
 }
 
-async fn hear(stream: &mut tokio::net::UnixStream) -> io::Result<Wish> {
+async fn read_request(stream: &mut tokio::net::UnixStream) -> io::Result<ControlRequest> {
     let mut line = Vec::new();
-    let mut reader = tokio::io::BufReader::new(stream.take(LONGEST));
+    let mut reader = tokio::io::BufReader::new(stream.take(MAX_REQUEST_BYTES));
     reader.read_until(b'\n', &mut line).await?;
     Ok(serde_json::from_slice(&line)?)
 }
 
 /// Says a wish to a run.
-pub fn say(socket: &Path, wish: &Wish) -> io::Result<()> {
+pub fn send(socket: &Path, request: &ControlRequest) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_vec(wish)?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
+    let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut answer)?;
+    BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_line(&mut answer)?;
     match serde_json::from_str(&answer)? {
-        Reply::Taken => Ok(()),
-        Reply::Refused { why } => Err(io::Error::other(why)),
+        ControlReply::Taken => Ok(()),
+        ControlReply::Refused { why } => Err(io::Error::other(why)),
     }
 }
 
@@ -187,7 +187,7 @@ fn short_path(runtime: Option<&Path>, temp: &Path, user: u32, run: &RunId) -> Pa
         None => temp.join(&ours),
     };
     let usual = usual.join(&name);
-    if usual.as_os_str().len() <= LONGEST_ADDRESS {
+    if usual.as_os_str().len() <= MAX_SOCKET_PATH {
         usual
     } else {
         Path::new("/tmp").join(ours).join(name)

@@ -18,7 +18,7 @@ pub const FILE: &str = "decisions.jsonl";
 
 /// One line of the file.
 #[derive(Debug, Serialize)]
-struct Decided<'a> {
+struct DecisionLine<'a> {
     at: Timestamp,
     iteration: Iteration,
     conflict: &'a str,
@@ -29,7 +29,7 @@ struct Decided<'a> {
 
 /// The decisions of a run, as they are written down.
 #[derive(Debug)]
-pub struct Decisions {
+pub struct DecisionLog {
     path: PathBuf,
     principles: Option<Principles>,
     lines: String,
@@ -39,7 +39,7 @@ pub struct Decisions {
     complaint: Option<String>,
 }
 
-impl Decisions {
+impl DecisionLog {
     /// Takes up those that a run has made already. Nothing is written before there is one.
     pub fn of(path: PathBuf, past: &[Record]) -> Self {
         let lines = String::new();
@@ -77,7 +77,7 @@ impl Decisions {
         } else if let Event::PrinciplesAdopted { principles } = &record.event {
             self.principles = Some(principles.clone());
         } else if let Event::CouncilDecided { iteration, conflict, decision } = &record.event {
-            let decided = Decided {
+            let decided = DecisionLine {
                 at: record.at,
                 iteration: *iteration,
                 conflict,
@@ -121,7 +121,7 @@ mod tests {
         let mut records = records();
         records.retain(|record| order.contains(&record.event.name()));
         records.sort_by_key(|record| order.iter().position(|name| *name == record.event.name()));
-        let mut decisions = Decisions::of(path.clone(), &[]);
+        let mut decisions = DecisionLog::of(path.clone(), &[]);
         assert_eq!(decisions.record(&records[..2]), None);
         assert!(!path.exists());
         assert_eq!(decisions.record(&records[2..]), None);
@@ -140,12 +140,12 @@ mod tests {
         let path = folder.path().join(FILE);
         let past = records();
         for _ in 0..2 {
-            drop(Decisions::of(path.clone(), &past));
+            drop(DecisionLog::of(path.clone(), &past));
             assert_eq!(lines(&path).len(), 1);
         }
         // One that was in the journal and got no further, and a line that was torn off.
         fs::write(&path, "{\"at\":\"20").unwrap();
-        let mut decisions = Decisions::of(path.clone(), &past);
+        let mut decisions = DecisionLog::of(path.clone(), &past);
         decisions.record(&past);
         assert_eq!(lines(&path).len(), 2);
     }
@@ -155,7 +155,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         fs::create_dir_all(path.join("in the way")).unwrap();
-        let mut decisions = Decisions::of(path.clone(), &records());
+        let mut decisions = DecisionLog::of(path.clone(), &records());
         let complaint = decisions.record(&[]).unwrap();
         assert!(
             complaint.starts_with("decisions are not written down: can't write `"),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Whose fault it is.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// What failed, on what; lower case, no full stop.
     pub message: String,
     /// What to do about it.
@@ -16,7 +16,7 @@ pub struct Failure {
 
 /// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// The command was not called as it can be.
     Usage,
     /// The command was fine and could not be carried out.
@@ -26,12 +26,12 @@ pub enum Kind {
 impl Failure {
     /// The command was not called as it can be.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, message: message.into(), hint: None }
+        Self { kind: FailureKind::Usage, message: message.into(), hint: None }
     }
 
     /// The command could not be carried out.
     pub fn trouble(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Trouble, message: message.into(), hint: None }
+        Self { kind: FailureKind::Trouble, message: message.into(), hint: None }
     }
 
     /// The command could not be carried out because of `error` and its causes.
@@ -56,8 +56,8 @@ impl Failure {
     /// The exit code of the program.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
-            Kind::Usage => 2,
-            Kind::Trouble => 1,
+            FailureKind::Usage => 2,
+            FailureKind::Trouble => 1,
         })
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::evidence::{plan, status};
-use nightwright_core::input::{Boxes, StatusReport};
+use nightwright_core::input::{Checklist, StatusReport};
 use nightwright_core::redact::{Secrets, agrees, has_masks};
 use nightwright_core::settings::{self, EvidenceKind};
 
@@ -37,7 +37,7 @@ const BEFORE_MAX: u32 = 1000;
 
 /// The evidence files of a run.
 #[derive(Debug)]
-pub struct Files {
+pub struct EvidenceFiles {
     project: PathBuf,
     status: Option<PathBuf>,
     list: Option<PathBuf>,
@@ -49,12 +49,12 @@ pub struct Files {
     /// What is masked in what they say.
     secrets: Secrets,
     /// What was warned of when they were looked at last.
-    told: Vec<String>,
+    warned: Vec<String>,
 }
 
 /// What becomes of a status file that was left by an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum StaleStatusPolicy {
     /// It is moved out of the way.
     Moved,
     /// It is copied, and stays where it is.
@@ -66,20 +66,20 @@ const SHOWN: usize = 64 << 10;
 
 /// What the evidence files say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct EvidenceSnapshot {
     /// The status file, if it is valid.
     pub status: Option<StatusReport>,
     /// By what another version of the status file is told from this one, valid or not.
     pub identity: Option<String>,
     /// The boxes of the list.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// The list itself, as much of it as anybody is shown.
     pub list: String,
     /// What is odd and was not when they were looked at before.
     pub warnings: Vec<String>,
 }
 
-impl Files {
+impl EvidenceFiles {
     /// The files of a run. Where nothing is evidence, nothing is read.
     pub fn new(project: &Path, files: &settings::Files, evidence: &[EvidenceKind]) -> Self {
         let read = |file: &Option<String>| {
@@ -94,7 +94,7 @@ impl Files {
             list,
             before: Vec::new(),
             secrets: Secrets::default(),
-            told: Vec::new(),
+            warned: Vec::new(),
         }
     }
 
@@ -113,13 +113,13 @@ impl Files {
     }
 
     /// What they say now. A warning is given once, and again only after it was gone.
-    pub fn look(&mut self) -> Look {
+    pub fn read(&mut self) -> EvidenceSnapshot {
         let mut warnings = Vec::new();
         let (status, identity) = self.status(&mut warnings);
-        let (boxes, list) = self.list(&mut warnings);
-        let told = std::mem::replace(&mut self.told, warnings.clone());
+        let (checklist, list) = self.list(&mut warnings);
+        let told = std::mem::replace(&mut self.warned, warnings.clone());
         warnings.retain(|warning| !told.contains(warning));
-        Look { status, identity, boxes, list, warnings }
+        EvidenceSnapshot { status, identity, checklist, list, warnings }
     }
 
     /// The status file alone, if it is valid and of this run. What is odd about it is told when all
@@ -144,7 +144,7 @@ impl Files {
             }
         };
         let bytes = self.secrets.mask_json(&bytes);
-        if self.before.iter().any(|before| self.is_again(before, &bytes)) {
+        if self.before.iter().any(|before| self.is_stale_copy(before, &bytes)) {
             return (None, None);
         }
         let name = path.display();
@@ -163,7 +163,7 @@ impl Files {
 
     /// Whether this is what was set aside, which has masks: perhaps of secrets that nobody knows any
     /// more when a run goes on, or that whoever only watches was not told.
-    fn is_again(&self, before: &[u8], bytes: &[u8]) -> bool {
+    fn is_stale_copy(&self, before: &[u8], bytes: &[u8]) -> bool {
         if *self.secrets.mask_json(before) == *bytes {
             return true;
         }
@@ -174,7 +174,7 @@ impl Files {
         }
     }
 
-    fn list(&self, warnings: &mut Vec<String>) -> (Option<Boxes>, String) {
+    fn list(&self, warnings: &mut Vec<String>) -> (Option<Checklist>, String) {
         let Some(list) = self.list.as_ref() else { return (None, String::new()) };
         let files = match read_text(&self.project, list) {
             Ok(Some(_)) if list == Path::new(plan::README) => read_folder(&self.project),
@@ -217,11 +217,11 @@ fn shown(files: &[(String, String)]) -> String {
 /// What is kept has masks: it is the agent's words, not the user's, and but for the user's own
 /// words and files (`prompts/`, `told.json`, `baseline/`) the run folder is free of secrets. Nobody
 /// goes on with what it says; it is there to be read, and to be known again.
-pub fn set_aside(
+pub fn archive_stale_status(
     project: &Path,
     status_file: &Path,
     run_folder: &Path,
-    (left, secrets): (Left, &Secrets),
+    (left, secrets): (StaleStatusPolicy, &Secrets),
 ) -> Result<Option<PathBuf>, FileError> {
     let bytes = match read_status(project, status_file) {
         Ok(Some((bytes, _))) => bytes,
@@ -236,7 +236,7 @@ pub fn set_aside(
     }
     let kept = keep(run_folder, &secrets.mask_json(&bytes))
         .map_err(|source| FileError::Write { path: run_folder.join(BEFORE), source })?;
-    if left == Left::Copied {
+    if left == StaleStatusPolicy::Copied {
         return Ok(Some(kept));
     }
     let path = project.join(status_file);
@@ -284,7 +284,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 fn read_status(project: &Path, relative: &Path) -> Result<Option<(Vec<u8>, String)>, FileError> {
     let path = project.join(relative);
     let fail = |source| FileError::Read { path: path.clone(), source };
-    let most = status::MOST as u64;
+    let most = status::MAX_STATUS_BYTES as u64;
     let mut found = None;
     for _ in 0..READS {
         let Some(file) = files::open_inside(project, relative)? else { return Ok(None) };

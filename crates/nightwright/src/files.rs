@@ -268,7 +268,7 @@ pub struct Staging {
 
 impl Staging {
     /// Begins a folder that will be at `place`. Folders above it are made.
-    pub fn beside(place: &Path) -> Result<Self, FileError> {
+    pub fn new(place: &Path) -> Result<Self, FileError> {
         let fail = |source| FileError::Write { path: place.to_owned(), source };
         let above = place.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(above).map_err(fail)?;
@@ -284,7 +284,7 @@ impl Staging {
     }
 
     /// Moves the folder to its place, unless something is there.
-    pub fn settle(self) -> Result<(), FileError> {
+    pub fn commit(self) -> Result<(), FileError> {
         let fail = |source| FileError::Write { path: self.place.clone(), source };
         let folder = self.folder();
         // A read-only folder can't be opened for writing, and need not be: this is for its names.

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nightwright_core::agent::dialect::Tools;
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
+use nightwright_core::agent::dialect::ToolAccess;
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::effect::{AttemptRequest, CallRequest, Effect, Grace, Needed, Shape};
+use nightwright_core::effect::{AnswerFormat, AttemptRequest, CallRequest, Effect, Grace, Needed};
 use nightwright_core::hook::Hook;
 use nightwright_core::input::{HookAnswer, Input, Prepared, Survey};
 use nightwright_core::machine::ledger::State;
-use nightwright_core::prompt::{self, Briefing, Collected, Found, Prompt};
+use nightwright_core::prompt::{self, Briefing, CollectedPrinciples, Prompt, PromptContext};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::{AttemptId, CallId, Iteration, Ticket};
@@ -26,31 +26,31 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::agent::{Agent, Attempt, Order, Post, Source};
+use crate::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use crate::files;
-use crate::hooks::Hooks;
+use crate::hooks::HookRunner;
 use crate::journal::{RunDir, attempt_label, call_label, create_file};
 use crate::principles;
-use crate::process::{self, Containment, Stop};
-use crate::supervisor::World;
+use crate::process::{self, Containment, StopHandle};
+use crate::supervisor::Effects;
 use crate::task;
 use crate::temp::TempHandle;
 use crate::workspace::{self, Baseline};
-use checking::Withheld;
-use looker::{Known, Looker};
+use checking::WithheldVariables;
+use looker::{JournaledWorkspace, WorkspaceObserver};
 
 mod checking;
 mod looker;
 
 /// How long checks that were cut may take to be gone when we leave.
-const LEAVE: Duration = Duration::from_secs(7);
+const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long what was killed may take to be gone. Its guards go on without us.
 const VANISH: Duration = Duration::from_millis(700);
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The real world of a run.
-pub struct Hands {
+pub struct EffectExecutor {
     agent: Box<dyn Agent>,
     project: PathBuf,
     folder: RunDir,
@@ -58,18 +58,18 @@ pub struct Hands {
     environment: Vec<(OsString, OsString)>,
     containment: Containment,
     secrets: Secrets,
-    workspace: Arc<Mutex<Looker>>,
+    workspace: Arc<Mutex<WorkspaceObserver>>,
     attempt: Option<(AttemptId, Box<dyn Attempt>)>,
     call: Option<(CallId, Box<dyn Attempt>)>,
-    checks: Option<(Ticket, Stop, JoinHandle<()>)>,
+    checks: Option<(Ticket, StopHandle, JoinHandle<()>)>,
     /// The user's hooks, if the run has any.
-    hooks: Option<Hooks>,
+    hooks: Option<HookRunner>,
     /// What is said of variables that checks don't get, once a check has failed.
-    withheld: Withheld,
+    withheld: WithheldVariables,
     hook: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Hands {
+impl fmt::Debug for EffectExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Hands")
@@ -79,7 +79,7 @@ impl fmt::Debug for Hands {
     }
 }
 
-impl Hands {
+impl EffectExecutor {
     /// Hands for a run in `project`.
     pub fn new(
         agent: Box<dyn Agent>,
@@ -90,7 +90,7 @@ impl Hands {
         containment: Containment,
         settings: &Settings,
     ) -> Self {
-        let looker = Looker::new(project, folder.path(), settings);
+        let observer = WorkspaceObserver::new(project, folder.path(), settings);
         Self {
             agent,
             project: project.to_owned(),
@@ -99,19 +99,19 @@ impl Hands {
             environment,
             containment,
             secrets: Secrets::default(),
-            workspace: Arc::new(Mutex::new(looker)),
+            workspace: Arc::new(Mutex::new(observer)),
             attempt: None,
             call: None,
             checks: None,
             hooks: None,
-            withheld: Withheld::default(),
+            withheld: WithheldVariables::default(),
             hook: None,
         }
     }
 
     /// The same, with these to be run when the machine asks for one.
     #[must_use]
-    pub fn with_hooks(mut self, hooks: Option<Hooks>) -> Self {
+    pub fn with_hooks(mut self, hooks: Option<HookRunner>) -> Self {
         self.hooks = hooks;
         self
     }
@@ -120,39 +120,39 @@ impl Hands {
     /// check fails.
     #[must_use]
     pub fn withholding(mut self, names: Vec<String>, line: Option<String>) -> Self {
-        self.withheld = Withheld { names, line: Arc::new(Mutex::new(line)) };
+        self.withheld = WithheldVariables { names, line: Arc::new(Mutex::new(line)) };
         self
     }
 
     /// The same, with changes counted from the start of an earlier run.
     #[must_use]
     pub fn since(self, baseline: Baseline) -> Self {
-        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        looker.workspace.compare_with(baseline);
-        drop(looker);
+        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.workspace.compare_with(baseline);
+        drop(observer);
         self
     }
 
     /// The same, with these masked in what checks print and in what the agent's files say.
     #[must_use]
     pub fn masking(mut self, secrets: Secrets) -> Self {
-        let mut looker = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        looker.mask(secrets.clone());
-        drop(looker);
+        let mut observer = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.mask(secrets.clone());
+        drop(observer);
         self.secrets = secrets;
         self
     }
 
     /// Looks at the project beside the loop and sends what `answer` makes of it.
-    fn look(
+    fn observe(
         &self,
         news: &mpsc::Sender<Input>,
-        answer: impl FnOnce(&mut Looker) -> Input + Send + 'static,
+        answer: impl FnOnce(&mut WorkspaceObserver) -> Input + Send + 'static,
     ) {
-        let looker = Arc::clone(&self.workspace);
+        let observer = Arc::clone(&self.workspace);
         let news = news.clone();
         tokio::task::spawn_blocking(move || {
-            let input = answer(&mut looker.lock().unwrap_or_else(PoisonError::into_inner));
+            let input = answer(&mut observer.lock().unwrap_or_else(PoisonError::into_inner));
             // A closed queue means that the run is over.
             let _ = news.blocking_send(input);
         });
@@ -160,21 +160,21 @@ impl Hands {
 
     fn prepare(&self, ticket: Ticket, mark: Needed, state: &State, news: &mpsc::Sender<Input>) {
         let folders = [self.project.clone(), self.folder.path().to_owned()];
-        let known = Known::of(state);
-        self.look(news, move |looker| {
-            let (mark, boxes, status) = match mark {
+        let known = JournaledWorkspace::of(state);
+        self.observe(news, move |observer| {
+            let (mark, checklist, status) = match mark {
                 Needed::Yes => {
-                    looker.go_on_from(&known);
-                    let (now, mark, evidence) = looker.look();
-                    looker.warnings.extend(evidence.warnings);
-                    looker.keep_baseline(&now);
-                    (Some(mark), evidence.boxes, evidence.status)
+                    observer.restore(&known);
+                    let (now, mark, evidence) = observer.observe();
+                    observer.warnings.extend(evidence.warnings);
+                    observer.keep_baseline(&now);
+                    (Some(mark), evidence.checklist, evidence.status)
                 }
                 Needed::Known => (None, None, None),
             };
-            looker.start.clone_from(&looker.now);
+            observer.start.clone_from(&observer.now);
             let disk = workspace::space(folders.iter().map(PathBuf::as_path));
-            Input::Prepared(ticket, Prepared { mark, boxes, status, disk })
+            Input::Prepared(ticket, Prepared { mark, checklist, status, disk })
         });
     }
 
@@ -185,37 +185,38 @@ impl Hands {
         state: &State,
         news: &mpsc::Sender<Input>,
     ) {
-        let known = Known::of(state);
+        let known = JournaledWorkspace::of(state);
         let head = state.current().and_then(|current| current.start.head.clone());
         let list = PathBuf::from(state.settings.files.list.clone().unwrap_or_default());
         let project = self.project.clone();
         let to_collect = principles::to_collect(&state.settings).map(str::to_owned);
         let commands = state.settings.verify.commands.clone();
-        self.look(news, move |looker| {
-            looker.go_on_from(&known);
-            let (now, mark, evidence) = looker.look();
+        self.observe(news, move |observer| {
+            observer.restore(&known);
+            let (now, mark, evidence) = observer.observe();
             let unreadable = now.unreadable.iter().take(3);
             let mut warnings: Vec<_> = unreadable
                 .map(|what| format!("can't read a file of the project: {what}"))
                 .collect();
-            warnings.append(&mut looker.warnings);
+            warnings.append(&mut observer.warnings);
             warnings.extend(evidence.warnings);
             let collected = to_collect.map(|file| principles::collected(&project, &file));
             let principles = collected.transpose().unwrap_or_else(|why| {
                 warnings.push(format!("the principles can't be used: {why}"));
                 None
             });
-            looker.keep_unsaid(iteration, &mut warnings);
-            let changes = looker.figures(&now, &commands);
-            let before = looker.start.as_ref();
+            observer.retain_new_warnings(iteration, &mut warnings);
+            let changes = observer.figures(&now, &commands);
+            let before = observer.start.as_ref();
             let survey = Survey {
                 mark,
                 files_changed: before.and_then(|start| now.changed_since(start)).unwrap_or(0),
-                beside_list: before.and_then(|start| now.changed_beside(start, &list)),
-                commits: looker.workspace.commits_since(head.as_deref()),
+                files_changed_outside_plan: before
+                    .and_then(|start| now.changed_outside(start, &list)),
+                commits: observer.workspace.commits_since(head.as_deref()),
                 changes: Some(changes),
                 status: evidence.status,
-                boxes: evidence.boxes,
+                checklist: evidence.checklist,
                 list: evidence.list,
                 principles: principles.flatten(),
                 warnings,
@@ -225,15 +226,16 @@ impl Hands {
     }
 
     fn inspect(&self, ticket: Ticket, state: &State, news: &mpsc::Sender<Input>) {
-        let (known, commands) = (Known::of(state), state.settings.verify.commands.clone());
-        self.look(news, move |looker| {
-            looker.go_on_from(&known);
-            let now = looker.now.clone().unwrap_or_else(|| looker.look().0);
-            let changes = looker.changes(&now, &commands);
+        let (known, commands) =
+            (JournaledWorkspace::of(state), state.settings.verify.commands.clone());
+        self.observe(news, move |observer| {
+            observer.restore(&known);
+            let now = observer.now.clone().unwrap_or_else(|| observer.observe().0);
+            let changes = observer.changes(&now, &commands);
             let mut inspection = workspace::inspection(&changes, &commands);
-            inspection.warnings = looker.workspace.take_warnings();
-            inspection.warnings.append(&mut looker.warnings);
-            inspection.findings.extend_from_slice(looker.workspace.gaps());
+            inspection.warnings = observer.workspace.take_warnings();
+            inspection.warnings.append(&mut observer.warnings);
+            inspection.findings.extend_from_slice(observer.workspace.gaps());
             Input::Inspected(ticket, Box::new(inspection))
         });
     }
@@ -245,7 +247,7 @@ impl Hands {
         news: &mpsc::Sender<Input>,
     ) {
         let AttemptRequest { attempt, cap, model, briefing } = request;
-        let post = Post::new(Source::Attempt(attempt), news.clone());
+        let post = NewsSender::new(NewsSource::Attempt(attempt), news.clone());
         let notes = match &state.settings.notes_file {
             Some(notes) => workspace::read_notes(&self.project, Path::new(notes)),
             None => Ok(None),
@@ -257,8 +259,9 @@ impl Hands {
         let number = state.current().map_or(1, |current| current.attempts);
         let iteration = briefing.iteration.0;
         let label = attempt_label(iteration, number);
-        self.tell_people(state, &briefing);
-        let found = Found { notes, principles: principles::found(&self.project, &state.settings) };
+        self.write_feedback_file(state, &briefing);
+        let found =
+            PromptContext { notes, principles: principles::found(&self.project, &state.settings) };
         let prompt = match prompt::compose(&state.settings, &briefing, &found) {
             Ok(prompt) => prompt,
             Err(error) => return refuse(post, chain(&error)),
@@ -271,27 +274,27 @@ impl Hands {
         if let Err(error) = self.keep(&name, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
         }
-        if let Collected::Unusable(_) = found.principles
+        if let CollectedPrinciples::Unusable(_) = found.principles
             && let Err(error) = self.keep_principles(&name, &state.settings)
         {
             return refuse(post, format!("can't keep the principles as they are: {error}"));
         }
-        let order = Order {
-            source: Source::Attempt(attempt),
+        let order = LaunchRequest {
+            source: NewsSource::Attempt(attempt),
             purpose: None,
             iteration,
             label,
             prompt,
             cap,
             model,
-            tools: Tools::Usual,
-            shape: Shape::Words,
+            tools: ToolAccess::Usual,
+            shape: AnswerFormat::Words,
         };
         self.attempt = Some((attempt, self.agent.start(order, post)));
     }
 
     /// Writes what the agent is told into the folder of its task, for people to read.
-    fn tell_people(&self, state: &State, briefing: &Briefing) {
+    fn write_feedback_file(&self, state: &State, briefing: &Briefing) {
         let Some(task) = &state.settings.files.task else { return };
         let path = self.project.join(task).join(task::FEEDBACK);
         let text = prompt::inbox(briefing);
@@ -316,7 +319,7 @@ impl Hands {
 
     /// Keeps the principles that the agent is to mend: they may be somebody's own.
     fn keep_principles(&self, name: &str, settings: &Settings) -> io::Result<()> {
-        let Some(bytes) = principles::as_they_are(&self.project, settings) else { return Ok(()) };
+        let Some(bytes) = principles::read_raw(&self.project, settings) else { return Ok(()) };
         let path = self.folder.prompts().join(format!("{name}-principles.toml"));
         let mut file = create_file(&path)?;
         io::Write::write_all(&mut file, &bytes)
@@ -324,15 +327,15 @@ impl Hands {
 
     fn start_call(&mut self, request: CallRequest, state: &State, news: &mpsc::Sender<Input>) {
         let CallRequest { call, purpose, cap, question, model, tools, shape } = request;
-        let post = Post::new(Source::Call(call), news.clone());
+        let post = NewsSender::new(NewsSource::Call(call), news.clone());
         let iteration = state.current().map_or(0, |current| current.iteration.0);
         let label = call_label(iteration, purpose, call);
         let prompt = Prompt { system: String::new(), user: question };
         if let Err(error) = self.keep(&label, &prompt) {
             return refuse(post, format!("can't keep the prompt: {error}"));
         }
-        let order = Order {
-            source: Source::Call(call),
+        let order = LaunchRequest {
+            source: NewsSource::Call(call),
             purpose: Some(purpose),
             iteration,
             label,
@@ -378,16 +381,16 @@ impl Hands {
         (*running == id).then_some(attempt.as_ref())
     }
 
-    fn cut_call(&self, id: CallId, why: CutReason, grace: Grace) {
+    fn cut_call(&self, id: CallId, why: CancelReason, grace: Grace) {
         if let Some((running, call)) = &self.call
             && *running == id
         {
-            call.cut(why, grace);
+            call.cancel(why, grace);
         }
     }
 }
 
-impl World for Hands {
+impl Effects for EffectExecutor {
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
         match effect {
             Effect::Prepare { ticket, mark } => self.prepare(ticket, mark, state, news),
@@ -399,7 +402,7 @@ impl World for Hands {
             }
             Effect::Nudge { attempt, text } => {
                 if let Some(attempt) = self.attempt(attempt) {
-                    attempt.say(text);
+                    attempt.send_message(text);
                 }
             }
             Effect::CloseInput { attempt } => {
@@ -407,13 +410,13 @@ impl World for Hands {
                     attempt.close_input();
                 }
             }
-            Effect::CutAttempt { attempt, why, grace } => {
+            Effect::CancelAttempt { attempt, why, grace } => {
                 if let Some(attempt) = self.attempt(attempt) {
-                    attempt.cut(why, grace);
+                    attempt.cancel(why, grace);
                 }
             }
-            Effect::CutCall { call, why, grace } => self.cut_call(call, why, grace),
-            Effect::CutChecks { ticket, grace } => self.cut_checks(ticket, grace),
+            Effect::CancelCall { call, why, grace } => self.cut_call(call, why, grace),
+            Effect::CancelChecks { ticket, grace } => self.cut_checks(ticket, grace),
             Effect::InspectChanges { ticket } => self.inspect(ticket, state, news),
             Effect::RunHook { ticket, hook } => self.run_hook(ticket, hook, news),
             // Timers are the supervisor's own; leaving is a function of its own.
@@ -423,7 +426,7 @@ impl World for Hands {
 
     /// Attempts, calls and a hook go with their handles; checks are stopped and waited for. What is
     /// killed is gone in a moment, and nobody should find it after us.
-    async fn leave(&mut self) {
+    async fn shut_down(&mut self) {
         self.attempt = None;
         self.call = None;
         if let Some(hook) = self.hook.take() {
@@ -435,11 +438,11 @@ impl World for Hands {
         if let Some((_, stop, task)) = self.checks.take() {
             stop.stop();
             // Past the deadline it ends with the runtime, and its processes with it.
-            let _ = tokio::time::timeout(LEAVE, task).await;
+            let _ = tokio::time::timeout(CHECKS_EXIT_TIMEOUT, task).await;
         }
         let patience = Instant::now() + VANISH;
         while process::guards() > 0 && Instant::now() < patience {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         if process::guards() > 0 {
             // A guard that does nothing by now would leave the agent at work behind us.
@@ -449,7 +452,7 @@ impl World for Hands {
 }
 
 /// An attempt that could not even be asked.
-fn refuse(post: Post, why: String) {
+fn refuse(post: NewsSender, why: String) {
     tokio::spawn(async move {
         let report = AttemptReport::bare(AttemptOutcome::NotStarted { why });
         post.send(AgentNews::Exited(Box::new(report))).await;

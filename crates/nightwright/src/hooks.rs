@@ -27,24 +27,24 @@ use nightwright_core::units::human;
 use rustix::io::Errno;
 
 pub use self::kept::LOG;
-pub use self::pinned::{Chosen, Pinned, choose, pin, recall};
-use self::told::{Follower, Told};
+pub use self::pinned::{ApprovedHooks, PinnedHooks, choose, pin, recall};
+use self::told::{HookInput, HookJournalReader};
 use crate::agent::environment;
 use crate::journal::RunDir;
-use crate::process::{Containment, Ended, Exit, Launch, Leashed, MARK};
+use crate::process::{CommandEnd, Containment, Exit, HookProcess, Launch, MARK};
 use crate::temp::TempHandle;
 
 /// How much of what a hook prints is kept, from its end.
-const KEPT: usize = 64 << 10;
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
 /// The name of the folder for temporary files of hooks.
-const ROOM: &str = "hook";
+const TEMP_NAME: &str = "hook";
 /// So many of its last lines are shown when it fails.
 const LAST_LINES: usize = 3;
 /// So much of them.
-const LAST_WORDS: usize = 300;
+const MAX_EXCERPT_CHARS: usize = 300;
 
 /// What the hooks of a run need.
-pub struct Setup {
+pub struct HookSetup {
     /// The project, where they run.
     pub project: PathBuf,
     /// The folder of the run.
@@ -60,16 +60,16 @@ pub struct Setup {
     /// What the run was told, the time that each of them has included.
     pub settings: Settings,
     /// What is run, as it was approved.
-    pub pinned: Pinned,
+    pub pinned: PinnedHooks,
     /// Whether the agent is only a script.
     pub rehearsal: bool,
     /// Where it is said that somebody has changed what is run.
-    pub complain: Complain,
+    pub complain: HookWarnFn,
     /// The number of the last line that an earlier process has written.
     pub after: u64,
 }
 
-impl fmt::Debug for Setup {
+impl fmt::Debug for HookSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Setup").field("folder", &self.folder).finish_non_exhaustive()
@@ -77,23 +77,23 @@ impl fmt::Debug for Setup {
 }
 
 /// Where something is said that people should know.
-pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
+pub type HookWarnFn = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The hooks of a run.
 #[derive(Clone, Debug)]
-pub struct Hooks {
-    setup: Arc<Setup>,
-    journal: Arc<Mutex<Follower>>,
+pub struct HookRunner {
+    setup: Arc<HookSetup>,
+    journal: Arc<Mutex<HookJournalReader>>,
 }
 
 /// A hook that could not do its job, and why.
-type Failed = String;
+type HookError = String;
 
-impl Hooks {
+impl HookRunner {
     /// The hooks of a run whose journal is there.
-    pub fn new(setup: Setup) -> Self {
-        let first = Told::before(&setup.settings, &setup.secrets, setup.after);
-        let journal = Follower::new(setup.folder.journal(), first);
+    pub fn new(setup: HookSetup) -> Self {
+        let first = HookInput::before(&setup.settings, &setup.secrets, setup.after);
+        let journal = HookJournalReader::new(setup.folder.journal(), first);
         Self { setup: Arc::new(setup), journal: Arc::new(Mutex::new(journal)) }
     }
 
@@ -112,9 +112,9 @@ impl Hooks {
     /// is left running for a few seconds. Gives what went wrong.
     pub async fn finished(
         &self,
-        ending: Unrecorded,
+        ending: UnrecordedOutcome,
         leave: impl Future<Output = ()>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), HookError> {
         let mut leashed = self.begin(Hook::Finished, Some(ending)).await?;
         let done = tokio::select! {
             biased;
@@ -124,7 +124,7 @@ impl Hooks {
         let Some((ended, output)) = done else {
             // It may still use its temporary files.
             self.setup.temp.keep();
-            leashed.let_go();
+            leashed.leave_running();
             self.keep(Hook::Finished, Some("was not waited for".to_owned()), "");
             return Ok(());
         };
@@ -136,7 +136,11 @@ impl Hooks {
     }
 
     /// Starts a hook.
-    async fn begin(&self, hook: Hook, ending: Option<Unrecorded>) -> Result<Leashed, Failed> {
+    async fn begin(
+        &self,
+        hook: Hook,
+        ending: Option<UnrecordedOutcome>,
+    ) -> Result<HookProcess, HookError> {
         let begun = self.try_to_begin(hook, ending).await;
         if let Err(why) = &begun {
             self.keep(hook, Some(why.clone()), "");
@@ -147,18 +151,22 @@ impl Hooks {
     async fn try_to_begin(
         &self,
         hook: Hook,
-        ending: Option<Unrecorded>,
-    ) -> Result<Leashed, Failed> {
+        ending: Option<UnrecordedOutcome>,
+    ) -> Result<HookProcess, HookError> {
         let hooks = self.clone();
         // A long journal takes a moment to read, and that is not for the loop's thread.
         let prepared = tokio::task::spawn_blocking(move || hooks.prepare(hook, ending));
         let (launch, input) = prepared.await.map_err(|error| error.to_string())??;
-        Leashed::start(&launch, &input).await.map_err(|error| not_started(&error))
+        HookProcess::start(&launch, &input).await.map_err(|error| not_started(&error))
     }
 
     /// What is started, and what it is to read.
-    fn prepare(&self, hook: Hook, ending: Option<Unrecorded>) -> Result<(Launch, Vec<u8>), Failed> {
-        let told = self.told(ending)?;
+    fn prepare(
+        &self,
+        hook: Hook,
+        ending: Option<UnrecordedOutcome>,
+    ) -> Result<(Launch, Vec<u8>), HookError> {
+        let told = self.input(ending)?;
         let ready = self.setup.pinned.ready(self.setup.folder.path(), hook)?;
         if ready.put_back {
             (self.setup.complain)(format!(
@@ -167,7 +175,7 @@ impl Hooks {
                 hook.name()
             ));
         }
-        let room = self.setup.temp.shared_room(ROOM).map_err(|error| {
+        let room = self.setup.temp.shared_room(TEMP_NAME).map_err(|error| {
             let path = self.setup.temp.path().display();
             format!("cannot create a temporary folder in `{path}`: {error}")
         })?;
@@ -184,10 +192,10 @@ impl Hooks {
     }
 
     /// What the journal has told. Of the end a hook is told whatever became of the journal.
-    fn told(&self, ending: Option<Unrecorded>) -> Result<Told, Failed> {
+    fn input(&self, ending: Option<UnrecordedOutcome>) -> Result<HookInput, HookError> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = journal.told();
-        let Some(Unrecorded { record }) = ending else {
+        let told = journal.read();
+        let Some(UnrecordedOutcome { record }) = ending else {
             return told.map_err(|error| format!("the journal can't be read: {error}"));
         };
         let mut told = told.unwrap_or_else(|_| journal.known());
@@ -195,15 +203,15 @@ impl Hooks {
         Ok(told)
     }
 
-    async fn wait(&self, leashed: &mut Leashed) -> (Ended, String) {
-        leashed.run(self.timeout(), KEPT, &self.setup.secrets).await
+    async fn wait(&self, leashed: &mut HookProcess) -> (CommandEnd, String) {
+        leashed.run(self.timeout(), MAX_OUTPUT_BYTES, &self.setup.secrets).await
     }
 
     fn timeout(&self) -> Duration {
         self.setup.settings.hooks.timeout
     }
 
-    fn environment(&self, hook: Hook, told: &Told) -> Vec<(OsString, OsString)> {
+    fn environment(&self, hook: Hook, told: &HookInput) -> Vec<(OsString, OsString)> {
         let mut all = self.setup.environment.clone();
         let mut set = |name: &str, value: &OsStr| {
             all.retain(|(there, _)| there != name);
@@ -225,7 +233,7 @@ impl Hooks {
     }
 
     /// Keeps what became of a hook, and what it printed.
-    fn keep(&self, hook: Hook, failed: Option<Failed>, output: &str) {
+    fn keep(&self, hook: Hook, failed: Option<HookError>, output: &str) {
         let how = failed.unwrap_or_else(|| "exited with 0".to_owned());
         // What a hook says is for whoever looks for a fault; without it the run is none the worse.
         let _ = kept::append(self.setup.folder.path(), hook.name(), &how, output);
@@ -235,35 +243,35 @@ impl Hooks {
 /// How a run ended: what the last line of the journal says, or would say if it could have been
 /// written.
 #[derive(Debug)]
-pub struct Unrecorded {
+pub struct UnrecordedOutcome {
     /// The end.
     pub record: Record,
 }
 
 /// What the end of a hook means.
-fn answer(hook: Hook, ended: &Ended, timeout: Duration, output: &str) -> HookAnswer {
+fn answer(hook: Hook, ended: &CommandEnd, timeout: Duration, output: &str) -> HookAnswer {
     let code = match ended {
-        Ended::Exited(exit) => exit.code(),
-        Ended::TimedOut | Ended::Stopped | Ended::NotStarted { .. } => None,
+        CommandEnd::Exited(exit) => exit.code(),
+        CommandEnd::TimedOut | CommandEnd::Stopped | CommandEnd::NotStarted { .. } => None,
     };
     match (code, failure(ended, timeout)) {
         (_, None) => HookAnswer::GoOn,
         (Some(1), Some(_)) if hook.can_skip() => HookAnswer::Skip,
         (Some(2), Some(why)) if hook.can_abort() => {
-            HookAnswer::Abort { why: with_last_words(why, output) }
+            HookAnswer::Abort { why: with_output_excerpt(why, output) }
         }
-        (_, Some(why)) => HookAnswer::Failed { why: with_last_words(why, output) },
+        (_, Some(why)) => HookAnswer::Failed { why: with_output_excerpt(why, output) },
     }
 }
 
 /// What was wrong with the end of a hook.
-fn failure(ended: &Ended, timeout: Duration) -> Option<String> {
+fn failure(ended: &CommandEnd, timeout: Duration) -> Option<String> {
     match ended {
-        Ended::Exited(exit) if exit.is_success() => None,
-        Ended::Exited(exit) => Some(how(*exit)),
-        Ended::TimedOut => Some(format!("took longer than {} and was ended", human(timeout))),
-        Ended::Stopped => Some("was stopped".to_owned()),
-        Ended::NotStarted { why } => Some(why.clone()),
+        CommandEnd::Exited(exit) if exit.is_success() => None,
+        CommandEnd::Exited(exit) => Some(how(*exit)),
+        CommandEnd::TimedOut => Some(format!("took longer than {} and was ended", human(timeout))),
+        CommandEnd::Stopped => Some("was stopped".to_owned()),
+        CommandEnd::NotStarted { why } => Some(why.clone()),
     }
 }
 
@@ -276,17 +284,17 @@ fn how(exit: Exit) -> String {
 }
 
 /// The same with the last lines that it printed.
-fn with_last_words(why: String, output: &str) -> String {
+fn with_output_excerpt(why: String, output: &str) -> String {
     let lines: Vec<_> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() {
         return why;
     }
     let last = lines[lines.len().saturating_sub(LAST_LINES)..].join(" | ");
-    format!("{why}: {}", one_line(&last, LAST_WORDS))
+    format!("{why}: {}", one_line(&last, MAX_EXCERPT_CHARS))
 }
 
 /// Why a hook could not be started, in words that help.
-fn not_started(error: &io::Error) -> Failed {
+fn not_started(error: &io::Error) -> HookError {
     let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT) => "the program that its `#!` line names is not there",
         Some(Errno::NOEXEC) => "it is no program: a script begins with a line such as `#!/bin/sh`",

@@ -14,28 +14,28 @@ use std::path::Path;
 
 use nightwright_core::settings::Commands;
 
-use self::ask::{Gone, Person};
-use self::detect::{Detected, Found, detect};
+use self::ask::{NoAnswer, Prompter};
+use self::detect::{DetectedProject, DetectedProjects, detect};
 use self::import::{Import, Imports, imports};
-use self::place::{Existing, Placing};
-use self::text::{Choices, config_text};
-use self::view::View;
+use self::place::{ExistingConfig, FilePlan};
+use self::text::{ConfigChoices, config_text};
+use self::view::ProjectFiles;
 use crate::error::Failure;
 
 /// What is known of a project before anybody is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ProjectScan {
     /// What it is.
-    pub detected: Detected,
+    pub detected: DetectedProjects,
     /// What other tools left.
     pub imports: Imports,
 }
 
 /// What is to be set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setup {
+pub struct InitPlan {
     /// What the configuration will say.
-    pub choices: Choices,
+    pub choices: ConfigChoices,
     /// The imports that are wanted.
     pub imports: Vec<Import>,
     /// What is left out because nobody was asked.
@@ -44,17 +44,17 @@ pub struct Setup {
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct InitResult {
     /// Paths relative to the project.
     pub files: Vec<String>,
     /// What was left as it is, and why.
     pub notes: Vec<String>,
 }
 
-impl Look {
+impl ProjectScan {
     /// Looks at a project. `principles` is where the user says that principles go; empty = nowhere.
     pub fn at(project: &Path, principles: &str) -> Self {
-        let view = View::of(project).with_principles(project, principles);
+        let view = ProjectFiles::of(project).with_principles(project, principles);
         Self { detected: detect(&view), imports: imports(&view) }
     }
 
@@ -68,8 +68,8 @@ impl Look {
 
     /// What is set up when nobody is asked. Commands that only another tool's files name are not
     /// taken then: they would be run without anybody having seen them.
-    pub fn defaults(self) -> Setup {
-        let mut setup = Setup { imports: self.imports.imports, ..Setup::default() };
+    pub fn defaults(self) -> InitPlan {
+        let mut setup = InitPlan { imports: self.imports.imports, ..InitPlan::default() };
         setup.take_settings();
         for import in &setup.imports {
             if import.taken.commands != Commands::default() {
@@ -84,8 +84,8 @@ impl Look {
     }
 
     /// Asks what is to be set up.
-    pub fn ask(self, person: &mut dyn Person) -> Result<Setup, Gone> {
-        let mut setup = Setup::default();
+    pub fn ask(self, person: &mut dyn Prompter) -> Result<InitPlan, NoAnswer> {
+        let mut setup = InitPlan::default();
         for import in self.imports.imports {
             if ask::import(person, &import)? {
                 setup.imports.push(import);
@@ -105,7 +105,7 @@ impl Look {
     }
 }
 
-impl Setup {
+impl InitPlan {
     /// What the imports set for the whole project; the first that sets something wins.
     fn take_settings(&mut self) {
         let all = &mut self.choices.taken;
@@ -127,12 +127,12 @@ impl Setup {
         &self,
         project: &Path,
         schema: &str,
-        existing: Existing,
-        show: impl FnOnce(&Written) -> Result<(), Failure>,
+        existing: ExistingConfig,
+        show: impl FnOnce(&InitResult) -> Result<(), Failure>,
         approve: impl FnOnce(&Path) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let config = config_text(&self.choices);
-        let mut placing = Placing::own(project, &config, schema, existing)?;
+        let mut placing = FilePlan::own(project, &config, schema, existing)?;
         let mut notes = self.notes.clone();
         for copied in self.imports.iter().flat_map(|import| &import.files) {
             if !placing.add(&copied.to, &copied.text) {
@@ -143,14 +143,14 @@ impl Setup {
         placing.write(project)?;
         notes.extend(placing.notes);
         let files = placing.files.into_iter().map(|(path, _)| path).collect();
-        let shown = show(&Written { files, notes });
+        let shown = show(&InitResult { files, notes });
         // What is written is approved, whether or not it could be shown.
         approve(project)?;
         shown
     }
 }
 
-fn found_line(start: &str, found: &Found) -> String {
+fn found_line(start: &str, found: &DetectedProject) -> String {
     let by = if found.by.is_empty() { String::new() } else { format!(" (`{}`)", found.by) };
     let Commands { test, build, lint } = &found.commands;
     let all = [("test", test), ("build", build), ("lint", lint)];
@@ -170,10 +170,10 @@ mod tests {
     fn what_is_written_is_approved_even_if_nobody_can_be_told() {
         let project = tempfile::tempdir().unwrap();
         let mut approved = None;
-        let done = Setup::default().carry_out(
+        let done = InitPlan::default().carry_out(
             project.path(),
             "{}",
-            Existing::Refused,
+            ExistingConfig::Refused,
             |_| Err(Failure::trouble("no terminal")),
             |path| {
                 assert!(path.join(place::CONFIG).exists());

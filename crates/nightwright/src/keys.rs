@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -44,30 +44,30 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::report::Screen;
 
 /// So many bytes are read at once.
-const SOME: usize = 256;
+const READ_BYTES: usize = 256;
 
 /// How long a key is waited for before we look whether anybody still wants to know.
-const PATIENCE: Duration = Duration::from_millis(100);
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What comes sooner than this after something else came together with it: nobody types so fast.
 const TOGETHER: Duration = Duration::from_millis(50);
 
 /// How often we look whether we are in front.
-const LOOK: Duration = Duration::from_millis(250);
+const FOREGROUND_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Keys that are heard until this is dropped; then the terminal is as it was.
 #[derive(Debug)]
-pub struct Keys {
-    terminal: Arc<Terminal>,
+pub struct KeyListener {
+    terminal: Arc<KeyTerminal>,
     screen: Screen,
     task: JoinHandle<()>,
 }
 
-impl Keys {
+impl KeyListener {
     /// Hands keys on to the operator, and takes the panel off the screen while we are stopped. Where
     /// standard input is no terminal there are no keys, but there is a panel.
-    pub fn hear(screen: Screen, operator: mpsc::Sender<Control>) -> io::Result<Self> {
-        let terminal = Arc::new(Terminal::default());
+    pub fn listen(screen: Screen, operator: mpsc::Sender<Control>) -> io::Result<Self> {
+        let terminal = Arc::new(KeyTerminal::default());
         let stops = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
         let goes_on = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let has_keys = io::stdin().is_terminal();
@@ -77,39 +77,40 @@ impl Keys {
                 .name("keys".to_owned())
                 .spawn(move || terminal.read(&operator))?;
         }
-        let watch = Watch { terminal: Arc::clone(&terminal), screen: screen.clone(), has_keys };
+        let watch =
+            SuspendHandler { terminal: Arc::clone(&terminal), screen: screen.clone(), has_keys };
         watch.take();
         Ok(Self { terminal, screen, task: tokio::spawn(watch.keep(stops, goes_on)) })
     }
 }
 
-impl Drop for Keys {
+impl Drop for KeyListener {
     fn drop(&mut self) {
         self.task.abort();
-        self.terminal.over.store(true, Ordering::Relaxed);
-        self.screen.hears_keys(false);
+        self.terminal.closed.store(true, Ordering::Relaxed);
+        self.screen.set_keys_active(false);
         self.screen.lower();
         self.terminal.put_back();
     }
 }
 
 /// Sees to it that nobody finds the terminal in our modes while we are stopped.
-struct Watch {
-    terminal: Arc<Terminal>,
+struct SuspendHandler {
+    terminal: Arc<KeyTerminal>,
     screen: Screen,
     has_keys: bool,
 }
 
-impl Watch {
+impl SuspendHandler {
     async fn keep(self, mut stops: Signals, mut goes_on: Signals) {
-        let mut looks = interval(LOOK);
+        let mut looks = interval(FOREGROUND_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 Some(()) = stops.recv() => self.stop(),
                 Some(()) = goes_on.recv() => self.take(),
                 _ = looks.tick(), if self.has_keys => {
-                    self.screen.hears_keys(self.terminal.look());
+                    self.screen.set_keys_active(self.terminal.look());
                 }
                 else => return,
             }
@@ -118,7 +119,7 @@ impl Watch {
 
     /// Makes the terminal ours, if we are in front.
     fn take(&self) {
-        self.screen.hears_keys(self.has_keys && self.terminal.take());
+        self.screen.set_keys_active(self.has_keys && self.terminal.take());
         self.screen.raise();
     }
 
@@ -135,9 +136,11 @@ impl Watch {
 }
 
 /// What is asked for by what came together, if anything.
-fn wish(came: &[u8]) -> Option<Control> {
+fn parse_key(came: &[u8]) -> Option<Control> {
     match came {
-        [b's' | b'S'] => Some(Control::Stop { when: StopWhen::AfterIteration, by: Origin::Key }),
+        [b's' | b'S'] => {
+            Some(Control::Stop { when: StopWhen::AfterIteration, by: StopSource::Key })
+        }
         [b'r' | b'R'] => Some(Control::RetryNow),
         _ => None,
     }
@@ -145,14 +148,14 @@ fn wish(came: &[u8]) -> Option<Control> {
 
 /// The terminal on standard input.
 #[derive(Debug, Default)]
-struct Terminal {
-    modes: Mutex<Modes>,
+struct KeyTerminal {
+    modes: Mutex<TerminalModes>,
     /// Nobody wants to know of keys any more.
-    over: AtomicBool,
+    closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Modes {
+struct TerminalModes {
     /// As they were when we were in front first: only then they are what the user wants, and not
     /// what a shell needs to read a line.
     before: Option<Termios>,
@@ -160,16 +163,16 @@ struct Modes {
     ours: bool,
 }
 
-impl Terminal {
+impl KeyTerminal {
     /// Hands keys on for as long as there are any and somebody wants to know.
     fn read(&self, operator: &mpsc::Sender<Control>) {
-        while !self.is_over() {
+        while !self.is_closed() {
             if !self.modes().ours {
-                thread::sleep(PATIENCE);
+                thread::sleep(POLL_TIMEOUT);
                 continue;
             }
             let Ok(came) = self.together() else { return };
-            if let Some(wish) = wish(&came)
+            if let Some(wish) = parse_key(&came)
                 && operator.blocking_send(wish).is_err()
             {
                 return;
@@ -179,14 +182,14 @@ impl Terminal {
 
     /// What comes next, and whatever comes together with it; nothing if nothing comes.
     fn together(&self) -> io::Result<Vec<u8>> {
-        let mut came = self.typed(PATIENCE)?;
+        let mut came = self.typed(POLL_TIMEOUT)?;
         let mut goes_on = !came.is_empty();
-        while goes_on && !self.is_over() {
+        while goes_on && !self.is_closed() {
             let more = self.typed(TOGETHER)?;
             goes_on = !more.is_empty();
             came.extend(more);
             // That it is no key is known by now, however much of it there is.
-            came.truncate(SOME);
+            came.truncate(READ_BYTES);
         }
         Ok(came)
     }
@@ -207,14 +210,14 @@ impl Terminal {
         if !modes.ours || state.is_empty() {
             return Ok(Vec::new());
         }
-        let mut typed = vec![0; SOME];
+        let mut typed = vec![0; READ_BYTES];
         let count = retry_on_intr(|| rustix::io::read(&input, typed.as_mut_slice()))?;
         typed.truncate(count);
         Ok(typed)
     }
 
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// Looks whether we are in front, and makes the terminal ours if that is new. Says whether keys
@@ -262,7 +265,7 @@ impl Terminal {
         modes.ours = false;
     }
 
-    fn modes(&self) -> MutexGuard<'_, Modes> {
+    fn modes(&self) -> MutexGuard<'_, TerminalModes> {
         self.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -286,21 +289,21 @@ mod tests {
 
     #[test]
     fn only_two_keys_ask_for_something() {
-        let stop = Control::Stop { when: StopWhen::AfterIteration, by: Origin::Key };
+        let stop = Control::Stop { when: StopWhen::AfterIteration, by: StopSource::Key };
         for key in 0..=u8::MAX {
             let wanted = match key {
                 b's' | b'S' => Some(stop.clone()),
                 b'r' | b'R' => Some(Control::RetryNow),
                 _ => None,
             };
-            assert_eq!(wish(&[key]), wanted, "{key}");
+            assert_eq!(parse_key(&[key]), wanted, "{key}");
         }
     }
 
     #[test]
     fn what_comes_together_is_no_key() {
         for came in ["", "ss", "s\n", "\u{1b}s", "\u{1b}OS", "\u{1b}[1;2R", "git status\n"] {
-            assert_eq!(wish(came.as_bytes()), None, "{came:?}");
+            assert_eq!(parse_key(came.as_bytes()), None, "{came:?}");
         }
     }
 }

@@ -2,18 +2,18 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::config::Resolved;
+use crate::config::ResolvedConfig;
 use crate::error::Failure;
 
 /// The key of the folder for copies.
 const DIR: &str = "logs.dir";
 
 /// Folders of `.nightwright/` that are for something else.
-const TAKEN: [&str; 3] = ["hooks", "modes", "tasks"];
+const RESERVED_FOLDERS: [&str; 3] = ["hooks", "modes", "tasks"];
 
 /// What is kept of runs, and where the readable log is written as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logs {
+pub struct LogSettings {
     /// The folder for copies of the readable log, relative to the project.
     pub dir: Option<PathBuf>,
     /// So many ended runs keep everything.
@@ -22,15 +22,15 @@ pub struct Logs {
     pub max_bytes: Option<u64>,
 }
 
-impl Default for Logs {
+impl Default for LogSettings {
     fn default() -> Self {
         Self { dir: None, keep_runs: 20, max_bytes: None }
     }
 }
 
-impl Logs {
+impl LogSettings {
     /// What the configuration says.
-    pub fn of(resolved: &Resolved) -> Result<Self, Failure> {
+    pub fn of(resolved: &ResolvedConfig) -> Result<Self, Failure> {
         let usual = Self::default();
         let dir = resolved.get_optional(DIR).flatten().map(PathBuf::from);
         if let Some(dir) = dir.as_deref().filter(|dir| !is_ours(dir)) {
@@ -55,7 +55,7 @@ impl Logs {
 fn is_ours(dir: &Path) -> bool {
     let mut parts = dir.components().map(Component::as_os_str);
     parts.next().is_some_and(|first| first == ".nightwright")
-        && parts.next().is_some_and(|second| !TAKEN.iter().any(|taken| second == *taken))
+        && parts.next().is_some_and(|second| !RESERVED_FOLDERS.iter().any(|taken| second == *taken))
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::display::one_line;
-use nightwright_core::mode::{Definition, EMBEDDED, Embedded};
+use nightwright_core::mode::{EMBEDDED, EmbeddedMode, ModeDefinition};
 
-use crate::config::Layer;
+use crate::config::ConfigLayer;
 use crate::error::Failure;
 use crate::files;
 use crate::nearest::nearest;
-use crate::task::Name;
+use crate::task::TaskName;
 
 /// Where a project has modes of its own, or files of ours that it changes.
 pub const FOLDER: &str = ".nightwright/modes";
@@ -21,7 +21,7 @@ pub const OF_TASKS: &str = "loop";
 pub const OF_GOALS: &str = "prompt";
 
 /// More than this is no prompt.
-const MOST: u64 = 1 << 20;
+const MAX_PROMPT_BYTES: u64 = 1 << 20;
 
 /// A mode, complete.
 #[derive(Clone, Debug)]
@@ -29,9 +29,9 @@ pub struct Mode {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub definition: Definition,
+    pub definition: ModeDefinition,
     /// What holds in it unless somebody says otherwise.
-    pub defaults: Layer,
+    pub defaults: ConfigLayer,
     /// `system.md`.
     pub system: String,
     /// `prompt.md`.
@@ -41,7 +41,7 @@ pub struct Mode {
 }
 
 /// A file of a mode as text, and whether it is the project's own.
-struct Text {
+struct ModeText {
     text: String,
     own: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ pub fn load(project: &Path, name: &str) -> Result<Mode, Failure> {
         .cloned()
         .collect();
     let file = own_file(name, "mode.toml");
-    let (parsed, defaults) = Layer::parse_mode(name, &file, &definition.text)?;
+    let (parsed, defaults) = ConfigLayer::parse_mode(name, &file, &definition.text)?;
     let system = system.map(|text| text.text).unwrap_or_default();
     Ok(Mode {
         name: name.to_owned(),
@@ -89,7 +89,7 @@ pub fn known(project: &Path) -> Vec<String> {
     let mut own: Vec<String> = entries
         .filter(|entry| entry.path().is_dir())
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| Name::of("mode", name).is_ok() && !names.contains(name))
+        .filter(|name| TaskName::of("mode", name).is_ok() && !names.contains(name))
         .collect();
     own.sort();
     names.extend(own);
@@ -114,20 +114,21 @@ pub fn own_file(name: &str, file: &str) -> PathBuf {
     Path::new(FOLDER).join(name).join(file)
 }
 
-fn text(project: &Path, name: &str, file: &str) -> Result<Option<Text>, Failure> {
+fn text(project: &Path, name: &str, file: &str) -> Result<Option<ModeText>, Failure> {
     let path = own_file(name, file);
-    let own = files::read_inside(project, &path, MOST).map_err(|error| Failure::because(&error))?;
+    let own = files::read_inside(project, &path, MAX_PROMPT_BYTES)
+        .map_err(|error| Failure::because(&error))?;
     if let Some(bytes) = own {
         let text = String::from_utf8(bytes)
             .map_err(|_| Failure::usage(format!("`{}` is not text in UTF-8", path.display())))?;
-        return Ok(Some(Text { text, own: Some(path) }));
+        return Ok(Some(ModeText { text, own: Some(path) }));
     }
     let ours = EMBEDDED.iter().find(|mode| mode.name == name);
     let text = ours.and_then(|mode| embedded(mode, file)).map(str::to_owned);
-    Ok(text.map(|text| Text { text, own: None }))
+    Ok(text.map(|text| ModeText { text, own: None }))
 }
 
-fn embedded(mode: &Embedded, file: &str) -> Option<&'static str> {
+fn embedded(mode: &EmbeddedMode, file: &str) -> Option<&'static str> {
     match file {
         "mode.toml" => Some(mode.definition),
         "system.md" => Some(mode.system),

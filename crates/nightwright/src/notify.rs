@@ -8,7 +8,7 @@
 //!
 //! It follows the journal like a screen does, so all that the loop does for it is to ring a bell.
 //! Every address has a queue with an end and a thread of its own: one that is dead delays no other,
-//! and none delays the run. At the end what is still waiting gets [`AT_THE_END`] in all.
+//! and none delays the run. At the end what is still waiting gets [`FINAL_TIMEOUT`] in all.
 
 mod address;
 mod client;
@@ -23,56 +23,61 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nightwright_core::agent::message::AgentMessage;
 use nightwright_core::event::Event;
-use nightwright_core::journal::Line;
-use nightwright_core::notice::{Notice, Notices};
+use nightwright_core::journal::JournalLine;
+use nightwright_core::notice::{Notification, NotificationFold};
 use nightwright_core::redact::Secrets;
 use nightwright_core::units::RunId;
-use nightwright_core::view::Ending;
+use nightwright_core::view::FinalOutcome;
 
 pub(crate) use address::is_key;
-pub use address::{Address, Service};
+pub use address::{Address, NotifyService};
 pub(crate) use secret::secrets;
-pub use sender::Tried;
+pub use sender::TestDelivery;
 
-use self::payload::Request;
-use self::sender::Sender;
-use crate::publish::{Display, Followed};
-use crate::report::{Reporter, Speaker, Wants};
+use self::payload::NotifyRequest;
+use self::sender::NotificationSender;
+use crate::publish::{FollowTarget, FollowerHandle};
+use crate::report::{Reporter, ReporterInput, Speaker};
 
 #[cfg(test)]
 pub(crate) use address::drafts;
 
 /// How long what is still waiting may take when a run is over, all addresses together.
-pub const AT_THE_END: Duration = Duration::from_secs(5);
+pub const FINAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where it is said that something does not arrive.
-pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
+pub type NotifyWarnFn = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Tells people of a run.
 #[derive(Debug)]
 pub struct Notifier {
-    display: Display,
-    desk: Arc<Mutex<Desk>>,
+    display: FollowerHandle,
+    desk: Arc<Mutex<NotifierState>>,
 }
 
 impl Notifier {
     /// Tells these addresses what comes after what is known already; `None` if there are none.
     pub fn start(
         addresses: &[Address],
-        followed: Followed,
+        followed: FollowTarget,
         secrets: &Secrets,
-        complain: &Complain,
+        complain: &NotifyWarnFn,
     ) -> Option<Self> {
         if addresses.is_empty() {
             return None;
         }
-        let start = |address: &Address| Sender::start(address.clone(), secrets.clone(), complain);
+        let start = |address: &Address| {
+            NotificationSender::start(address.clone(), secrets.clone(), complain)
+        };
         let senders = addresses.iter().map(start).collect();
-        let (notices, secrets) = (Notices::default(), secrets.clone());
-        let desk = Desk { notices, secrets, senders, warned: Vec::new() };
-        let desk = Arc::new(Mutex::new(desk));
-        let display = Display::start(followed, Box::new(Reader { desk: Arc::clone(&desk) }));
-        Some(Self { display, desk })
+        let (notices, secrets) = (NotificationFold::default(), secrets.clone());
+        let state = NotifierState { notices, secrets, senders, warned: Vec::new() };
+        let state = Arc::new(Mutex::new(state));
+        let display = FollowerHandle::start(
+            followed,
+            Box::new(NotificationReporter { desk: Arc::clone(&state) }),
+        );
+        Some(Self { display, desk: state })
     }
 
     /// Says that there is something new in the journal. Never waits.
@@ -80,66 +85,66 @@ impl Notifier {
         self.display.waker()
     }
 
-    /// Nothing is recorded any more: what does not arrive from now on is said by [`Closing::wait`].
-    pub fn hush(&self) {
+    /// Nothing is recorded any more: what does not arrive from now on is said by [`PendingNotifications::wait`].
+    pub fn stop_warnings(&self) {
         for sender in &lock(&self.desk).senders {
-            sender.hush();
+            sender.stop_warnings();
         }
     }
 
     /// The run is over like this: reads the rest, and lets what is waiting go out from now on until
-    /// [`Closing::wait`] gives up.
-    pub fn close(self, ending: Ending) -> Closing {
-        self.hush();
-        let until = Instant::now() + AT_THE_END;
+    /// [`PendingNotifications::wait`] gives up.
+    pub fn close(self, ending: FinalOutcome) -> PendingNotifications {
+        self.stop_warnings();
+        let until = Instant::now() + FINAL_TIMEOUT;
         // However far it came: the ending is told below if it was not.
-        let _ = self.display.finish(AT_THE_END);
-        let mut desk = lock(&self.desk);
-        if let Some(notice) = desk.notices.ending(ending, Timestamp::now()) {
-            desk.tell(notice, None);
+        let _ = self.display.finish(FINAL_TIMEOUT);
+        let mut state = lock(&self.desk);
+        if let Some(notification) = state.notices.ending(ending, Timestamp::now()) {
+            state.send(notification, None);
         }
         let (senders, warned) =
-            (std::mem::take(&mut desk.senders), std::mem::take(&mut desk.warned));
+            (std::mem::take(&mut state.senders), std::mem::take(&mut state.warned));
         for sender in &senders {
             sender.close(until);
         }
-        Closing { senders, warned }
+        PendingNotifications { senders, warned }
     }
 }
 
 /// What is still on its way when a run is over.
 #[derive(Debug)]
-pub struct Closing {
-    senders: Vec<Sender>,
+pub struct PendingNotifications {
+    senders: Vec<NotificationSender>,
     /// The warnings of the journal.
     warned: Vec<String>,
 }
 
-impl Closing {
+impl PendingNotifications {
     /// Waits for it as long as there is time; says what did not arrive, unless the journal does: a
     /// warning in the last moment of a run may not have got there.
     pub fn wait(&self) -> Vec<String> {
-        let complaints = self.senders.iter().filter_map(Sender::finish);
+        let complaints = self.senders.iter().filter_map(NotificationSender::finish);
         complaints.filter(|complaint| !self.warned.contains(complaint)).collect()
     }
 
     /// There is less time than was thought.
-    pub fn hurry(&self, until: Instant) {
+    pub fn shorten_deadline(&self, until: Instant) {
         for sender in &self.senders {
-            sender.hurry(until);
+            sender.shorten_deadline(until);
         }
     }
 }
 
 /// Sends one notice that tells of nothing to each of these addresses, all at the same time, and
 /// says what came of it.
-pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<Tried> {
-    let notice = Notice::test(run, Timestamp::now());
+pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<TestDelivery> {
+    let notification = Notification::test(run, Timestamp::now());
     std::thread::scope(|scope| {
         let tries: Vec<_> = addresses
             .iter()
             .map(|address| {
-                let request = Request::of(address, &notice, None);
+                let request = NotifyRequest::of(address, &notification, None);
                 scope.spawn(move || sender::try_out(address, secrets, &request))
             })
             .collect();
@@ -149,28 +154,28 @@ pub fn test(addresses: &[Address], run: RunId, secrets: &Secrets) -> Vec<Tried> 
 }
 
 /// What the follower and whoever closes both know.
-struct Desk {
-    notices: Notices,
+struct NotifierState {
+    notices: NotificationFold,
     secrets: Secrets,
-    senders: Vec<Sender>,
+    senders: Vec<NotificationSender>,
     /// What the journal has of our warnings.
     warned: Vec<String>,
 }
 
-impl Desk {
-    fn tell(&self, notice: Notice, raw: Option<&[u8]>) {
+impl NotifierState {
+    fn send(&self, notification: Notification, raw: Option<&[u8]>) {
         let mask = |text: &str| self.secrets.mask(text).into_owned();
-        let (title, text) = (mask(&notice.title), mask(&notice.text));
-        let notice = Notice { title, text, ..notice };
+        let (title, text) = (mask(&notification.title), mask(&notification.text));
+        let notification = Notification { title, text, ..notification };
         for sender in &self.senders {
-            if sender.address().wants(notice.kind) {
-                sender.push(Request::of(sender.address(), &notice, raw));
+            if sender.address().wants(notification.kind) {
+                sender.push(NotifyRequest::of(sender.address(), &notification, raw));
             }
         }
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for NotifierState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").field("senders", &self.senders).finish_non_exhaustive()
     }
@@ -182,24 +187,24 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Reads the journal for the desk.
-struct Reader {
-    desk: Arc<Mutex<Desk>>,
+struct NotificationReporter {
+    desk: Arc<Mutex<NotifierState>>,
 }
 
-impl Reporter for Reader {
-    fn past(&mut self, line: &Line) {
+impl Reporter for NotificationReporter {
+    fn past(&mut self, line: &JournalLine) {
         lock(&self.desk).notices.past(line);
     }
 
-    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
-        let mut desk = lock(&self.desk);
+    fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
+        let mut state = lock(&self.desk);
         if let Event::Warning { text } = &line.record.event
             && sender::is_ours(text)
         {
-            desk.warned.push(text.clone());
+            state.warned.push(text.clone());
         }
-        for notice in desk.notices.of(line) {
-            desk.tell(notice, Some(raw));
+        for notification in state.notices.of(line) {
+            state.send(notification, Some(raw));
         }
         Ok(())
     }
@@ -216,7 +221,7 @@ impl Reporter for Reader {
         Ok(())
     }
 
-    fn wants(&self) -> Wants {
-        Wants::Events
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Events
     }
 }

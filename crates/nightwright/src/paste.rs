@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
-use nightwright_core::view::{Step, shell_word};
+use nightwright_core::view::{NextStep, shell_word};
 
 const PROGRAM: &str = "nightwright ";
 
@@ -38,7 +38,7 @@ pub(crate) fn from_here(text: &str) -> Cow<'_, str> {
 }
 
 /// The steps with commands that work from the current folder.
-pub(crate) fn steps_from_here(mut steps: Vec<Step>) -> Vec<Step> {
+pub(crate) fn steps_from_here(mut steps: Vec<NextStep>) -> Vec<NextStep> {
     for command in steps.iter_mut().filter_map(|step| step.command.as_mut()) {
         *command = from_here(command).into_owned();
     }

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nightwright_core::mode::{Commits, Definition};
-use nightwright_core::permissions::{COMMIT, Rules, usual};
+use nightwright_core::mode::{CommitPolicy, ModeDefinition};
+use nightwright_core::permissions::{COMMIT, PermissionRules, usual};
 use nightwright_core::settings::{Commands, Settings};
 
-use crate::init::detect::{Detected, Found, detect};
-use crate::init::view::View;
+use crate::init::detect::{DetectedProject, DetectedProjects, detect};
+use crate::init::view::ProjectFiles;
 
 /// Folders of a project that are looked at for manifests of their own.
 const PACKAGES: usize = 50;
@@ -19,36 +19,36 @@ const ABOVE_PACKAGES: [&str; 4] = ["", "packages", "apps", "crates"];
 const FOREIGN: [&str; 4] = ["node_modules", "target", "vendor", "venv"];
 
 /// The rules for a run with these settings, as the project is now.
-pub fn rules(project: &Path, settings: &Settings, mode: &Definition) -> Rules {
-    let detected = detect(&View::of(project));
+pub fn rules(project: &Path, settings: &Settings, mode: &ModeDefinition) -> PermissionRules {
+    let detected = detect(&ProjectFiles::of(project));
     let types = types(project, &detected);
     let own = own_commands(settings, &detected);
     let edits = match mode.commits {
-        Commits::Yes => COMMIT.map(str::to_owned).to_vec(),
-        Commits::No => Vec::new(),
+        CommitPolicy::Yes => COMMIT.map(str::to_owned).to_vec(),
+        CommitPolicy::No => Vec::new(),
     };
-    Rules { edits, usual: usual::rules(&types, &own) }
+    PermissionRules { edits, usual: usual::rules(&types, &own) }
 }
 
 /// The types that the project and its packages have.
-fn types(project: &Path, detected: &Detected) -> Vec<String> {
+fn types(project: &Path, detected: &DetectedProjects) -> Vec<String> {
     let mut all: Vec<String> = kinds(detected).collect();
     for package in packages(project) {
-        let found = detect(&View::of_package(&package));
+        let found = detect(&ProjectFiles::of_package(&package));
         for kind in kinds(&found) {
             if !all.contains(&kind) {
                 all.push(kind);
             }
         }
     }
-    let generic = crate::init::detect::Kind::Generic.to_string();
+    let generic = crate::init::detect::ProjectKind::Generic.to_string();
     if all.iter().any(|kind| *kind != generic) {
         all.retain(|kind| *kind != generic);
     }
     all
 }
 
-fn kinds(detected: &Detected) -> impl Iterator<Item = String> {
+fn kinds(detected: &DetectedProjects) -> impl Iterator<Item = String> {
     let all = std::iter::once(&detected.main).chain(&detected.others);
     all.map(|found| found.kind.to_string())
 }
@@ -75,14 +75,14 @@ fn packages(project: &Path) -> BTreeSet<std::path::PathBuf> {
 
 /// The project's own commands, without repetitions: those that are configured, those of the gate
 /// and those that its files speak for.
-fn own_commands(settings: &Settings, detected: &Detected) -> Vec<String> {
+fn own_commands(settings: &Settings, detected: &DetectedProjects) -> Vec<String> {
     let of = |commands: &Commands| {
         let Commands { test, build, lint } = commands.clone();
         [test, build, lint].into_iter().flatten().collect::<Vec<_>>()
     };
     let mut all: Vec<String> = Vec::new();
     let found = std::iter::once(&detected.main).chain(&detected.others);
-    let found = found.flat_map(|found: &Found| of(&found.commands));
+    let found = found.flat_map(|found: &DetectedProject| of(&found.commands));
     let gate = settings.verify.commands.iter().cloned();
     for command in of(&settings.commands).into_iter().chain(gate).chain(found) {
         if !all.contains(&command) {
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn of(files: &[(&str, &str)], settings: &Settings) -> Rules {
+    fn of(files: &[(&str, &str)], settings: &Settings) -> PermissionRules {
         let project = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = project.path().join(name);
@@ -109,7 +109,7 @@ mod tests {
         rules(project.path(), settings, &mode)
     }
 
-    fn has(rules: &Rules, rule: &str) -> bool {
+    fn has(rules: &PermissionRules, rule: &str) -> bool {
         rules.usual.iter().any(|one| one == rule)
     }
 

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use nightwright_core::principles::{Help, Mistake, Principles};
-use nightwright_core::prompt::Collected;
+use nightwright_core::principles::{Mistake, MistakeHelp, Principles};
+use nightwright_core::prompt::CollectedPrinciples;
 use nightwright_core::settings::Settings;
 
-use crate::config::{self, ConfigError, Origin, Resolved};
+use crate::config::{self, ConfigError, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::files;
 use crate::nearest::nearest;
@@ -19,20 +19,20 @@ pub const FOREIGN: &str = ".claude/principles.yaml";
 pub const USUAL: &str = ".nightwright/principles.toml";
 
 /// No file of principles is larger.
-const MOST: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// No file that is to be mended is kept if it is larger.
-const MOST_KEPT: u64 = 16 << 20;
+const MAX_BACKUP_BYTES: u64 = 16 << 20;
 
 /// Our own folder in a project.
 const NIGHTWRIGHT: &str = ".nightwright";
 
 /// What we keep in our own folder in the same form.
-const OWN: [&str; 3] = ["config.toml", "mode.toml", "task.toml"];
+const RESERVED_NAMES: [&str; 3] = ["config.toml", "mode.toml", "task.toml"];
 
 /// What a run goes by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct RunPrinciples {
     /// The principles, if there are any.
     pub principles: Option<Principles>,
     /// The file that the agent is to write them into, because there are none that can be used.
@@ -41,7 +41,7 @@ pub struct Chosen {
     pub note: Option<String>,
 }
 
-impl Chosen {
+impl RunPrinciples {
     fn found(principles: Principles) -> Self {
         Self { principles: Some(principles), ..Self::default() }
     }
@@ -51,36 +51,40 @@ impl Chosen {
 pub fn chosen(
     project: &Path,
     named: Option<&Path>,
-    resolved: &Resolved,
-) -> Result<Chosen, Failure> {
+    resolved: &ResolvedConfig,
+) -> Result<RunPrinciples, Failure> {
     if let Some(path) = named {
-        return named_file("--principles-file", path).map(Chosen::found);
+        return named_file("--principles-file", path).map(RunPrinciples::found);
     }
-    let Some(file) = configured(resolved) else { return Ok(Chosen::default()) };
+    let Some(file) = configured(resolved) else { return Ok(RunPrinciples::default()) };
     let origin = resolved.origin("principles.file");
     if resolved.get_bool("principles.collect") == Some(true) {
         return to_be_collected(project, file, origin);
     }
     match (inside(project, &file)?, origin) {
-        (Some(principles), _) => Ok(Chosen::found(principles)),
+        (Some(principles), _) => Ok(RunPrinciples::found(principles)),
         // Whoever has a usual place for all projects does not have principles in all of them.
-        (None, Origin::BuiltIn | Origin::User(_)) => Ok(Chosen::default()),
+        (None, ValueOrigin::BuiltIn | ValueOrigin::User(_)) => Ok(RunPrinciples::default()),
         (
             None,
-            Origin::Mode(_)
-            | Origin::Project(_)
-            | Origin::Task(_)
-            | Origin::Environment(_)
-            | Origin::Flag(_),
+            ValueOrigin::Mode(_)
+            | ValueOrigin::Project(_)
+            | ValueOrigin::Task(_)
+            | ValueOrigin::Environment(_)
+            | ValueOrigin::Flag(_),
         ) => Err(Failure::usage(format!("`principles.file` names `{file}`, which is not there"))
             .hint(how_to_write(&file, origin))),
     }
 }
 
 /// The same where the agent writes what is not there, and mends what can't be used.
-fn to_be_collected(project: &Path, file: String, origin: &Origin) -> Result<Chosen, Failure> {
+fn to_be_collected(
+    project: &Path,
+    file: String,
+    origin: &ValueOrigin,
+) -> Result<RunPrinciples, Failure> {
     if is_yaml(Path::new(&file)) {
-        return inside(project, &file)?.map(Chosen::found).ok_or_else(|| {
+        return inside(project, &file)?.map(RunPrinciples::found).ok_or_else(|| {
             Failure::usage(format!(
                 "`principles.collect` lets the agent write TOML, and `principles.file` names \
                  `{file}`"
@@ -92,34 +96,35 @@ fn to_be_collected(project: &Path, file: String, origin: &Origin) -> Result<Chos
         return Err(own(&file, origin));
     }
     match collected(project, &file) {
-        Ok(Some(principles)) => Ok(Chosen::found(principles)),
-        Ok(None) => Ok(Chosen { to_write: Some(file), ..Chosen::default() }),
-        Err(why) if can_be_mended(project, &file) => {
+        Ok(Some(principles)) => Ok(RunPrinciples::found(principles)),
+        Ok(None) => Ok(RunPrinciples { to_write: Some(file), ..RunPrinciples::default() }),
+        Err(why) if can_be_overwritten(project, &file) => {
             let note = format!(
                 "The principles can't be used: {why}. The agent is asked to mend them; a copy as \
                  they are now is kept with the prompts of the run."
             );
-            Ok(Chosen { principles: None, to_write: Some(file), note: Some(note) })
+            Ok(RunPrinciples { principles: None, to_write: Some(file), note: Some(note) })
         }
-        Err(_) => Ok(inside(project, &file)?.map(Chosen::found).unwrap_or_default()),
+        Err(_) => Ok(inside(project, &file)?.map(RunPrinciples::found).unwrap_or_default()),
     }
 }
 
 /// Whether an agent may write over it: a plain file in the project that was meant to be TOML.
-fn can_be_mended(project: &Path, file: &str) -> bool {
+fn can_be_overwritten(project: &Path, file: &str) -> bool {
     let path = Path::new(file);
     is_toml(path) && matches!(files::open_inside(project, path), Ok(Some(_)))
 }
 
 /// How a file that is not there gets there, by who names it.
-pub fn how_to_write(file: &str, origin: &Origin) -> String {
+pub fn how_to_write(file: &str, origin: &ValueOrigin) -> String {
     let write = match origin {
-        Origin::BuiltIn => return "write it: nightwright principles".to_owned(),
-        Origin::User(_) | Origin::Project(_) | Origin::Environment(_) | Origin::Flag(_) => {
-            "write it: nightwright principles".to_owned()
-        }
+        ValueOrigin::BuiltIn => return "write it: nightwright principles".to_owned(),
+        ValueOrigin::User(_)
+        | ValueOrigin::Project(_)
+        | ValueOrigin::Environment(_)
+        | ValueOrigin::Flag(_) => "write it: nightwright principles".to_owned(),
         // The command knows of no task and of no mode.
-        Origin::Mode(_) | Origin::Task(_) => format!(
+        ValueOrigin::Mode(_) | ValueOrigin::Task(_) => format!(
             "write it: NIGHTWRIGHT_PRINCIPLES_FILE={} nightwright principles",
             shell_words::quote(file)
         ),
@@ -133,17 +138,17 @@ pub fn how_to_write(file: &str, origin: &Origin) -> String {
 }
 
 /// How the name of the file is taken back, by who names it.
-pub fn how_to_unset(origin: &Origin) -> String {
+pub fn how_to_unset(origin: &ValueOrigin) -> String {
     let unset = "nightwright config unset";
     match origin {
-        Origin::User(_) => format!("{unset} --user principles.file"),
-        Origin::Task(path) => {
+        ValueOrigin::User(_) => format!("{unset} --user principles.file"),
+        ValueOrigin::Task(path) => {
             let task = path.parent().and_then(Path::file_name).unwrap_or_default();
             format!("{unset} --task {} principles.file", task.display())
         }
-        Origin::Environment(name) | Origin::Flag(name) => format!("unset {name}"),
-        Origin::Mode(name) => format!("take `principles.file` out of the mode `{name}`"),
-        Origin::BuiltIn | Origin::Project(_) => format!("{unset} principles.file"),
+        ValueOrigin::Environment(name) | ValueOrigin::Flag(name) => format!("unset {name}"),
+        ValueOrigin::Mode(name) => format!("take `principles.file` out of the mode `{name}`"),
+        ValueOrigin::BuiltIn | ValueOrigin::Project(_) => format!("{unset} principles.file"),
     }
 }
 
@@ -163,11 +168,11 @@ pub fn is_own(project: &Path, file: &str) -> bool {
 /// The same, by the path in the project alone.
 pub fn is_own_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    path.starts_with(NIGHTWRIGHT) && (!is_toml(path) || OWN.contains(&name.as_str()))
+    path.starts_with(NIGHTWRIGHT) && (!is_toml(path) || RESERVED_NAMES.contains(&name.as_str()))
 }
 
 /// The refusal of such a file.
-pub fn own(file: &str, origin: &Origin) -> Failure {
+pub fn own(file: &str, origin: &ValueOrigin) -> Failure {
     Failure::usage(format!(
         "`principles.file` names `{file}`, where nightwright keeps something of its own"
     ))
@@ -177,7 +182,7 @@ pub fn own(file: &str, origin: &Origin) -> Failure {
 }
 
 /// The file of the configuration, if there shall be one.
-pub fn configured(resolved: &Resolved) -> Option<String> {
+pub fn configured(resolved: &ResolvedConfig) -> Option<String> {
     resolved.get_optional("principles.file").flatten()
 }
 
@@ -192,7 +197,7 @@ pub fn named_file(option: &str, path: &Path) -> Result<Principles, Failure> {
 /// Reads a file of the project; `None` if it is not there.
 pub fn inside(project: &Path, file: &str) -> Result<Option<Principles>, Failure> {
     let path = Path::new(file);
-    match config::read_inside(project, path, MOST)? {
+    match config::read_inside(project, path, MAX_FILE_BYTES)? {
         Some(text) => Ok(Some(parse(path, &text)?)),
         None => Ok(None),
     }
@@ -204,24 +209,24 @@ pub fn to_collect(settings: &Settings) -> Option<&str> {
 }
 
 /// What became of the file that the agent is to write.
-pub fn found(project: &Path, settings: &Settings) -> Collected {
+pub fn found(project: &Path, settings: &Settings) -> CollectedPrinciples {
     match to_collect(settings).map(|file| collected(project, file)) {
-        None | Some(Ok(None)) => Collected::Missing,
-        Some(Ok(Some(_))) => Collected::Written,
-        Some(Err(why)) => Collected::Unusable(why),
+        None | Some(Ok(None)) => CollectedPrinciples::Missing,
+        Some(Ok(Some(_))) => CollectedPrinciples::Written,
+        Some(Err(why)) => CollectedPrinciples::Unusable(why),
     }
 }
 
 /// What is in that file, whatever it is; `None` if nothing can be read there.
-pub fn as_they_are(project: &Path, settings: &Settings) -> Option<Vec<u8>> {
+pub fn read_raw(project: &Path, settings: &Settings) -> Option<Vec<u8>> {
     let file = to_collect(settings)?;
-    files::read_inside(project, Path::new(file), MOST_KEPT).ok().flatten()
+    files::read_inside(project, Path::new(file), MAX_BACKUP_BYTES).ok().flatten()
 }
 
 /// Reads what the agent was to write; `None` if it is not there. What is wrong with it is said in a
 /// line.
 pub fn collected(project: &Path, file: &str) -> Result<Option<Principles>, String> {
-    let bytes = files::read_inside(project, Path::new(file), MOST)
+    let bytes = files::read_inside(project, Path::new(file), MAX_FILE_BYTES)
         .map_err(|error| Failure::because(&error).message)?;
     let Some(bytes) = bytes else { return Ok(None) };
     let text = String::from_utf8(bytes).map_err(|_| format!("`{file}` is not UTF-8 text"))?;
@@ -236,7 +241,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Principles, ConfigError> {
     let found =
         if is_yaml(path) { Principles::parse_yaml(text) } else { Principles::parse_toml(text) };
     found.map_err(|mistakes| {
-        let shown = mistakes.into_iter().map(|mistake| config::Mistake {
+        let shown = mistakes.into_iter().map(|mistake| config::ConfigMistake {
             hint: hint(&mistake),
             span: mistake.span,
             message: mistake.message,
@@ -269,9 +274,9 @@ pub fn in_a_line(file: &str, text: &str, mistakes: &[Mistake]) -> String {
 
 fn hint(mistake: &Mistake) -> Option<String> {
     match &mistake.help {
-        Help::None => None,
-        Help::Say(advice) => Some(advice.clone()),
-        Help::Nearest { word, among } => Some(match nearest(word, among.iter().copied()) {
+        MistakeHelp::None => None,
+        MistakeHelp::Say(advice) => Some(advice.clone()),
+        MistakeHelp::Nearest { word, among } => Some(match nearest(word, among.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are: {}", among.join(", ")),
         }),

@@ -24,26 +24,26 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 
-use self::stream::Streams;
+use self::stream::OutputStreams;
 pub(crate) use self::stream::show;
-use crate::journal::{JournalError, Tail};
-use crate::report::{Reporter, Wants};
+use crate::journal::{JournalError, JournalTail};
+use crate::report::{Reporter, ReporterInput};
 
 /// How long the journal is left alone when nobody says that there is something new: long enough
 /// to cost nothing, short enough to be of use if a note gets lost.
-const IDLE: Duration = Duration::from_millis(500);
+const IDLE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long the output of an agent at work is left alone: nobody leaves a note for it.
-const LISTEN: Duration = Duration::from_millis(100);
+const ACTIVE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// So many notes wait for a display that is busy; more are not told.
 const NOTES: usize = 16;
 
 /// What is followed.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct FollowTarget {
     /// The journal. It need not exist yet.
     pub journal: PathBuf,
     /// The folder with the raw outputs.
@@ -55,55 +55,58 @@ pub struct Followed {
 
 /// A run on somebody's screen, or in a log.
 #[derive(Debug)]
-pub struct Display {
-    shared: Arc<Shared>,
+pub struct FollowerHandle {
+    shared: Arc<FollowerShared>,
     /// Closed when the thread has ended.
-    over: Receiver<()>,
+    ended: Receiver<()>,
 }
 
 /// What both sides know.
 #[derive(Debug)]
-struct Shared {
+struct FollowerShared {
     /// A place for one note: there is something new.
-    bell: SyncSender<()>,
+    wake_sender: SyncSender<()>,
     /// Nothing more will come.
     closing: AtomicBool,
     /// What is to be told beside what is recorded. Held only to put something in or take it out.
     notes: Mutex<VecDeque<String>>,
 }
 
-impl Shared {
+impl FollowerShared {
     /// What is to be told and has not been.
     fn notes(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) {
+    fn wake(&self) {
         // Full means that a note lies there already, closed that nobody looks any more.
-        let _ = self.bell.try_send(());
+        let _ = self.wake_sender.try_send(());
     }
 }
 
-impl Display {
+impl FollowerHandle {
     /// Shows a run.
-    pub fn start(followed: Followed, reporter: Box<dyn Reporter + Send>) -> Self {
+    pub fn start(followed: FollowTarget, reporter: Box<dyn Reporter + Send>) -> Self {
         Self::start_with(followed, reporter, |_| {})
     }
 
     /// The same, and `dark` is told when nothing can be written any more.
     pub fn start_with(
-        followed: Followed,
+        followed: FollowTarget,
         reporter: Box<dyn Reporter + Send>,
         dark: impl FnOnce(&io::Error) + Send + 'static,
     ) -> Self {
-        let (bell, bell_heard) = sync_channel(1);
-        let (alive, over) = sync_channel(1);
-        let shared =
-            Arc::new(Shared { bell, closing: AtomicBool::new(false), notes: Mutex::default() });
-        let screen = Screen {
+        let (wake_sender, bell_heard) = sync_channel(1);
+        let (alive, ended) = sync_channel(1);
+        let shared = Arc::new(FollowerShared {
+            wake_sender,
+            closing: AtomicBool::new(false),
+            notes: Mutex::default(),
+        });
+        let screen = Follower {
             shared: Arc::clone(&shared),
-            bell: bell_heard,
-            streams: Streams::new(followed.output.clone()),
+            wake_receiver: bell_heard,
+            streams: OutputStreams::new(followed.output.clone()),
             followed,
             tail: None,
             reporter,
@@ -114,23 +117,23 @@ impl Display {
             screen.run(dark);
             drop(alive);
         });
-        Self { shared, over }
+        Self { shared, ended }
     }
 
     /// There is something new in the journal. Never waits.
     pub fn wake(&self) {
-        self.shared.ring();
+        self.shared.wake();
     }
 
-    /// The same as [`Display::wake`], to be given away.
+    /// The same as [`FollowerHandle::wake`], to be given away.
     pub fn waker(&self) -> impl Fn() + use<> {
         let shared = Arc::clone(&self.shared);
-        move || shared.ring()
+        move || shared.wake()
     }
 
     /// Has something told that is not recorded, below what was shown so far. Never waits: what
     /// nobody reads is not told.
-    pub fn teller(&self) -> impl Fn(String) + Send + use<> {
+    pub fn note_sender(&self) -> impl Fn(String) + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move |text| {
             let mut notes = shared.notes();
@@ -138,32 +141,32 @@ impl Display {
                 notes.push_back(text);
             }
             drop(notes);
-            shared.ring();
+            shared.wake();
         }
     }
 
     /// Shows what is left, and waits for that at most so long: a terminal that nobody reads must
     /// not keep us. Says whether all of it was shown in time, or nobody looks any more.
-    pub fn finish(self, patience: Duration) -> Finished {
+    pub fn finish(self, patience: Duration) -> FollowerFinish {
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.ring();
-        match self.over.recv_timeout(patience) {
-            Err(RecvTimeoutError::Timeout) => Finished::Abandoned,
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Finished::InTime,
+        self.shared.wake();
+        match self.ended.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => FollowerFinish::Abandoned,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => FollowerFinish::InTime,
         }
     }
 }
 
-impl Drop for Display {
+impl Drop for FollowerHandle {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.ring();
+        self.shared.wake();
     }
 }
 
 /// Whether the display came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finished {
+pub enum FollowerFinish {
     /// It did.
     InTime,
     /// It still tries to write, and ends with the process.
@@ -171,17 +174,17 @@ pub enum Finished {
 }
 
 /// The side of the thread.
-struct Screen {
-    shared: Arc<Shared>,
-    bell: Receiver<()>,
-    followed: Followed,
-    streams: Streams,
-    tail: Option<Tail>,
+struct Follower {
+    shared: Arc<FollowerShared>,
+    wake_receiver: Receiver<()>,
+    followed: FollowTarget,
+    streams: OutputStreams,
+    tail: Option<JournalTail>,
     reporter: Box<dyn Reporter + Send>,
 }
 
 /// Why nothing more is shown.
-enum Dark {
+enum Ended {
     /// Nothing can be written any more: a closed pipe, a terminal that hung up, a full disk.
     /// Whatever it is, it is not the run's business.
     Unwatched(io::Error),
@@ -189,18 +192,18 @@ enum Dark {
     Unreadable(JournalError),
 }
 
-impl From<io::Error> for Dark {
+impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Self {
         Self::Unwatched(error)
     }
 }
 
-impl Screen {
+impl Follower {
     fn run(mut self, dark: impl FnOnce(&io::Error)) {
         match self.follow() {
             Ok(()) => {}
-            Err(Dark::Unwatched(error)) => dark(&error),
-            Err(Dark::Unreadable(error)) => {
+            Err(Ended::Unwatched(error)) => dark(&error),
+            Err(Ended::Unreadable(error)) => {
                 let text = format!("nothing more is shown: {error}");
                 // If that can't be shown either, there is nobody to tell.
                 let _ = self.reporter.note(&text).and_then(|()| self.reporter.flush());
@@ -208,7 +211,7 @@ impl Screen {
         }
     }
 
-    fn follow(&mut self) -> Result<(), Dark> {
+    fn follow(&mut self) -> Result<(), Ended> {
         loop {
             // Looked at first: what was there when it was set is shown below.
             let closing = self.shared.closing.load(Ordering::Acquire);
@@ -220,7 +223,7 @@ impl Screen {
             if closing {
                 return Ok(self.reporter.close()?);
             }
-            match self.bell.recv_timeout(self.patience()) {
+            match self.wake_receiver.recv_timeout(self.poll_interval()) {
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
                 // We hold one end ourselves.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -234,17 +237,19 @@ impl Screen {
     }
 
     /// How long nothing is looked at unless somebody rings.
-    fn patience(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         let listen = match self.reporter.wants() {
-            Wants::Events => IDLE,
-            Wants::Messages | Wants::Everything if self.streams.is_open() => LISTEN,
-            Wants::Messages | Wants::Everything => IDLE,
+            ReporterInput::Events => IDLE_INTERVAL,
+            ReporterInput::Messages | ReporterInput::Everything if self.streams.is_open() => {
+                ACTIVE_INTERVAL
+            }
+            ReporterInput::Messages | ReporterInput::Everything => IDLE_INTERVAL,
         };
         self.reporter.pace().map_or(listen, |pace| pace.min(listen))
     }
 
-    fn show_events(&mut self) -> Result<(), Dark> {
-        let tail = self.tail.take().or_else(|| Tail::open(&self.followed.journal).ok());
+    fn show_events(&mut self) -> Result<(), Ended> {
+        let tail = self.tail.take().or_else(|| JournalTail::open(&self.followed.journal).ok());
         let Some(mut tail) = tail else {
             // Not there yet; the next note or the next round finds it.
             return Ok(());
@@ -256,12 +261,12 @@ impl Screen {
             }
         });
         shown?;
-        read.map_err(Dark::Unreadable)?;
+        read.map_err(Ended::Unreadable)?;
         self.tail = Some(tail);
         Ok(())
     }
 
-    fn show_event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
+    fn show_event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         if line.seq <= self.followed.after {
             self.streams.past(&line.record.event);
             self.reporter.past(line);

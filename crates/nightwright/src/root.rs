@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use nightwright_core::root::{self, Folder, Limits, Root};
+use nightwright_core::root::{self, Folder, Root, SearchLimits};
 
 use crate::workspace::is_repository;
 
@@ -47,12 +47,12 @@ fn folder(path: &Path) -> Option<Folder> {
     })
 }
 
-fn limits() -> Limits {
+fn limits() -> SearchLimits {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let home = env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let ceilings = env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
     let ceilings = env::split_paths(&ceilings).filter(|path| path.is_absolute());
-    Limits {
+    SearchLimits {
         home: home.map(real),
         ceilings: ceilings.map(real).collect(),
         user: rustix::process::geteuid().as_raw(),

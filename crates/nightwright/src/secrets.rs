@@ -10,14 +10,15 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-use nightwright_core::redact::{Secrets, Unusable, is_secret_name, looks_random};
+use nightwright_core::redact::{RedactionError, Secrets, is_secret_name, looks_random};
 
-use crate::config::{self, ConfigFile, Resolved, Value};
+use crate::config::{self, ConfigFile, ConfigValue, ResolvedConfig};
 use crate::error::Failure;
 use crate::notify;
 
 pub use told::{
-    Kept, behind_masks, changed, has_told, keep_changed, keep_said, keep_told, said, told,
+    UnmaskedSettings, changed, has_unmasked, masked_values, operator_messages, save_change,
+    save_operator_message, save_settings, unmasked_settings,
 };
 
 /// The key with names of variables.
@@ -27,7 +28,7 @@ const PATTERNS: &str = "redact.patterns";
 
 /// What the user calls secret besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct SecretSettings {
     /// Names of variables; one may have a star that stands for anything.
     pub variables: Vec<String>,
     /// Patterns.
@@ -36,13 +37,13 @@ pub struct Wishes {
     pub values: Vec<String>,
 }
 
-impl Wishes {
+impl SecretSettings {
     /// What the configuration says. Every layer counts: a project can add to what its user calls
     /// secret, and take nothing away.
-    pub fn of(resolved: &Resolved) -> Self {
+    pub fn of(resolved: &ResolvedConfig) -> Self {
         let all = |key| {
             let lists = resolved.all(key).into_iter().filter_map(|(_, value)| match value {
-                Value::List(items) => Some(items.clone()),
+                ConfigValue::List(items) => Some(items.clone()),
                 _ => None,
             });
             let all: BTreeSet<String> = lists.flatten().collect();
@@ -65,13 +66,13 @@ impl Wishes {
 }
 
 /// What is secret by our own environment and by the configuration.
-pub fn of_config(resolved: &Resolved) -> Result<Secrets, Failure> {
+pub fn of_config(resolved: &ResolvedConfig) -> Result<Secrets, Failure> {
     of_config_and(resolved, &[])
 }
 
 /// The same, and what is known to be secret from elsewhere.
-pub fn of_config_and(resolved: &Resolved, known: &[String]) -> Result<Secrets, Failure> {
-    let wishes = Wishes::of(resolved);
+pub fn of_config_and(resolved: &ResolvedConfig, known: &[String]) -> Result<Secrets, Failure> {
+    let wishes = SecretSettings::of(resolved);
     let own = resolved.environment_of_agent();
     let mut values = values(env::vars_os(), &own, &wishes);
     values.extend(known.iter().map(|value| value.clone().into_bytes()));
@@ -80,9 +81,9 @@ pub fn of_config_and(resolved: &Resolved, known: &[String]) -> Result<Secrets, F
 
 /// What is secret where the configuration is shown. Whoever has to mend a pattern that can't be used, or to
 /// unset a value, has to see it: without it the rest is still masked.
-pub fn to_show(resolved: &Resolved) -> Secrets {
+pub fn to_show(resolved: &ResolvedConfig) -> Secrets {
     of_config(resolved).unwrap_or_else(|_| {
-        let wishes = Wishes { patterns: Vec::new(), ..Wishes::of(resolved) };
+        let wishes = SecretSettings { patterns: Vec::new(), ..SecretSettings::of(resolved) };
         let own = resolved.environment_of_agent();
         collect(env::vars_os(), &own, &wishes).unwrap_or_default()
     })
@@ -94,7 +95,7 @@ pub fn to_show(resolved: &Resolved) -> Secrets {
 pub fn of_user() -> Secrets {
     let file = ConfigFile::user(|name| env::var_os(name)).and_then(|file| file.layer().ok());
     let environment = config::environment(|name| env::var_os(name)).ok();
-    let resolved = Resolved::new(file.into_iter().chain(environment));
+    let resolved = ResolvedConfig::new(file.into_iter().chain(environment));
     to_show(&resolved).without_forms()
 }
 
@@ -105,22 +106,22 @@ pub fn of_environment(given: &[(OsString, OsString)]) -> Result<Secrets, Failure
     let own = other
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
         .collect();
-    let wishes = Wishes::default();
+    let wishes = SecretSettings::default();
     collect(ours, &own, &wishes).map_err(|bad| unusable(&bad, &wishes))
 }
 
 /// Where secrets can't be looked for nothing is started: with masks for the rest of them it would
 /// look as if there were none.
-fn unusable(bad: &Unusable, wishes: &Wishes) -> Failure {
+fn unusable(bad: &RedactionError, wishes: &SecretSettings) -> Failure {
     match bad {
-        Unusable::Pattern { index, why } => {
+        RedactionError::Pattern { index, why } => {
             let pattern = wishes.patterns.get(*index).map_or("", String::as_str);
             Failure::usage(format!(
                 "`{PATTERNS}` has a pattern that can't be used: `{pattern}`: {why}"
             ))
             .hint("it has to be a regular expression that matches at least one character")
         }
-        Unusable::Values { .. } => Failure::trouble(bad.to_string())
+        RedactionError::Values { .. } => Failure::trouble(bad.to_string())
             .hint("nothing is started when secrets could not be masked: unset some of them"),
     }
 }
@@ -130,15 +131,15 @@ fn unusable(bad: &Unusable, wishes: &Wishes) -> Failure {
 pub fn collect(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
-    wishes: &Wishes,
-) -> Result<Secrets, Unusable> {
+    wishes: &SecretSettings,
+) -> Result<Secrets, RedactionError> {
     Secrets::new(values(ours, own, wishes), &wishes.patterns)
 }
 
 fn values(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
-    wishes: &Wishes,
+    wishes: &SecretSettings,
 ) -> Vec<Vec<u8>> {
     let is_secret = |name: &str| is_secret_name(name) || wishes.name(name);
     let mut values: Vec<_> = wishes.values.iter().map(|value| value.clone().into_bytes()).collect();
@@ -166,7 +167,7 @@ mod tests {
             .to_vec()
     }
 
-    fn masked(own: &[(&str, &str)], wishes: &Wishes, text: &str) -> String {
+    fn masked(own: &[(&str, &str)], wishes: &SecretSettings, text: &str) -> String {
         let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         collect(ours(), &own.collect(), wishes).unwrap().mask(text).into_owned()
     }
@@ -174,20 +175,26 @@ mod tests {
     #[test]
     fn names_say_what_is_secret() {
         let text = "first-value-1 second-value third-value";
-        assert_eq!(masked(&[], &Wishes::default(), text), "************* second-value third-value");
-        let wishes = Wishes { variables: vec!["MY_*".to_owned()], ..Wishes::default() };
+        assert_eq!(
+            masked(&[], &SecretSettings::default(), text),
+            "************* second-value third-value"
+        );
+        let wishes =
+            SecretSettings { variables: vec!["MY_*".to_owned()], ..SecretSettings::default() };
         assert_eq!(masked(&[], &wishes, text), "************* second-value ***********");
     }
 
     #[test]
     fn where_secrets_can_not_be_looked_for_is_an_error_that_shows_none() {
-        let wishes =
-            Wishes { patterns: vec!["fine".to_owned(), "(".to_owned()], ..Wishes::default() };
+        let wishes = SecretSettings {
+            patterns: vec!["fine".to_owned(), "(".to_owned()],
+            ..SecretSettings::default()
+        };
         let bad = collect(ours(), &BTreeMap::new(), &wishes).unwrap_err();
         let failure = unusable(&bad, &wishes);
         assert!(failure.message.contains("can't be used: `(`: unclosed group"), "{failure:?}");
-        let values = Unusable::Values { why: "too many".to_owned() };
-        let failure = unusable(&values, &Wishes::default());
+        let values = RedactionError::Values { why: "too many".to_owned() };
+        let failure = unusable(&values, &SecretSettings::default());
         assert!(failure.message.ends_with("can't be looked for: too many"), "{failure:?}");
     }
 
@@ -196,7 +203,7 @@ mod tests {
         let own =
             [("ANY", "x7f3k9q2m4p8z6w5"), ("COLOR", "light green"), ("A_SECRET", "plain words")];
         assert_eq!(
-            masked(&own, &Wishes::default(), "x7f3k9q2m4p8z6w5, light green, plain words"),
+            masked(&own, &SecretSettings::default(), "x7f3k9q2m4p8z6w5, light green, plain words"),
             "****************, light green, ***********"
         );
     }

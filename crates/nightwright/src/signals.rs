@@ -5,9 +5,9 @@ use std::io;
 use std::task::Poll;
 use std::time::Instant;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
-use nightwright_core::policy::signals::{Hearing, Purpose};
+use nightwright_core::policy::signals::{SignalHistory, SignalIntent};
 use rustix::process::Signal as Kind;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -36,17 +36,17 @@ const ENDS: &[Kind] = &[
 #[derive(Debug)]
 pub struct Signals {
     caught: Vec<(Kind, Signal)>,
-    hang_ups: HangUps,
+    hang_ups: HangupPolicy,
     /// What those up to now have said, in times since we listen.
-    hearing: Hearing,
+    history: SignalHistory,
     begun: Instant,
 }
 
 /// What it means that the terminal is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HangUps {
+pub enum HangupPolicy {
     /// That whoever sat before it has gone, too.
-    Heeded,
+    Stop,
     /// Nothing: whoever started us said so.
     Ignored,
 }
@@ -63,15 +63,15 @@ impl Signals {
         let caught = caught.collect::<io::Result<_>>()?;
         Ok(Self {
             caught,
-            hang_ups: HangUps::Heeded,
-            hearing: Hearing::default(),
+            hang_ups: HangupPolicy::Stop,
+            history: SignalHistory::default(),
             begun: Instant::now(),
         })
     }
 
     /// The same, with another meaning of a terminal that is gone.
     #[must_use]
-    pub fn with(self, hang_ups: HangUps) -> Self {
+    pub fn with(self, hang_ups: HangupPolicy) -> Self {
         Self { hang_ups, ..self }
     }
 
@@ -79,8 +79,8 @@ impl Signals {
     pub async fn next(&mut self) {
         loop {
             let purpose = purpose(self.next_kind().await);
-            let told = self.hearing.heard(purpose, self.begun.elapsed());
-            if told.or_else(|| self.hearing.let_go()).is_some() {
+            let told = self.history.record(purpose, self.begun.elapsed());
+            if told.or_else(|| self.history.release()).is_some() {
                 return;
             }
         }
@@ -88,20 +88,20 @@ impl Signals {
 
     /// The same, and says what is wanted. What is not said at once is not lost when nobody waits any
     /// more.
-    async fn next_wish(&mut self) -> Control {
+    async fn next_control(&mut self) -> Control {
         loop {
-            let due = self.hearing.due().map(|due| due.saturating_sub(self.begun.elapsed()));
+            let due = self.history.due().map(|due| due.saturating_sub(self.begun.elapsed()));
             let kind = match due {
                 // What has come by then is heard, however late we are.
                 Some(due) => timeout(due, self.next_kind()).await.ok(),
                 None => Some(self.next_kind().await),
             };
             let told = match kind {
-                Some(kind) => self.hearing.heard(purpose(kind), self.begun.elapsed()),
-                None => self.hearing.let_go(),
+                Some(kind) => self.history.record(purpose(kind), self.begun.elapsed()),
+                None => self.history.release(),
             };
             if let Some(told) = told {
-                return wish(told);
+                return to_control(told);
             }
         }
     }
@@ -109,7 +109,7 @@ impl Signals {
     /// Waits for the next of them. A system that goes down sends several at once: then that is what
     /// happens. They are counted when they come, however long it takes to act upon them.
     async fn next_kind(&mut self) -> Kind {
-        let deaf = (self.hang_ups == HangUps::Ignored).then_some(Kind::HUP);
+        let deaf = (self.hang_ups == HangupPolicy::Ignored).then_some(Kind::HUP);
         poll_fn(|context| {
             let mut heard = self.caught.iter_mut().filter(|(kind, _)| Some(*kind) != deaf);
             let came = heard.find_map(|(kind, signal)| {
@@ -123,7 +123,7 @@ impl Signals {
     /// Hands signals on for as long as somebody listens.
     pub async fn forward(mut self, operator: mpsc::Sender<Control>) {
         loop {
-            let wish = self.next_wish().await;
+            let wish = self.next_control().await;
             if operator.send(wish).await.is_err() {
                 return;
             }
@@ -131,21 +131,21 @@ impl Signals {
     }
 }
 
-fn purpose(kind: Kind) -> Purpose {
+fn purpose(kind: Kind) -> SignalIntent {
     match kind {
-        Kind::TERM => Purpose::Terminates,
-        kind if ASKS.contains(&kind) => Purpose::Asks,
-        _ => Purpose::TakesAway,
+        Kind::TERM => SignalIntent::Terminate,
+        kind if ASKS.contains(&kind) => SignalIntent::Interrupt,
+        _ => SignalIntent::Hangup,
     }
 }
 
 /// What a signal wants of a run.
-fn wish(purpose: Purpose) -> Control {
+fn to_control(purpose: SignalIntent) -> Control {
     let stop = |by| Control::Stop { when: StopWhen::Now, by };
     match purpose {
-        Purpose::Asks => stop(Origin::Signal),
-        Purpose::Terminates => stop(Origin::Terminate),
-        Purpose::TakesAway => Control::HangUp,
+        SignalIntent::Interrupt => stop(StopSource::Signal),
+        SignalIntent::Terminate => stop(StopSource::Terminate),
+        SignalIntent::Hangup => Control::HangUp,
     }
 }
 

@@ -32,38 +32,38 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use self::quiet::Quiet;
-use crate::evidence::Files;
+use self::quiet::Debounce;
+use crate::evidence::EvidenceFiles;
 
 /// Says when the file changed last.
-type Bell = watch::Sender<Instant>;
+type ChangeSender = watch::Sender<Instant>;
 
 /// How often the file is looked at beside the system's news.
-const NET: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How it is noticed that the file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Means {
+pub enum WatchMethod {
     /// By the system's news, with a look every few seconds beside it.
-    News,
+    Notify,
     /// By looking alone.
-    Looking,
+    Poll,
 }
 
 /// The status file of a run, watched.
 #[derive(Debug)]
 pub struct StatusWatch {
-    files: Arc<Files>,
+    files: Arc<EvidenceFiles>,
     path: PathBuf,
     folder: PathBuf,
     debounce: Duration,
-    means: Means,
+    means: WatchMethod,
 }
 
 impl StatusWatch {
     /// The status file among these; `None` if there is none to be read. How it is noticed that it
     /// changed is the system's business: where it has no means, looking is one.
-    pub fn new(files: Files, debounce: Duration, means: Means) -> Option<Self> {
+    pub fn new(files: EvidenceFiles, debounce: Duration, means: WatchMethod) -> Option<Self> {
         let path = files.status_path()?;
         let folder = path.parent()?.to_owned();
         Some(Self { files: Arc::new(files), path, folder, debounce, means })
@@ -71,15 +71,15 @@ impl StatusWatch {
 
     /// Tells what the file says, now and after every change, until nobody wants to know any more.
     pub async fn watch(self, tell: impl Fn(StatusReport) -> bool) {
-        self.heed(watch::Sender::new(Instant::now()), tell).await;
+        self.run(watch::Sender::new(Instant::now()), tell).await;
     }
 
-    async fn heed(self, bell: Bell, tell: impl Fn(StatusReport) -> bool) {
+    async fn run(self, bell: ChangeSender, tell: impl Fn(StatusReport) -> bool) {
         let mut rung = bell.subscribe();
-        let mut ear: Option<Ear> = None;
+        let mut ear: Option<FolderWatch> = None;
         let mut seen = None;
         // Begins when a look finds something else than the look before.
-        let mut unrest: Option<Quiet> = None;
+        let mut unrest: Option<Debounce> = None;
         // What is there at the beginning is told as it is.
         let mut rested = true;
         loop {
@@ -102,15 +102,15 @@ impl StatusWatch {
                     return;
                 }
             } else {
-                unrest.get_or_insert(Quiet::after(now, self.debounce));
+                unrest.get_or_insert(Debounce::after(now, self.debounce));
             }
             seen = found;
-            let pause = if ear.is_some() { NET } else { self.debounce };
+            let pause = if ear.is_some() { POLL_INTERVAL } else { self.debounce };
             let next = unrest.map_or(now + pause, |quiet| quiet.due());
             rested = tokio::select! {
                 // We hold the bell ourselves, so this is never its end.
                 _ = rung.changed() => {
-                    self.rest(&mut rung).await;
+                    self.wait_until_quiet(&mut rung).await;
                     true
                 }
                 () = sleep_until(next) => false,
@@ -119,8 +119,8 @@ impl StatusWatch {
     }
 
     /// Waits until the bell was not rung for a while. However often it is, that wakes nobody.
-    async fn rest(&self, rung: &mut watch::Receiver<Instant>) {
-        let mut quiet = Quiet::after(*rung.borrow_and_update(), self.debounce);
+    async fn wait_until_quiet(&self, rung: &mut watch::Receiver<Instant>) {
+        let mut quiet = Debounce::after(*rung.borrow_and_update(), self.debounce);
         while Instant::now() < quiet.due() {
             sleep_until(quiet.due()).await;
             quiet.changed(*rung.borrow_and_update());
@@ -134,50 +134,50 @@ impl StatusWatch {
     }
 
     /// Keeps the watch on the folder, or puts one on the folder that stands in its place now.
-    fn attach(&self, ear: Option<Ear>, bell: &Bell) -> io::Result<Ear> {
+    fn attach(&self, ear: Option<FolderWatch>, bell: &ChangeSender) -> io::Result<FolderWatch> {
         match self.means {
-            Means::Looking => return Err(io::ErrorKind::Unsupported.into()),
-            Means::News => {}
+            WatchMethod::Poll => return Err(io::ErrorKind::Unsupported.into()),
+            WatchMethod::Notify => {}
         }
         let facts = fs::metadata(&self.folder)?;
         let identity = (facts.dev(), facts.ino());
         match ear {
-            Some(ear) if ear.identity == identity && !ear.deaf.load(Ordering::Relaxed) => Ok(ear),
-            Some(_) | None => self.listen(identity, bell),
+            Some(ear) if ear.identity == identity && !ear.failed.load(Ordering::Relaxed) => Ok(ear),
+            Some(_) | None => self.watch_folder(identity, bell),
         }
     }
 
     /// Fails where the system has no news to give, or none for one more folder.
-    fn listen(&self, identity: (u64, u64), bell: &Bell) -> io::Result<Ear> {
-        let deaf = Arc::new(AtomicBool::new(false));
-        let (bell, names, lost) = (bell.clone(), Names::of(&self.path), Arc::clone(&deaf));
+    fn watch_folder(&self, identity: (u64, u64), bell: &ChangeSender) -> io::Result<FolderWatch> {
+        let failed = Arc::new(AtomicBool::new(false));
+        let (bell, names, lost) = (bell.clone(), WatchedNames::of(&self.path), Arc::clone(&failed));
         let heard = move |news: notify::Result<notify::Event>| {
-            let heard = names.heard(&news);
-            if heard == Heard::Loss {
+            let heard = names.classify(&news);
+            if heard == FileChange::Loss {
                 lost.store(true, Ordering::Relaxed);
             }
-            if heard != Heard::Nothing {
+            if heard != FileChange::Nothing {
                 bell.send_replace(Instant::now());
             }
         };
         let mut watcher = notify::recommended_watcher(heard).map_err(io::Error::other)?;
         watcher.watch(&self.folder, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
-        Ok(Ear { identity, deaf, _watcher: watcher })
+        Ok(FolderWatch { identity, failed, _watcher: watcher })
     }
 }
 
 /// A watch on one folder. It ends when it is dropped.
-struct Ear {
+struct FolderWatch {
     /// By what the folder is told from one that takes its place.
     identity: (u64, u64),
     /// Whether it may hear nothing any more.
-    deaf: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
     _watcher: RecommendedWatcher,
 }
 
 /// What news say about the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum FileChange {
     /// Nothing: they are of other files, or of somebody who reads, as we do.
     Nothing,
     /// It may say something else now.
@@ -188,26 +188,26 @@ enum Heard {
 
 /// Whose news count. The folders above may be spelled in another way by the system.
 #[derive(Debug)]
-struct Names {
+struct WatchedNames {
     file: OsString,
     folder: OsString,
 }
 
-impl Names {
+impl WatchedNames {
     fn of(path: &Path) -> Self {
         let name = |path: Option<&Path>| path.and_then(Path::file_name).unwrap_or_default().into();
         Self { file: name(Some(path)), folder: name(path.parent()) }
     }
 
-    fn heard(&self, news: &notify::Result<notify::Event>) -> Heard {
+    fn classify(&self, news: &notify::Result<notify::Event>) -> FileChange {
         // With an error news may have been lost.
-        let Ok(event) = news else { return Heard::Loss };
+        let Ok(event) = news else { return FileChange::Loss };
         let about = |name: &OsStr| event.paths.iter().any(|path| path.file_name() == Some(name));
         let ours = event.paths.is_empty() || about(&self.file) || about(&self.folder);
         match event.kind {
-            EventKind::Remove(_) if about(&self.folder) => Heard::Loss,
+            EventKind::Remove(_) if about(&self.folder) => FileChange::Loss,
             EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write) => {
-                Heard::Nothing
+                FileChange::Nothing
             }
             EventKind::Access(_)
             | EventKind::Any
@@ -216,9 +216,9 @@ impl Names {
             | EventKind::Remove(_)
             | EventKind::Other => {
                 if ours {
-                    Heard::Change
+                    FileChange::Change
                 } else {
-                    Heard::Nothing
+                    FileChange::Nothing
                 }
             }
         }

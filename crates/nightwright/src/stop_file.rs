@@ -5,12 +5,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use tokio::sync::mpsc;
 
 /// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Removes a file left from before the run: it was meant for another one.
 pub fn clear(path: &std::path::Path) -> io::Result<()> {
@@ -23,11 +23,11 @@ pub fn clear(path: &std::path::Path) -> io::Result<()> {
 /// Watches for the file for as long as somebody decides upon it. It is removed when it is seen.
 pub async fn watch(path: PathBuf, operator: mpsc::Sender<Control>) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         if fs::symlink_metadata(&path).is_ok() {
             // One that can't be removed stops the run all the same.
             let _ = fs::remove_file(&path);
-            let stop = Control::Stop { when: StopWhen::AfterIteration, by: Origin::StopFile };
+            let stop = Control::Stop { when: StopWhen::AfterIteration, by: StopSource::StopFile };
             if operator.send(stop).await.is_err() {
                 return;
             }

@@ -25,7 +25,7 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use self::timers::Timers;
 use crate::clock::Clock;
-use crate::journal::{FileLayer, JournalError, Writer};
+use crate::journal::{FileLayer, JournalError, JournalWriter};
 
 /// News that waits to be decided upon. An attempt that has more to say waits, and so does its pipe.
 const NEWS_MAX: usize = 256;
@@ -33,35 +33,35 @@ const NEWS_MAX: usize = 256;
 const CONTROLS_MAX: usize = 64;
 
 /// Whoever carries out effects. Answers come back as inputs.
-pub trait World {
+pub trait Effects {
     /// Begins to carry out an effect; must not wait for its end.
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>);
 
     /// Ends whatever is still there, within a bounded time.
-    fn leave(&mut self) -> impl Future<Output = ()>;
+    fn shut_down(&mut self) -> impl Future<Output = ()>;
 }
 
 /// Told of every batch of events once it is recorded.
-pub type Watcher = Box<dyn FnMut(&[Record])>;
+pub type RecordObserver = Box<dyn FnMut(&[Record])>;
 
 /// Told of every input right before it is decided upon.
-pub type Listener = Box<dyn FnMut(&Input)>;
+pub type InputObserver = Box<dyn FnMut(&Input)>;
 
 /// Runs a machine in a world.
 pub struct Supervisor<L, W> {
     machine: Machine,
-    journal: Writer<L>,
-    world: W,
+    journal: JournalWriter<L>,
+    effects: W,
     clock: Clock,
     timers: Timers,
     controls: mpsc::Receiver<Control>,
-    news: mpsc::Receiver<Input>,
+    inputs: mpsc::Receiver<Input>,
     /// For those who have news to send.
-    post: mpsc::Sender<Input>,
+    input_sender: mpsc::Sender<Input>,
     /// Told after every batch that was recorded.
-    watcher: Watcher,
+    watcher: RecordObserver,
     /// Told before every decision, if anybody wants to know.
-    listener: Option<Listener>,
+    listener: Option<InputObserver>,
     /// What is masked in everything that is recorded.
     secrets: Option<Secrets>,
     /// Why nothing is recorded any more.
@@ -80,27 +80,27 @@ impl<L, W> fmt::Debug for Supervisor<L, W> {
 
 /// Puts what people should know into the journal of a run that is about to begin.
 #[derive(Clone, Debug)]
-pub struct Notes {
-    post: mpsc::Sender<Input>,
+pub struct WarningSender {
+    input_sender: mpsc::Sender<Input>,
 }
 
-impl Notes {
+impl WarningSender {
     /// Says what the status file says now; false if nobody decides upon it any more.
     pub fn status(&self, report: StatusReport) -> bool {
         // A full queue means that there is news enough: whoever watches the file says it again.
-        !matches!(self.post.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
+        !matches!(self.input_sender.try_send(Input::Status(report)), Err(TrySendError::Closed(_)))
     }
 
     /// Records a warning as soon as the run has begun.
     pub fn warn(&self, text: String) {
         // A full queue means that there is news enough; the warning is no reason to wait.
-        let _ = self.post.try_send(Input::Trouble { text });
+        let _ = self.input_sender.try_send(Input::Trouble { text });
     }
 }
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ending {
+pub struct RunOutcome {
     /// The ending.
     pub outcome: Outcome,
     /// What else there is to say about it.
@@ -109,26 +109,26 @@ pub struct Ending {
     pub unrecorded: Option<String>,
 }
 
-impl<L: FileLayer, W: World> Supervisor<L, W> {
+impl<L: FileLayer, W: Effects> Supervisor<L, W> {
     /// Puts a run together. The sender is for the operator's wishes and signals.
     pub fn new(
         machine: Machine,
-        journal: Writer<L>,
+        journal: JournalWriter<L>,
         clock: Clock,
-        world: W,
-        watcher: Watcher,
+        effects: W,
+        watcher: RecordObserver,
     ) -> (Self, mpsc::Sender<Control>) {
         let (operator, controls) = mpsc::channel(CONTROLS_MAX);
-        let (post, news) = mpsc::channel(NEWS_MAX);
+        let (input_sender, inputs) = mpsc::channel(NEWS_MAX);
         let supervisor = Self {
             machine,
             journal,
-            world,
+            effects,
             clock,
             timers: Timers::default(),
             controls,
-            news,
-            post,
+            inputs,
+            input_sender,
             watcher,
             listener: None,
             secrets: None,
@@ -140,8 +140,8 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     }
 
     /// For warnings before the run begins.
-    pub fn notes(&self) -> Notes {
-        Notes { post: self.post.clone() }
+    pub fn notes(&self) -> WarningSender {
+        WarningSender { input_sender: self.input_sender.clone() }
     }
 
     /// Masks secrets in everything that is recorded and told, wherever it comes from. The machine
@@ -151,12 +151,12 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     }
 
     /// Lets somebody hear everything that happens, decided upon or ignored.
-    pub fn listen(&mut self, listener: Listener) {
+    pub fn observe_inputs(&mut self, listener: InputObserver) {
         self.listener = Some(listener);
     }
 
     /// Runs until the end. `first` is what begins it: a start, or a resumption.
-    pub async fn run(mut self, first: Input) -> Ending {
+    pub async fn run(mut self, first: Input) -> RunOutcome {
         let mut input = first;
         loop {
             if let Some(listener) = &mut self.listener {
@@ -166,7 +166,7 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
             let note = ending_note(&step);
             self.carry_out(step);
             if let Some(outcome) = self.machine.state().outcome().cloned() {
-                self.world.leave().await;
+                self.effects.shut_down().await;
                 return self.ended(outcome, note);
             }
             input = self.wait().await;
@@ -191,14 +191,14 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
                         return Input::Timer(key);
                     }
                 }
-                Some(news) = self.news.recv() => return news,
+                Some(news) = self.inputs.recv() => return news,
             }
         }
     }
 
     fn carry_out(&mut self, step: Step) {
         if self.failed.is_some() {
-            return self.wind_down(&step);
+            return self.drain(&step);
         }
         match self.write(&step) {
             Ok(records) => {
@@ -235,7 +235,7 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         match effect {
             Effect::SetTimer { key, alarm } => self.timers.set(key, alarm, &self.clock),
             Effect::ClearTimer { key } => self.timers.clear(key),
-            effect => self.world.perform(effect, self.machine.state(), &self.post),
+            effect => self.effects.perform(effect, self.machine.state(), &self.input_sender),
         }
     }
 
@@ -252,16 +252,16 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         self.failed = Some(why.clone());
         let now = self.clock.now();
         let told = self.machine.handle(now, Input::JournalFailed { why });
-        self.wind_down(&told);
-        for answer in step.effects.iter().filter_map(never_happened) {
+        self.drain(&told);
+        for answer in step.effects.iter().filter_map(must_not_reach_journal) {
             let step = self.machine.handle(now, answer);
-            self.wind_down(&step);
+            self.drain(&step);
         }
     }
 
     /// After the journal has failed only what ends things is carried out, and only the ending is
     /// still tried to be recorded.
-    fn wind_down(&mut self, step: &Step) {
+    fn drain(&mut self, step: &Step) {
         self.record_last(step);
         self.end_things(&step.effects);
     }
@@ -270,12 +270,12 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
     fn end_things(&mut self, effects: &[Effect]) {
         for effect in effects {
             match effect {
-                Effect::CutAttempt { .. }
-                | Effect::CutCall { .. }
-                | Effect::CutChecks { .. }
+                Effect::CancelAttempt { .. }
+                | Effect::CancelCall { .. }
+                | Effect::CancelChecks { .. }
                 | Effect::CloseInput { .. }
                 | Effect::Finish => {
-                    self.world.perform(effect.clone(), self.machine.state(), &self.post);
+                    self.effects.perform(effect.clone(), self.machine.state(), &self.input_sender);
                 }
                 Effect::ClearTimer { key } => self.timers.clear(*key),
                 // How long what is being ended may take is a time of its own: the deadline from
@@ -315,17 +315,17 @@ impl<L: FileLayer, W: World> Supervisor<L, W> {
         }
     }
 
-    fn ended(self, outcome: Outcome, note: Option<String>) -> Ending {
+    fn ended(self, outcome: Outcome, note: Option<String>) -> RunOutcome {
         if self.last_words {
-            return Ending { outcome, note, unrecorded: None };
+            return RunOutcome { outcome, note, unrecorded: None };
         }
         if let Some(why) = self.failed {
             // Whatever was decided, it is not on record: that is the ending.
             let outcome = Outcome::JournalFailed { why: why.clone() };
-            return Ending { outcome, note: None, unrecorded: Some(why) };
+            return RunOutcome { outcome, note: None, unrecorded: Some(why) };
         }
         let unrecorded = self.journal.close().err().map(|error| error.reason());
-        Ending { outcome, note, unrecorded }
+        RunOutcome { outcome, note, unrecorded }
     }
 }
 
@@ -341,7 +341,7 @@ fn ending_note(step: &Step) -> Option<String> {
 }
 
 /// The answer to a request that was not carried out because its events could not be recorded.
-fn never_happened(effect: &Effect) -> Option<Input> {
+fn must_not_reach_journal(effect: &Effect) -> Option<Input> {
     let report = || {
         let why = "the journal could not be written".to_owned();
         AgentNews::Exited(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))
@@ -356,7 +356,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
         Effect::Prepare { ticket, .. } => {
             let prepared = nightwright_core::input::Prepared {
                 mark: None,
-                boxes: None,
+                checklist: None,
                 status: None,
                 disk: None,
             };
@@ -367,7 +367,7 @@ fn never_happened(effect: &Effect) -> Option<Input> {
             Some(Input::Hook(*ticket, nightwright_core::input::HookAnswer::GoOn))
         }
         Effect::Survey { ticket, .. } => {
-            let mark = nightwright_core::input::Mark {
+            let mark = nightwright_core::input::WorkspaceMark {
                 fingerprint: Fingerprint(String::new()),
                 head: None,
                 head_tree: None,
@@ -376,22 +376,22 @@ fn never_happened(effect: &Effect) -> Option<Input> {
             let survey = nightwright_core::input::Survey {
                 mark,
                 files_changed: 0,
-                beside_list: None,
+                files_changed_outside_plan: None,
                 list: String::new(),
                 principles: None,
                 commits: 0,
                 changes: None,
                 status: None,
-                boxes: None,
+                checklist: None,
                 warnings: Vec::new(),
             };
             Some(Input::Surveyed(*ticket, Box::new(survey)))
         }
         Effect::Nudge { .. }
         | Effect::CloseInput { .. }
-        | Effect::CutAttempt { .. }
-        | Effect::CutChecks { .. }
-        | Effect::CutCall { .. }
+        | Effect::CancelAttempt { .. }
+        | Effect::CancelChecks { .. }
+        | Effect::CancelCall { .. }
         | Effect::SetTimer { .. }
         | Effect::ClearTimer { .. }
         | Effect::Finish => None,

@@ -34,12 +34,12 @@ use crate::error::Failure;
 use crate::files::{self, FileError, Staging};
 use crate::nearest::nearest;
 
-pub use self::in_use::InUse;
-pub use self::name::Name;
-pub use self::runs::Runs;
-pub use self::standing::Standing;
-pub use self::state::{State, Status};
-pub use self::todo::{ticked_boxes, untick};
+pub use self::in_use::TaskLock;
+pub use self::name::TaskName;
+pub use self::runs::ProjectRuns;
+pub use self::standing::TaskOverview;
+pub use self::state::{TaskState, TaskStatus};
+pub use self::todo::{checked_count, uncheck_all};
 
 /// Where the tasks of a project are.
 pub const FOLDER: &str = ".nightwright/tasks";
@@ -65,22 +65,22 @@ pub const STOP: &str = ".stop";
 pub const REPORTS: &str = "reports";
 
 /// The most of a text for the agent that is read: it has to fit into a message.
-pub const MOST_TEXT: u64 = 9_000_000;
+pub const MAX_TEXT_BYTES: u64 = 9_000_000;
 /// The most of a file of settings that is read.
-const MOST_SETTINGS: u64 = 1 << 20;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 /// How many names a message lists.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// A task that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     project: PathBuf,
-    name: Name,
+    name: TaskName,
 }
 
 /// A folder among the tasks: a task, or why it can't be one.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedTask {
     /// What the folder is called.
     pub name: String,
     /// The task, or what is wrong.
@@ -90,7 +90,7 @@ pub struct Listed {
 impl Task {
     /// A task that has to be there.
     pub fn open(project: &Path, name: &str) -> Result<Self, Failure> {
-        let task = Self { project: project.to_owned(), name: Name::parse(name)? };
+        let task = Self { project: project.to_owned(), name: TaskName::parse(name)? };
         match files::folder_inside(project, &task.relative("")) {
             Ok(true) => Ok(task),
             Ok(false) => Err(not_found(project, &task.name)),
@@ -101,7 +101,7 @@ impl Task {
     /// Makes a task, all of it or nothing.
     pub fn create(
         project: &Path,
-        name: &Name,
+        name: &TaskName,
         mode: Option<&str>,
         instructions: Option<&str>,
     ) -> Result<Self, Failure> {
@@ -114,19 +114,19 @@ impl Task {
     /// Makes a task of these files.
     pub(crate) fn create_with(
         project: &Path,
-        name: &Name,
+        name: &TaskName,
         contents: &[(&str, Vec<u8>)],
     ) -> Result<Self, Failure> {
         let task = Self { project: project.to_owned(), name: name.clone() };
         task.must_be_new()?;
-        let state = State::beginning(&Runs::of(project)?).to_bytes();
+        let state = TaskState::beginning(&ProjectRuns::of(project)?).to_bytes();
         let make = || {
-            let staging = Staging::beside(&task.folder())?;
+            let staging = Staging::new(&task.folder())?;
             files::replace(&staging.folder().join(STATE), &state)?;
             for (file, bytes) in contents {
                 files::replace(&staging.folder().join(file), bytes)?;
             }
-            staging.settle()
+            staging.commit()
         };
         make().map_err(|error| cant_make(name, &error))?;
         Ok(task)
@@ -142,12 +142,12 @@ impl Task {
     }
 
     /// A task that need not be there.
-    pub(crate) fn planned(project: &Path, name: &Name) -> Self {
+    pub(crate) fn planned(project: &Path, name: &TaskName) -> Self {
         Self { project: project.to_owned(), name: name.clone() }
     }
 
     /// What it is called.
-    pub fn name(&self) -> &Name {
+    pub fn name(&self) -> &TaskName {
         &self.name
     }
 
@@ -181,7 +181,7 @@ impl Task {
     /// The mode that `task.toml` asks for. Only that key is looked at: whether the rest is right
     /// is the configuration's business.
     pub fn mode(&self) -> Result<Option<String>, Failure> {
-        let Some(bytes) = self.bytes(SETTINGS, MOST_SETTINGS)? else { return Ok(None) };
+        let Some(bytes) = self.bytes(SETTINGS, MAX_SETTINGS_BYTES)? else { return Ok(None) };
         let shown = self.relative(SETTINGS);
         let shown = shown.display();
         let text = String::from_utf8(bytes)
@@ -214,7 +214,7 @@ impl Task {
 
     /// A file of the task as text; `None` if it is not there.
     pub fn text(&self, file: &str) -> Result<Option<String>, Failure> {
-        let bytes = self.bytes(file, MOST_TEXT)?;
+        let bytes = self.bytes(file, MAX_TEXT_BYTES)?;
         bytes.map(String::from_utf8).transpose().map_err(|_| {
             let shown = self.relative(file);
             Failure::trouble(format!("`{}` is not text in UTF-8", shown.display()))
@@ -243,7 +243,7 @@ impl Task {
 }
 
 /// All tasks of a project by name. One that is broken is listed with what is wrong with it.
-pub fn list(project: &Path) -> Result<Vec<Listed>, Failure> {
+pub fn list(project: &Path) -> Result<Vec<ListedTask>, Failure> {
     let folder = Path::new(FOLDER);
     if !files::folder_inside(project, folder).map_err(|error| Failure::because(&error))? {
         return Ok(Vec::new());
@@ -257,26 +257,26 @@ pub fn list(project: &Path) -> Result<Vec<Listed>, Failure> {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if !name.starts_with('.') && !is_file {
             let task = Task::open(project, &name);
-            all.push(Listed { name, task });
+            all.push(ListedTask { name, task });
         }
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(all)
 }
 
-pub(crate) fn already_there(name: &Name) -> Failure {
+pub(crate) fn already_there(name: &TaskName) -> Failure {
     Failure::usage(format!("Task already exists: {name}")).hint(format!(
         "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
          it away with `nightwright archive {name}`"
     ))
 }
 
-fn cant_make(name: &Name, error: &FileError) -> Failure {
+fn cant_make(name: &TaskName, error: &FileError) -> Failure {
     // Somebody made it while we did.
     if error.is_taken() { already_there(name) } else { Failure::because(error) }
 }
 
-fn not_found(project: &Path, name: &Name) -> Failure {
+fn not_found(project: &Path, name: &TaskName) -> Failure {
     let failure = Failure::usage(format!("Task not found: {name}"));
     // What can't be listed can't be suggested; the message stands without it.
     let listed = list(project).unwrap_or_default();
@@ -292,11 +292,11 @@ fn not_found(project: &Path, name: &Name) -> Failure {
         Some(near) => format!("did you mean `{near}`? "),
         None => String::new(),
     };
-    let more = match names.len().saturating_sub(MOST_NAMES) {
+    let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more (`nightwright list`)"),
     };
-    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
     failure.hint(format!("{meant}the tasks are: {shown}{more}"))
 }
 

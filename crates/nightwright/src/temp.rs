@@ -40,7 +40,7 @@ const MARKER: &str = ".nightwright-temp";
 const MARKER_TEXT: &str =
     "Temporary files of a nightwright run. nightwright removes this folder.\n";
 /// The longest name of a program's own folder.
-const LONGEST_ROOM: usize = 6;
+const MAX_SUBFOLDER_NAME: usize = 6;
 /// The longest path of a unix socket.
 const SOCKET_PATH: usize = 107;
 /// Bytes of a socket's path that are left for its name.
@@ -48,9 +48,9 @@ const SOCKET_NAME: usize = 60;
 /// Folders to fall back to.
 const USUAL: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Attempts to find a free name.
-const TRIES: u32 = 16;
+const MAX_NAME_TRIES: u32 = 16;
 /// A record has one path in it.
-const LONGEST_RECORD: u64 = 8 << 10;
+const MAX_RECORD_BYTES: u64 = 8 << 10;
 
 /// The temporary folder of a run. Dropping it removes the folder, whoever still has a handle: a task
 /// that has not ended yet must not leave the folder behind.
@@ -59,10 +59,10 @@ pub struct TempFolder(TempHandle);
 
 /// The way to a temporary folder that belongs to somebody else.
 #[derive(Clone, Debug)]
-pub struct TempHandle(Arc<Owned>);
+pub struct TempHandle(Arc<OwnedTempFolder>);
 
 #[derive(Debug)]
-struct Owned {
+struct OwnedTempFolder {
     path: PathBuf,
     record: PathBuf,
     /// Holds the lock by which others know that the folder is in use.
@@ -112,7 +112,7 @@ fn is_in_memory(folder: &Path) -> bool {
 }
 
 fn leaves_room_for_sockets(folder: &Path) -> bool {
-    let ours = "/".len() + PREFIX.len() + DIGITS + "/".len() + LONGEST_ROOM + "/".len();
+    let ours = "/".len() + PREFIX.len() + DIGITS + "/".len() + MAX_SUBFOLDER_NAME + "/".len();
     folder.as_os_str().len() + ours + SOCKET_NAME <= SOCKET_PATH
 }
 
@@ -146,17 +146,20 @@ impl TempFolder {
             // Recorded before it exists: a crash in between leaves nothing behind.
             let lock = match write_record(&record, &path) {
                 // Another process chose the same name, or removed the empty folder of records.
-                Err(error) if is_race(&error) && tries < TRIES => continue,
+                Err(error) if is_race(&error) && tries < MAX_NAME_TRIES => continue,
                 lock => lock?,
             };
             let Some(lock) = lock else {
                 // The record was removed by a start that looked for leftovers.
                 continue;
             };
-            let created = Owned { path, record, _lock: lock, kept: AtomicBool::new(false) };
+            let created =
+                OwnedTempFolder { path, record, _lock: lock, kept: AtomicBool::new(false) };
             match private_folder(&created.path) {
                 Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_NAME_TRIES =>
+                {
                     // It belongs to another state folder, and is left alone.
                     created.forget();
                     continue;
@@ -209,7 +212,7 @@ impl TempHandle {
 
     /// The same, with what an earlier program left in it.
     pub fn shared_room(&self, name: &str) -> io::Result<PathBuf> {
-        debug_assert!(name.len() <= LONGEST_ROOM, "`{name}` is too long");
+        debug_assert!(name.len() <= MAX_SUBFOLDER_NAME, "`{name}` is too long");
         let owned = &self.0;
         match private_folder(&owned.path) {
             // A program that cleans up everything below /tmp has removed it.
@@ -236,7 +239,7 @@ impl TempHandle {
     }
 }
 
-impl Owned {
+impl OwnedTempFolder {
     fn mark(&self) -> io::Result<()> {
         let mut marker = files::create_anew(&self.path.join(MARKER))?;
         marker.write_all(MARKER_TEXT.as_bytes())
@@ -279,7 +282,7 @@ pub fn sweep(state: &Path) {
 /// Whether nothing is left of what a record speaks of. One without a path was never used.
 fn discard_recorded(record: &Path, file: &mut File) -> bool {
     let mut bytes = Vec::new();
-    if file.take(LONGEST_RECORD).read_to_end(&mut bytes).is_err() {
+    if file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).is_err() {
         return false;
     }
     let Some(path) = bytes.strip_suffix(b"\n").filter(|path| !path.is_empty()) else {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use nightwright_core::display::one_line;
 use ring::digest::{SHA256, digest};
 
-use crate::config::{Layer, Origin, Value};
+use crate::config::{ConfigLayer, ConfigValue, ValueOrigin};
 use crate::error::Failure;
 use crate::files::{self, FileError};
 use crate::hex::hex;
@@ -26,26 +26,26 @@ use crate::secrets;
 
 pub use agent_files::agent_files;
 pub use diff::diff;
-pub use store::{Approval, Approvals, Store};
+pub use store::{Approval, ApprovalStore, Approvals};
 
 /// Where a project has hooks.
 pub const HOOKS: &str = ".nightwright/hooks";
 /// How the names of examples end, which are never run.
 pub const SAMPLE: &str = ".sample";
 /// A hook larger than this is none.
-pub const HOOK_MOST: u64 = 1 << 20;
+pub const MAX_HOOK_BYTES: u64 = 1 << 20;
 /// The text of a larger hook is not kept for comparison.
-const TEXT_MOST: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 /// So many lines of a hook are shown.
 const FIRST_LINES: usize = 3;
 /// So much of each of them.
-const LONGEST_LINE: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 
 /// Something that would be run, or that says what is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct TrustItem {
     /// Where it is: a file, and the key in it.
-    pub place: String,
+    pub location: String,
     /// What it says, for people.
     pub shown: String,
     /// What it says, for comparison.
@@ -53,12 +53,12 @@ pub struct Item {
     /// The whole text of a hook, without secrets of the user's own.
     pub text: Option<String>,
     /// Whether it is what it should be.
-    pub form: Form,
+    pub form: ItemForm,
 }
 
 /// Whether something is what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ItemForm {
     /// It was read.
     Sound,
     /// It can't be read, or lies elsewhere: what it says is not known.
@@ -67,7 +67,7 @@ pub enum Form {
 
 /// How an item stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustState {
     /// Somebody approved exactly this.
     Approved,
     /// Something else was approved at this place.
@@ -76,7 +76,7 @@ pub enum Standing {
     New,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for TrustState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Approved => "approved",
@@ -86,43 +86,43 @@ impl fmt::Display for Standing {
     }
 }
 
-impl Item {
-    fn new(place: String, shown: String, content: &[u8]) -> Self {
-        Self { place, shown, hash: hash(content), text: None, form: Form::Sound }
+impl TrustItem {
+    fn new(location: String, shown: String, content: &[u8]) -> Self {
+        Self { location, shown, hash: hash(content), text: None, form: ItemForm::Sound }
     }
 
     /// Something that is not what it should be. Only its being so can be approved.
-    fn odd(place: String, what: &str, error: &dyn std::error::Error) -> Self {
+    fn odd(location: String, what: &str, error: &dyn std::error::Error) -> Self {
         let shown = format!("{what}, not usable: {}", Failure::because(error).message);
         // No content has this hash, so that approving the one never approves the other.
         let hash =
             format!("odd:{}", Self::new(String::new(), String::new(), shown.as_bytes()).hash);
-        Self { place, shown, hash, text: None, form: Form::Odd }
+        Self { location, shown, hash, text: None, form: ItemForm::Odd }
     }
 
     /// The same with its text, if it is one that can be compared.
     fn with_text(self, bytes: &[u8]) -> Self {
-        let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= TEXT_MOST);
+        let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_TEXT_BYTES);
         let text = text.map(|text| secrets::of_user().mask(text).into_owned());
-        Self { text: text.filter(|_| self.form == Form::Sound), ..self }
+        Self { text: text.filter(|_| self.form == ItemForm::Sound), ..self }
     }
 
     /// Whether it is what a file says of this key.
     pub fn is_of(&self, key: &str) -> bool {
-        self.place.rsplit_once(": ").is_some_and(|(_, of)| of == key)
+        self.location.rsplit_once(": ").is_some_and(|(_, of)| of == key)
     }
 
     /// Whether it is a file in the folder of hooks.
     pub fn is_hook(&self) -> bool {
-        self.place.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
+        self.location.strip_prefix(HOOKS).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// How it stands by what was approved.
-    pub fn standing(&self, approvals: &Approvals) -> Standing {
-        match approvals.get(&self.place) {
-            Some(approval) if approval.covers(&self.hash) => Standing::Approved,
-            Some(_) => Standing::Changed,
-            None => Standing::New,
+    pub fn state(&self, approvals: &Approvals) -> TrustState {
+        match approvals.get(&self.location) {
+            Some(approval) if approval.covers(&self.hash) => TrustState::Approved,
+            Some(_) => TrustState::Changed,
+            None => TrustState::New,
         }
     }
 }
@@ -133,33 +133,34 @@ pub fn hash(content: &[u8]) -> String {
 }
 
 /// Everything in these layers, and in the project's hooks, that needs an approval.
-pub fn items(project: &Path, layers: &[Layer]) -> Vec<Item> {
-    let mut all: Vec<Item> = layers.iter().flat_map(|layer| settings(project, layer)).collect();
+pub fn items(project: &Path, layers: &[ConfigLayer]) -> Vec<TrustItem> {
+    let mut all: Vec<TrustItem> =
+        layers.iter().flat_map(|layer| settings(project, layer)).collect();
     all.extend(hooks(project));
     all
 }
 
 /// What a layer says that needs an approval.
-pub fn settings(project: &Path, layer: &Layer) -> Vec<Item> {
+pub fn settings(project: &Path, layer: &ConfigLayer) -> Vec<TrustItem> {
     let gated = layer.gated().into_iter().filter(|(_, origin, _)| origin.comes_with_project());
     gated
         .map(|(key, origin, value)| {
             let place = format!("{}: {key}", file_of(project, origin).display());
             let shown = format!("{key} = {}", seen(value));
-            Item::new(place, shown, value.to_string().as_bytes())
+            TrustItem::new(place, shown, value.to_string().as_bytes())
         })
         .collect()
 }
 
 /// A value as somebody has to see it who approves it: whole, but for what is called a secret.
-fn seen(value: &Value) -> Value {
+fn seen(value: &ConfigValue) -> ConfigValue {
     // Of an address the host is what counts, and the rest is as good as a password.
-    let Value::Table(variables) = value else { return value.without_secrets() };
+    let ConfigValue::Table(variables) = value else { return value.without_secrets() };
     let seen = variables.iter().map(|(name, text)| {
         let text = if is_secret(name) { "***".to_owned() } else { text.clone() };
         (name.clone(), text)
     });
-    Value::Table(seen.collect())
+    ConfigValue::Table(seen.collect())
 }
 
 /// Whether a variable of this name is known to hold a secret. Of all others the value is shown: it
@@ -171,25 +172,27 @@ fn is_secret(name: &str) -> bool {
         || ["PASSWORD", "TOKEN", "SECRET"].contains(&name.as_str())
 }
 
-fn file_of(project: &Path, origin: &Origin) -> PathBuf {
+fn file_of(project: &Path, origin: &ValueOrigin) -> PathBuf {
     let path = match origin {
-        Origin::Mode(name) => return Path::new(crate::modes::FOLDER).join(name).join("mode.toml"),
+        ValueOrigin::Mode(name) => {
+            return Path::new(crate::modes::FOLDER).join(name).join("mode.toml");
+        }
         origin => origin.path().unwrap_or(project),
     };
     path.strip_prefix(project).unwrap_or(path).to_owned()
 }
 
 /// The project's hooks, without the examples.
-pub fn hooks(project: &Path) -> Vec<Item> {
+pub fn hooks(project: &Path) -> Vec<TrustItem> {
     let mut all = Vec::new();
     if let Err(error) = find_hooks(project, &mut all) {
-        all.push(Item::odd(HOOKS.to_owned(), "the folder of hooks", &error));
+        all.push(TrustItem::odd(HOOKS.to_owned(), "the folder of hooks", &error));
     }
-    all.sort_by(|one, other| one.place.cmp(&other.place));
+    all.sort_by(|one, other| one.location.cmp(&other.location));
     all
 }
 
-fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
+fn find_hooks(project: &Path, all: &mut Vec<TrustItem>) -> Result<(), FileError> {
     let folder = Path::new(HOOKS);
     if !files::folder_inside(project, folder)? {
         return Ok(());
@@ -209,13 +212,13 @@ fn find_hooks(project: &Path, all: &mut Vec<Item>) -> Result<(), FileError> {
 }
 
 /// The content of a hook, if it is still the one that was approved.
-pub fn hook_content(project: &Path, item: &Item) -> Result<Vec<u8>, Failure> {
-    let read = files::read_inside(project, Path::new(&item.place), HOOK_MOST);
+pub fn hook_content(project: &Path, item: &TrustItem) -> Result<Vec<u8>, Failure> {
+    let read = files::read_inside(project, Path::new(&item.location), MAX_HOOK_BYTES);
     let bytes = read.map_err(|error| Failure::because(&error))?.unwrap_or_default();
     if hash(&bytes) == item.hash {
         return Ok(bytes);
     }
-    let place = one_line(&item.place, LONGEST_LINE);
+    let place = one_line(&item.location, MAX_LINE_CHARS);
     Err(Failure::trouble(format!("`{place}` was changed while the run was about to begin"))
         .hint("look at it and approve it: nightwright trust"))
 }
@@ -226,11 +229,11 @@ fn file(
     place: &Path,
     what: &str,
     shown: fn(&str, &[u8]) -> String,
-) -> Option<(Item, Vec<u8>)> {
+) -> Option<(TrustItem, Vec<u8>)> {
     let name = place.display().to_string();
-    match files::read_inside(project, place, HOOK_MOST) {
-        Ok(bytes) => bytes.map(|bytes| (Item::new(name, shown(what, &bytes), &bytes), bytes)),
-        Err(error) => Some((Item::odd(name, what, &error), Vec::new())),
+    match files::read_inside(project, place, MAX_HOOK_BYTES) {
+        Ok(bytes) => bytes.map(|bytes| (TrustItem::new(name, shown(what, &bytes), &bytes), bytes)),
+        Err(error) => Some((TrustItem::odd(name, what, &error), Vec::new())),
     }
 }
 
@@ -241,11 +244,11 @@ fn beginning(what: &str, bytes: &[u8]) -> String {
     let mut lines = text.lines();
     for line in lines.by_ref().take(FIRST_LINES) {
         shown.push_str("\n| ");
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_CHARS {
             // What was cut could not be masked any more.
-            shown.push_str(&one_line(&secrets::of_user().mask(line), LONGEST_LINE));
+            shown.push_str(&one_line(&secrets::of_user().mask(line), MAX_LINE_CHARS));
         } else {
-            shown.push_str(&one_line(line, LONGEST_LINE));
+            shown.push_str(&one_line(line, MAX_LINE_CHARS));
         }
     }
     match lines.count() {

@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightwright_core::input::Finding;
-use nightwright_core::policy::outputs::{self, How, Touched};
+use nightwright_core::input::TamperFinding;
+use nightwright_core::policy::outputs::{self, TouchKind, TouchedFile};
 use nightwright_core::units::Fingerprint;
 use ring::digest::{Context, SHA256};
 use tempfile::TempDir;
@@ -42,20 +42,20 @@ pub use disk::space;
 pub use notes::{NotesError, read_notes};
 pub use repository::{Repository, is_repository};
 
-use baseline::Ground;
-use changes::Old;
-use git::Trouble;
-use identity::{Identities, Identity};
-use private::{Base, Private};
-use rules::Rules;
-use view::View;
+use baseline::BaselineKind;
+use changes::OldSide;
+use git::GitError;
+use identity::{Identity, IdentityCache};
+use private::{BaseCommit, PrivateGit};
+use rules::WorkRules;
+use view::GitView;
 
 /// A project folder.
 #[derive(Debug)]
 pub struct Workspace {
-    rules: Rules,
-    identities: Identities,
-    sight: Sight,
+    rules: WorkRules,
+    identities: IdentityCache,
+    view: WorkspaceView,
     /// What was there when the run began, as far as it was kept.
     baseline: Option<Baseline>,
     /// The folder of the run, in which our own git folder is.
@@ -66,53 +66,53 @@ pub struct Workspace {
     last: Option<Snapshot>,
     /// Contents in the commit that the last comparison needed, by their names: the next one needs
     /// mostly the same.
-    blobs: HashMap<String, Old>,
+    blobs: HashMap<String, OldSide>,
     /// What the last comparison could not compare.
-    gaps: Vec<Finding>,
+    gaps: Vec<TamperFinding>,
     /// Whether people know that git does not answer.
-    told: bool,
+    warned_about_git: bool,
     /// What people should know.
     warnings: Vec<String>,
 }
 
 /// How the project is looked at.
 #[derive(Debug)]
-enum Sight {
+enum WorkspaceView {
     /// Nobody has looked yet.
     None,
     /// File by file.
     Walk,
     /// Through git.
-    Git(Box<View>),
+    Git(Box<GitView>),
 }
 
 /// A state of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// With git: what differs from the commit at which the run began. Without: all there is.
-    files: Arc<BTreeMap<PathBuf, Item>>,
+    files: Arc<BTreeMap<PathBuf, SnapshotItem>>,
     /// What could not be read.
     pub unreadable: Vec<String>,
-    kind: Kind,
+    kind: SnapshotKind,
     /// Files that checks wrote: they are here to be compared, and are not work.
-    outputs: Outputs,
+    outputs: CheckOutputs,
 }
 
 /// Names of files and folders that checks wrote.
-type Outputs = Arc<BTreeSet<String>>;
+type CheckOutputs = Arc<BTreeSet<String>>;
 
 /// How a state was looked at. Only states of one kind can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum SnapshotKind {
     /// File by file.
     #[default]
     Walk,
     /// Through git.
-    Git(Committed),
+    Git(CommitState),
     /// File by file, because git gave no answer this time.
     Stray {
         /// What git said last.
-        committed: Option<Committed>,
+        committed: Option<CommitState>,
         /// That of all the files.
         walked: Fingerprint,
         /// That of the last look, as long as nobody can tell that there was a change.
@@ -122,15 +122,15 @@ enum Kind {
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
-    origin: Origin,
+struct SnapshotItem {
+    origin: FileOrigin,
     /// As it is; `None` if it is not there.
     now: Option<Identity>,
 }
 
 /// Where it can be found out how a file was at the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Origin {
+enum FileOrigin {
     /// In the commit, which has this in its place.
     Commit(Option<Identity>),
     /// Only where it was kept.
@@ -139,7 +139,7 @@ enum Origin {
 
 /// What git says of commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Committed {
+struct CommitState {
     base: Option<String>,
     head: Option<String>,
     /// The identity of what is committed and counts.
@@ -150,21 +150,21 @@ impl Workspace {
     /// The project below `root`. Paths in `left_out` are relative to it.
     pub fn new(root: &Path, left_out: Vec<PathBuf>) -> Self {
         Self {
-            rules: Rules {
+            rules: WorkRules {
                 root: root.to_owned(),
                 left_out,
                 counted: Vec::new(),
-                outputs: Outputs::default(),
+                outputs: CheckOutputs::default(),
             },
-            identities: Identities::default(),
-            sight: Sight::None,
+            identities: IdentityCache::default(),
+            view: WorkspaceView::None,
             baseline: None,
             run: None,
             temporary: None,
             last: None,
             blobs: HashMap::new(),
             gaps: Vec::new(),
-            told: false,
+            warned_about_git: false,
             warnings: Vec::new(),
         }
     }
@@ -213,9 +213,9 @@ impl Workspace {
     /// Whether a file was written by a check, and never committed. Such a file is not shown as a change
     /// unless it can decide what checks say.
     pub fn is_loose_output(&self, path: &str) -> bool {
-        let is_committed = match &self.sight {
-            Sight::Git(view) => view.is_committed(Path::new(path)),
-            Sight::None | Sight::Walk => false,
+        let is_committed = match &self.view {
+            WorkspaceView::Git(view) => view.is_committed(Path::new(path)),
+            WorkspaceView::None | WorkspaceView::Walk => false,
         };
         self.rules.is_output(Path::new(path)) && !is_committed
     }
@@ -239,32 +239,32 @@ impl Workspace {
 
     /// Commits made since HEAD was at `commit`; 0 without git.
     pub fn commits_since(&self, commit: Option<&str>) -> u32 {
-        match &self.sight {
-            Sight::Git(view) => view.commits_since(commit),
-            Sight::None | Sight::Walk => 0,
+        match &self.view {
+            WorkspaceView::Git(view) => view.commits_since(commit),
+            WorkspaceView::None | WorkspaceView::Walk => 0,
         }
     }
 
     /// The project as it is now.
     pub fn snapshot(&mut self) -> Snapshot {
-        let seen = self.open().and_then(|()| match &mut self.sight {
-            Sight::Git(view) => {
+        let seen = self.open().and_then(|()| match &mut self.view {
+            WorkspaceView::Git(view) => {
                 self.identities.format = view.format();
                 view.look(&self.rules, &mut self.identities).map(Some)
             }
-            Sight::None | Sight::Walk => Ok(None),
+            WorkspaceView::None | WorkspaceView::Walk => Ok(None),
         });
         let snapshot = match seen {
             Ok(Some(snapshot)) => snapshot,
             Ok(None) => self.walked(),
             Err(trouble) => {
-                if !std::mem::replace(&mut self.told, true) {
+                if !std::mem::replace(&mut self.warned_about_git, true) {
                     let text = "the project is looked at without git";
                     self.warnings.push(format!("{text}: {trouble}"));
                 }
-                match self.sight {
-                    Sight::Walk => self.walked(),
-                    Sight::None | Sight::Git(_) => self.strayed(),
+                match self.view {
+                    WorkspaceView::Walk => self.walked(),
+                    WorkspaceView::None | WorkspaceView::Git(_) => self.strayed(),
                 }
             }
         };
@@ -281,14 +281,14 @@ impl Workspace {
         snapshot.outputs = Arc::clone(&self.rules.outputs);
         let walked = snapshot.fingerprint();
         let fingerprint = match self.last.as_ref().map(|last| (last, &last.kind)) {
-            Some((last, Kind::Git(_))) => last.fingerprint(),
-            Some((last, Kind::Stray { walked: before, .. })) if *before == walked => {
+            Some((last, SnapshotKind::Git(_))) => last.fingerprint(),
+            Some((last, SnapshotKind::Stray { walked: before, .. })) if *before == walked => {
                 last.fingerprint()
             }
-            Some((_, Kind::Stray { .. } | Kind::Walk)) | None => walked.clone(),
+            Some((_, SnapshotKind::Stray { .. } | SnapshotKind::Walk)) | None => walked.clone(),
         };
         let committed = self.last.as_ref().and_then(Snapshot::committed).cloned();
-        snapshot.kind = Kind::Stray { committed, walked, fingerprint };
+        snapshot.kind = SnapshotKind::Stray { committed, walked, fingerprint };
         snapshot
     }
 
@@ -296,67 +296,69 @@ impl Workspace {
     fn walked(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let Self { rules, identities, .. } = self;
-        snapshot.add(rules.walk(Path::new("")), rules, identities, &Origin::Start);
-        snapshot.add(rules.counted(), rules, identities, &Origin::Start);
+        snapshot.add(rules.walk(Path::new("")), rules, identities, &FileOrigin::Start);
+        snapshot.add(rules.counted(), rules, identities, &FileOrigin::Start);
         snapshot
     }
 
     /// Finds out how the project is to be looked at, if that is not known. A run that began without
     /// git goes on without it; one that began with it asks again at every look.
-    fn open(&mut self) -> Result<(), Trouble> {
-        if !matches!(self.sight, Sight::None) {
+    fn open(&mut self) -> Result<(), GitError> {
+        if !matches!(self.view, WorkspaceView::None) {
             return Ok(());
         }
         let ground = self.baseline.as_ref().map(Baseline::ground);
         let (base, otherwise) = match ground {
-            Some(Ground::Walk) => (None, Sight::Walk),
-            Some(Ground::Git { base }) => (Some(Base::At(base.clone())), Sight::None),
-            None => (Some(Base::First), Sight::Walk),
+            Some(BaselineKind::Walk) => (None, WorkspaceView::Walk),
+            Some(BaselineKind::Git { base }) => {
+                (Some(BaseCommit::At(base.clone())), WorkspaceView::None)
+            }
+            None => (Some(BaseCommit::First), WorkspaceView::Walk),
         };
         let opened = match base {
             Some(base) => {
-                self.private(&base).and_then(|private| private.map(View::open).transpose())
+                self.private(&base).and_then(|private| private.map(GitView::open).transpose())
             }
             None => Ok(None),
         };
         let (sight, result) = match opened {
-            Ok(Some(view)) => (Sight::Git(Box::new(view)), Ok(())),
-            Ok(None) | Err(Trouble::Ignored) => (Sight::Walk, Ok(())),
+            Ok(Some(view)) => (WorkspaceView::Git(Box::new(view)), Ok(())),
+            Ok(None) | Err(GitError::Ignored) => (WorkspaceView::Walk, Ok(())),
             Err(trouble) => (otherwise, Err(trouble)),
         };
-        self.sight = sight;
+        self.view = sight;
         result
     }
 
     /// Our own git folder: that of the run, or a new one. `None` without a repository.
-    fn private(&mut self, base: &Base) -> Result<Option<Private>, Trouble> {
+    fn private(&mut self, base: &BaseCommit) -> Result<Option<PrivateGit>, GitError> {
         let project = &self.rules.root;
         let ours = self.run.as_ref().map(|run| run.join(private::FOLDER));
-        if let Base::At(commit) = base {
+        if let BaseCommit::At(commit) = base {
             let kept = self.baseline.as_ref().and_then(Baseline::git_folder);
             let mut there = kept.iter().chain(&ours);
-            let is_it = |private: &Private| private.base == *commit;
-            let open = |folder: &PathBuf| Private::open(folder, project).filter(is_it);
+            let is_it = |private: &PrivateGit| private.base == *commit;
+            let open = |folder: &PathBuf| PrivateGit::open(folder, project).filter(is_it);
             if let Some(private) = there.find_map(open) {
                 return Ok(Some(private));
             }
         }
         let repository = match (Repository::around(project), base) {
             (Some(repository), _) => repository,
-            (None, Base::First) => return Ok(None),
-            (None, Base::At(_)) => {
-                return Err(Trouble::Failed("the repository is not there any more".to_owned()));
+            (None, BaseCommit::First) => return Ok(None),
+            (None, BaseCommit::At(_)) => {
+                return Err(GitError::Failed("the repository is not there any more".to_owned()));
             }
         };
         let folder = match (ours, &self.temporary) {
             (Some(folder), _) => folder,
             (None, Some(folder)) => folder.path().join(private::FOLDER),
             (None, None) => {
-                let folder = TempDir::new().map_err(|error| Trouble::Folder(error.to_string()))?;
+                let folder = TempDir::new().map_err(|error| GitError::Folder(error.to_string()))?;
                 self.temporary.insert(folder).path().join(private::FOLDER)
             }
         };
-        Private::make(&folder, &repository, base).map(Some)
+        PrivateGit::make(&folder, &repository, base).map(Some)
     }
 }
 
@@ -365,11 +367,11 @@ impl Snapshot {
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hasher = Context::new(&SHA256);
         match &self.kind {
-            Kind::Walk => {}
-            Kind::Git(Committed { base, .. }) => {
+            SnapshotKind::Walk => {}
+            SnapshotKind::Git(CommitState { base, .. }) => {
                 hasher.update(base.as_deref().unwrap_or("no commit").as_bytes());
             }
-            Kind::Stray { fingerprint, .. } => return fingerprint.clone(),
+            SnapshotKind::Stray { fingerprint, .. } => return fingerprint.clone(),
         }
         for (path, item) in self.files.iter().filter(|(path, _)| !self.is_output(path)) {
             hash_item(&mut hasher, path, item.now.as_ref());
@@ -384,7 +386,7 @@ impl Snapshot {
     }
 
     /// The same without one file, which is relative to the project.
-    pub fn changed_beside(&self, before: &Self, beside: &Path) -> Option<u32> {
+    pub fn changed_outside(&self, before: &Self, beside: &Path) -> Option<u32> {
         self.changed(before, |path| path != beside)
     }
 
@@ -397,9 +399,10 @@ impl Snapshot {
     /// Files that differ between two states; `None` if they can't be compared.
     fn differing<'a>(&'a self, before: &'a Self) -> Option<impl Iterator<Item = &'a Path>> {
         let can_be_compared = match (&self.kind, &before.kind) {
-            (Kind::Git(now), Kind::Git(then)) => now.base == then.base,
-            (Kind::Walk, Kind::Walk) | (Kind::Stray { .. }, Kind::Stray { .. }) => true,
-            (Kind::Walk | Kind::Git(_) | Kind::Stray { .. }, _) => false,
+            (SnapshotKind::Git(now), SnapshotKind::Git(then)) => now.base == then.base,
+            (SnapshotKind::Walk, SnapshotKind::Walk)
+            | (SnapshotKind::Stray { .. }, SnapshotKind::Stray { .. }) => true,
+            (SnapshotKind::Walk | SnapshotKind::Git(_) | SnapshotKind::Stray { .. }, _) => false,
         };
         let changed = self.files.iter().filter(|(path, item)| {
             before.files.get(*path).is_none_or(|before| before.now != item.now)
@@ -410,19 +413,23 @@ impl Snapshot {
     }
 
     /// What happened to the files since an earlier look, but for those known to be written by checks.
-    pub fn touched_since(&self, before: &Self) -> Vec<Touched> {
+    pub fn touched_since(&self, before: &Self) -> Vec<TouchedFile> {
         let differing = self.differing(before).into_iter().flatten();
         let touched = differing.filter(|path| !self.is_output(path)).map(|path| {
             let (now, then) = (self.files.get(path), before.files.get(path));
             let how = match (now, then) {
                 // Not among the differences any more: it is as it was in the commit.
-                (None, Some(Item { origin: Origin::Commit(Some(_)), .. })) => How::Changed,
-                (None | Some(Item { now: None, .. }), _) => How::Removed,
-                (Some(Item { origin: Origin::Commit(Some(_)), .. }), _) => How::Changed,
-                (Some(_), None | Some(Item { now: None, .. })) => How::Created,
-                (Some(_), Some(_)) => How::Changed,
+                (None, Some(SnapshotItem { origin: FileOrigin::Commit(Some(_)), .. })) => {
+                    TouchKind::Changed
+                }
+                (None | Some(SnapshotItem { now: None, .. }), _) => TouchKind::Removed,
+                (Some(SnapshotItem { origin: FileOrigin::Commit(Some(_)), .. }), _) => {
+                    TouchKind::Changed
+                }
+                (Some(_), None | Some(SnapshotItem { now: None, .. })) => TouchKind::Created,
+                (Some(_), Some(_)) => TouchKind::Changed,
             };
-            Touched { path: path.to_string_lossy().into_owned(), how }
+            TouchedFile { path: path.to_string_lossy().into_owned(), how }
         });
         touched.collect()
     }
@@ -441,16 +448,16 @@ impl Snapshot {
         Some(&self.committed()?.tree)
     }
 
-    fn committed(&self) -> Option<&Committed> {
+    fn committed(&self) -> Option<&CommitState> {
         match &self.kind {
-            Kind::Walk => None,
-            Kind::Git(committed) => Some(committed),
-            Kind::Stray { committed, .. } => committed.as_ref(),
+            SnapshotKind::Walk => None,
+            SnapshotKind::Git(committed) => Some(committed),
+            SnapshotKind::Stray { committed, .. } => committed.as_ref(),
         }
     }
 }
 
-fn is_output(outputs: &Outputs, path: &Path) -> bool {
+fn is_output(outputs: &CheckOutputs, path: &Path) -> bool {
     // Most projects have none, and most files are asked about.
     !outputs.is_empty()
         && path

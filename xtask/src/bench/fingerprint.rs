@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::hermit::Hermit;
+use super::hermit::BenchEnv;
 use crate::program::{self, cargo};
 
 /// Files in one folder.
@@ -12,8 +12,8 @@ const FOLDER: u64 = 100;
 
 /// Both are measured in an example of the shell crate: this crate does not link it.
 pub(crate) fn run(root: &Path, files: u64) -> Result<(), String> {
-    let hermit = Hermit::new("bench-fingerprint")?;
-    let project = hermit.path("project");
+    let env = BenchEnv::new("bench-fingerprint")?;
+    let project = env.path("project");
     println!("making a repository of {files} files");
     for number in 0..files {
         let folder = project.join(format!("{:04}", number / FOLDER));

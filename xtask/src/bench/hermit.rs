@@ -8,21 +8,21 @@ use std::process::{Command, Stdio};
 
 /// Made at the start of a benchmark, gone at its end.
 #[derive(Debug)]
-pub(super) struct Hermit {
+pub(super) struct BenchEnv {
     folder: PathBuf,
 }
 
-impl Hermit {
+impl BenchEnv {
     pub(super) fn new(name: &str) -> Result<Self, String> {
         let folder =
             std::env::temp_dir().join(format!("nightwright-{name}-{}", std::process::id()));
-        let hermit = Self { folder };
+        let env = Self { folder };
         for name in ["project", "state", "home", "tmp", "bin"] {
-            let path = hermit.path(name);
+            let path = env.path(name);
             fs::create_dir_all(&path)
                 .map_err(|error| format!("can't make {}: {error}", path.display()))?;
         }
-        Ok(hermit)
+        Ok(env)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -70,12 +70,12 @@ impl Hermit {
     }
 
     /// The bytes that runs have kept of the agent's output.
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn keep(&self) -> u64 {
         files(&self.path("state"), "ndjson").unwrap_or(0)
     }
 }
 
-impl Drop for Hermit {
+impl Drop for BenchEnv {
     fn drop(&mut self) {
         // What can't be removed is in the folder for such things, and somebody else's business.
         let _ = fs::remove_dir_all(&self.folder);

@@ -26,14 +26,14 @@ use behaviour::Behaviour;
 use observed::Observed;
 use plain_loop::PlainLoop;
 use score::{Score, Tally};
-use stage::Stage;
+use stage::BehaviourEnv;
 
 use crate::program::{self, cargo};
 
 /// The behaviours of this repository.
 const FOLDER: &str = "xtask/judgement";
 /// So many at once for each core: they wait for disks and for each other.
-const AT_ONCE: usize = 2;
+const JOBS_PER_CORE: usize = 2;
 /// The most iterations beyond the oracle's, in percent of them, with which a change may be made.
 const WASTE_ALLOWED: u32 = 10;
 
@@ -136,7 +136,7 @@ impl Player {
         folder: &Path,
         behaviour: &Behaviour,
     ) -> Result<Observed, String> {
-        let stage = Stage::set(folder, behaviour)?;
+        let stage = BehaviourEnv::set(folder, behaviour)?;
         match self {
             Self::Nightwright => stage.nightwright(program, behaviour),
             Self::Loop(kind) => plain_loop::play(kind, &stage, program, behaviour),
@@ -208,7 +208,7 @@ fn play(
 
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    cores * AT_ONCE
+    cores * JOBS_PER_CORE
 }
 
 fn tally(played: &[Played]) -> Tally {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::hermit::Hermit;
+use super::hermit::BenchEnv;
 use super::measure::{measure, median};
 use crate::program::{self, built, cargo};
 
@@ -34,30 +34,30 @@ pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
     let example = ["build", "--release", "--package", "nightwright", "--example", "made_up_runs"];
     program::run(&mut cargo(root, &example))?;
     let nightwright = built(root, "release");
-    let hermit = Hermit::new("bench-look")?;
+    let env = BenchEnv::new("bench-look")?;
     println!("making {runs} runs");
-    fill(&hermit, &nightwright, runs)?;
+    fill(&env, &nightwright, runs)?;
 
-    let journals = hermit.path("state").join("*/runs/*/journal.jsonl");
+    let journals = env.path("state").join("*/runs/*/journal.jsonl");
     let cat = format!("cat {} | wc -c", journals.display());
     let bytes = program::stdout(Command::new("sh").args(["-c", &cat]))?;
     let megabytes = bytes.trim().parse::<u64>().unwrap_or(0) / 1_000_000;
 
-    let notes: Vec<_> = TASKS.iter().map(|task| note(&hermit, task)).collect();
+    let notes: Vec<_> = TASKS.iter().map(|task| note(&env, task)).collect();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); LOOKS.len() + 2];
     for _ in 0..ROUNDS {
-        let mut reference = hermit.command(Path::new("sh"));
+        let mut reference = env.command(Path::new("sh"));
         reference.args(["-c", &format!("cat {} > /dev/null", journals.display())]);
         times[0].push(measure(&mut reference)?.time);
         for ((_, words), times) in LOOKS.iter().zip(&mut times[1..]) {
-            times.push(look(&hermit, &nightwright, words)?);
+            times.push(look(&env, &nightwright, words)?);
         }
         // What the tasks remember of their runs is lost: all journals have to be read.
         for path in &notes {
             let moved = path.with_extension("away");
             fs::rename(path, moved).map_err(|error| format!("can't move a note: {error}"))?;
         }
-        times[LOOKS.len() + 1].push(look(&hermit, &nightwright, &["list"])?);
+        times[LOOKS.len() + 1].push(look(&env, &nightwright, &["list"])?);
         for path in &notes {
             let moved = path.with_extension("away");
             fs::rename(moved, path).map_err(|error| format!("can't move a note: {error}"))?;
@@ -66,26 +66,25 @@ pub(crate) fn run(root: &Path, runs: u64) -> Result<(), String> {
     table(&times, megabytes)
 }
 
-fn note(hermit: &Hermit, task: &str) -> std::path::PathBuf {
-    hermit.path("project").join(format!(".nightwright/tasks/{task}/.state.json"))
+fn note(env: &BenchEnv, task: &str) -> std::path::PathBuf {
+    env.path("project").join(format!(".nightwright/tasks/{task}/.state.json"))
 }
 
-fn fill(hermit: &Hermit, nightwright: &Path, runs: u64) -> Result<(), String> {
+fn fill(env: &BenchEnv, nightwright: &Path, runs: u64) -> Result<(), String> {
     for task in TASKS {
-        let mut new = hermit.command(nightwright);
+        let mut new = env.command(nightwright);
         program::run(new.args(["new", task]).stderr(Stdio::null()))?;
-        let text =
-            hermit.path("project").join(format!(".nightwright/tasks/{task}/INSTRUCTIONS.md"));
+        let text = env.path("project").join(format!(".nightwright/tasks/{task}/INSTRUCTIONS.md"));
         fs::write(text, "Do it.\n").map_err(|error| format!("can't write: {error}"))?;
     }
     let example = nightwright.with_file_name("examples").join("made_up_runs");
-    let mut made_up = hermit.command(&example);
-    made_up.arg(hermit.path("project")).args([&runs.to_string(), ITERATIONS]).args(TASKS);
+    let mut made_up = env.command(&example);
+    made_up.arg(env.path("project")).args([&runs.to_string(), ITERATIONS]).args(TASKS);
     program::run(&mut made_up)
 }
 
-fn look(hermit: &Hermit, nightwright: &Path, words: &[&str]) -> Result<Duration, String> {
-    Ok(measure(hermit.command(nightwright).args(words).stderr(Stdio::null()))?.time)
+fn look(env: &BenchEnv, nightwright: &Path, words: &[&str]) -> Result<Duration, String> {
+    Ok(measure(env.command(nightwright).args(words).stderr(Stdio::null()))?.time)
 }
 
 /// Prints it; an error names what took longer than it may.

@@ -9,7 +9,7 @@ use crate::program;
 
 /// How often the memory is looked at. The kernel keeps the peak, so only what happens between the
 /// last look and the end can be missed.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What a program took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ fn watch(mut child: Child) -> std::io::Result<(bool, u64)> {
         if let Some(status) = child.try_wait()? {
             return Ok((status.success(), peak));
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

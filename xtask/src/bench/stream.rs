@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::hermit::Hermit;
+use super::hermit::BenchEnv;
 use super::material::{self, Extra, MEGABYTE};
 use super::measure::{Taken, measure, median};
 use crate::program::{self, cargo};
@@ -25,17 +25,17 @@ const AROUND: u64 = 50;
 pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     program::run(&mut cargo(root, &["build", "--release", "--package", "nightwright"]))?;
     let nightwright = program::built(root, "release");
-    let hermit = Hermit::new("bench-stream")?;
-    let stream = hermit.path("stream.ndjson");
+    let env = BenchEnv::new("bench-stream")?;
+    let stream = env.path("stream.ndjson");
     let bytes = material(&stream, megabytes, Extra::None)?;
-    hermit.agent(&format!("exec cat '{}'", stream.display()))?;
+    env.agent(&format!("exec cat '{}'", stream.display()))?;
 
     let mut rounds = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         eprintln!("==> round {} of {ROUNDS}", round + 1);
-        rounds[0].push(through(&hermit, "claude | tee \"$TMPDIR/raw\"")?);
-        rounds[1].push(through_nightwright(&hermit, &nightwright, bytes)?);
-        rounds[2].push(through(&hermit, "claude | jq -c .type")?);
+        rounds[0].push(through(&env, "claude | tee \"$TMPDIR/raw\"")?);
+        rounds[1].push(through_nightwright(&env, &nightwright, bytes)?);
+        rounds[2].push(through(&env, "claude | jq -c .type")?);
     }
     let [tee, ours, jq] = rounds.map(|rounds| middle(&rounds));
     let rate = |taken: Taken| speed(bytes, taken.time);
@@ -53,12 +53,12 @@ pub(crate) fn run(root: &Path, megabytes: u64) -> Result<(), String> {
     println!("| `tee` into a file | {:.0} | {of_tee:.2}x | >= {OF_TEE}x | | |", rate(tee));
     println!("| `jq -c .type` | {:.0} | {of_jq:.1}x | >= {OF_JQ}x | | |", rate(jq));
 
-    let long = memory_of_the_unusual(&hermit, &nightwright)?;
+    let long = memory_of_the_unusual(&env, &nightwright)?;
     verdict(of_tee, of_jq, ours.peak, long)
 }
 
 /// Streams as no agent should print them. Only the memory counts.
-fn memory_of_the_unusual(hermit: &Hermit, nightwright: &Path) -> Result<u64, String> {
+fn memory_of_the_unusual(env: &BenchEnv, nightwright: &Path) -> Result<u64, String> {
     println!("\nMemory of the supervisor, for streams of {AROUND} MB with something in them:\n");
     println!("| in the stream | peak MiB | wanted |");
     println!("| --- | ---: | ---: |");
@@ -72,10 +72,10 @@ fn memory_of_the_unusual(hermit: &Hermit, nightwright: &Path) -> Result<u64, Str
     ];
     let mut worst = 0;
     for (name, extra, before) in cases {
-        let stream = hermit.path("stream.ndjson");
+        let stream = env.path("stream.ndjson");
         let bytes = material(&stream, AROUND, extra)?;
-        hermit.agent(&format!("{before}exec cat '{}'", stream.display()))?;
-        let taken = through_nightwright(hermit, nightwright, bytes)?;
+        env.agent(&format!("{before}exec cat '{}'", stream.display()))?;
+        let taken = through_nightwright(env, nightwright, bytes)?;
         worst = worst.max(taken.peak);
         println!("| {name} | {:.1} | <= {} |", mebibytes(taken.peak), MEMORY_LONG >> 20);
     }
@@ -103,18 +103,18 @@ fn material(path: &Path, megabytes: u64, extra: Extra) -> Result<u64, String> {
 }
 
 /// The agent, its output going where the shell is told.
-fn through(hermit: &Hermit, pipeline: &str) -> Result<Taken, String> {
-    let taken = measure(hermit.command(Path::new("/bin/sh")).args(["-c", pipeline]))?;
-    hermit.tidy()?;
+fn through(env: &BenchEnv, pipeline: &str) -> Result<Taken, String> {
+    let taken = measure(env.command(Path::new("/bin/sh")).args(["-c", pipeline]))?;
+    env.tidy()?;
     Ok(taken)
 }
 
 /// A whole run of one iteration, which has to keep every byte.
-fn through_nightwright(hermit: &Hermit, nightwright: &Path, bytes: u64) -> Result<Taken, String> {
+fn through_nightwright(env: &BenchEnv, nightwright: &Path, bytes: u64) -> Result<Taken, String> {
     let arguments = ["run", "-p", "move the handlers", "-m", "1", "--quiet", "--max-retries", "0"];
-    let taken = measure(hermit.command(nightwright).args(arguments))?;
-    let kept = hermit.kept();
-    hermit.tidy()?;
+    let taken = measure(env.command(nightwright).args(arguments))?;
+    let kept = env.keep();
+    env.tidy()?;
     if kept == bytes { Ok(taken) } else { Err(format!("{kept} bytes of {bytes} were kept")) }
 }
 

@@ -36,7 +36,7 @@ const SECRETS: [&str; 5] = [
 ];
 
 /// The fuzzer tries nothing longer than its longest seed, and short inputs are tried faster.
-const LONGEST: u64 = 32 << 10;
+const MAX_SEED_BYTES: u64 = 32 << 10;
 
 /// Writes the seeds of a target into its corpus.
 pub(super) fn plant(root: &Path, target: &str, corpus: &Path) -> Result<(), String> {
@@ -84,7 +84,7 @@ fn recorded(root: &Path) -> Result<Vec<Vec<u8>>, String> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path().join("stdout.ndjson");
-        if path.metadata().is_ok_and(|found| (1..=LONGEST).contains(&found.len())) {
+        if path.metadata().is_ok_and(|found| (1..=MAX_SEED_BYTES).contains(&found.len())) {
             texts.push(fs::read(&path).map_err(unreadable)?);
         }
     }

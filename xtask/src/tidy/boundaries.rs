@@ -86,7 +86,7 @@ pub(super) fn what_shows_cannot_steer(files: &[File]) -> Vec<Finding> {
     })
 }
 
-pub(super) fn a_run_says_nothing_by_itself(files: &[File]) -> Vec<Finding> {
+pub(super) fn run_does_not_print(files: &[File]) -> Vec<Finding> {
     let beside = |file: &&File| BESIDE_A_RUN.contains(&file.path.as_str());
     forbid(files.iter().filter(beside), &SAYS, |needle| {
         let rule = format!("no `{needle}` beside a run");
@@ -189,15 +189,15 @@ mod tests {
     fn nothing_beside_a_run_writes_to_a_terminal_by_itself() {
         for path in BESIDE_A_RUN {
             for text in ["\nuse super::{Place, say};", "\ncrate::cli::say(x);"] {
-                let found = a_run_says_nothing_by_itself(&[File::new(path, text)]);
+                let found = run_does_not_print(&[File::new(path, text)]);
                 assert_eq!(lines(&found), [2], "{path}: {text}");
             }
         }
         let before =
             File::new("crates/nightwright/src/cli/session/program.rs", "use crate::cli::say;");
-        assert_eq!(a_run_says_nothing_by_itself(&[before]), []);
+        assert_eq!(run_does_not_print(&[before]), []);
         let shows = File::new(BESIDE_A_RUN[4], "use super::shows::Shows;");
-        assert_eq!(a_run_says_nothing_by_itself(&[shows]), []);
+        assert_eq!(run_does_not_print(&[shows]), []);
     }
 
     #[test]

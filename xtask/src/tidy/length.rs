@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::File;
 
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 /// A file that may be longer, and why it is one thing all the same.
 #[derive(Debug, Clone, Copy)]
@@ -20,15 +20,15 @@ pub(super) fn too_long(files: &[File], allowed: &[Exception]) -> Vec<Finding> {
     for file in files.iter().filter(|file| file.is_rust()) {
         let lines = file.text.lines().count();
         let is_allowed = allowed.iter().any(|exception| exception.path == file.path);
-        if lines > MOST_LINES && !is_allowed {
-            let rule = format!("{lines} lines, and {MOST_LINES} are the most");
+        if lines > MAX_LINES && !is_allowed {
+            let rule = format!("{lines} lines, and {MAX_LINES} are the most");
             let why = "look for the second thing that the file does";
-            findings.push(Finding::new(&file.path, MOST_LINES + 1, rule, why));
+            findings.push(Finding::new(&file.path, MAX_LINES + 1, rule, why));
         }
     }
     for Exception { path, reason } in allowed {
         let found = files.iter().find(|file| file.path == *path);
-        if found.is_none_or(|file| file.text.lines().count() <= MOST_LINES) {
+        if found.is_none_or(|file| file.text.lines().count() <= MAX_LINES) {
             let why = format!("the file is gone or short enough, so the reason is stale: {reason}");
             findings.push(Finding::new(path, 1, "no exception needed for its length", why));
         }

@@ -9,8 +9,8 @@ mod strings;
 
 use memchr::memchr;
 
-pub use strings::{Kept, is_cut};
-use strings::{Side, Strings};
+use strings::{KeptEnd, StringTruncator};
+pub use strings::{StringLimits, is_cut};
 
 /// A longer line is dropped whole.
 pub const MAX_LINE: usize = 24 << 20;
@@ -22,7 +22,7 @@ const KEPT_CAPACITY: usize = 256 << 10;
 
 /// One line without its end, or what is left of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum StreamLine<'a> {
     /// The line.
     Whole(&'a [u8]),
     /// It was over the cap, and its text is gone.
@@ -34,24 +34,24 @@ pub enum Line<'a> {
 
 /// Puts lines together from chunks of any size. Blank lines are left out.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     /// What is held of the current line.
     buffer: Vec<u8>,
     /// Room for the beginning of a line that turns out to be a long one.
     beginning: Vec<u8>,
-    state: State,
+    state: LineState,
     limit: usize,
     /// What is held of a line at most, once its strings are cut.
     held: usize,
     /// What is kept of strings; `None` = all of them.
-    strings: Option<Kept>,
-    side: Side,
-    blank: Blank,
+    strings: Option<StringLimits>,
+    side: KeptEnd,
+    blank: BlankLines,
 }
 
 /// What is done with lines that have nothing on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blank {
+enum BlankLines {
     Dropped,
     /// They part the paragraphs of a text.
     HandedOut,
@@ -59,57 +59,57 @@ enum Blank {
 
 /// What is done with the current line.
 #[derive(Debug)]
-enum State {
+enum LineState {
     /// It is held as it came.
     Collecting,
     /// It is held but for the beginnings of long strings. So many bytes of it have come.
-    Cutting { strings: Strings, bytes: usize },
+    Cutting { strings: StringTruncator, bytes: usize },
     /// It is over the cap: its bytes are only counted.
     Dropping { bytes: u64 },
 }
 
-impl Default for Lines {
+impl Default for LineSplitter {
     fn default() -> Self {
         Self::with_limit(MAX_LINE)
     }
 }
 
-impl Lines {
+impl LineSplitter {
     /// Lines of at most this many bytes.
     pub fn with_limit(limit: usize) -> Self {
         let buffer = Vec::with_capacity(KEPT_CAPACITY.min(limit));
         Self {
             buffer,
             beginning: Vec::new(),
-            state: State::Collecting,
+            state: LineState::Collecting,
             limit,
             held: limit,
             strings: None,
-            side: Side::End,
-            blank: Blank::Dropped,
+            side: KeptEnd::End,
+            blank: BlankLines::Dropped,
         }
     }
 
     /// Lines of a text, in which blank ones mean something.
     #[must_use]
     pub fn of_text(self) -> Self {
-        Self { blank: Blank::HandedOut, ..self }
+        Self { blank: BlankLines::HandedOut, ..self }
     }
 
     /// Lines of JSON, with what is kept of the strings in them, from their ends.
     #[must_use]
-    pub fn of_json(self, strings: Kept) -> Self {
-        Self { strings: Some(strings), side: Side::End, ..self }
+    pub fn of_json(self, strings: StringLimits) -> Self {
+        Self { strings: Some(strings), side: KeptEnd::End, ..self }
     }
 
     /// The same, from their beginnings. A line that is longer than `held` even so is dropped.
     #[must_use]
-    pub fn of_json_beginnings(self, strings: Kept, held: usize) -> Self {
-        Self { strings: Some(strings), side: Side::Beginning, held, ..self }
+    pub fn of_json_beginnings(self, strings: StringLimits, held: usize) -> Self {
+        Self { strings: Some(strings), side: KeptEnd::Beginning, held, ..self }
     }
 
     /// Takes a chunk and hands out every line that it completes.
-    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
+    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(StreamLine<'_>)) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
             self.complete(&rest[..end], &mut each);
@@ -119,7 +119,7 @@ impl Lines {
     }
 
     /// Hands out a last line that has no end.
-    pub fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
+    pub fn finish(&mut self, mut each: impl FnMut(StreamLine<'_>)) {
         if !self.is_new() {
             self.complete(&[], &mut each);
         }
@@ -127,80 +127,82 @@ impl Lines {
 
     /// Whether nothing of the current line has come.
     fn is_new(&self) -> bool {
-        matches!(self.state, State::Collecting) && self.buffer.is_empty()
+        matches!(self.state, LineState::Collecting) && self.buffer.is_empty()
     }
 
     /// The current line ends with `tail`.
-    fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(Line<'_>)) {
+    fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(StreamLine<'_>)) {
         if self.is_new() && tail.len() <= self.limit && self.cut_of(tail.len()).is_none() {
             self.hand_out(tail, each);
             return;
         }
         self.keep(tail);
         match self.state {
-            State::Collecting | State::Cutting { .. } => self.hand_out(&self.buffer, each),
-            State::Dropping { bytes } => each(Line::TooLong { bytes }),
+            LineState::Collecting | LineState::Cutting { .. } => self.hand_out(&self.buffer, each),
+            LineState::Dropping { bytes } => each(StreamLine::TooLong { bytes }),
         }
-        self.state = State::Collecting;
-        self.let_go();
+        self.state = LineState::Collecting;
+        self.reset();
     }
 
     /// More of the current line.
     fn keep(&mut self, more: &[u8]) {
         let bytes = match &mut self.state {
-            State::Collecting => self.buffer.len() + more.len(),
-            State::Cutting { bytes, .. } => *bytes + more.len(),
-            State::Dropping { bytes } => {
+            LineState::Collecting => self.buffer.len() + more.len(),
+            LineState::Cutting { bytes, .. } => *bytes + more.len(),
+            LineState::Dropping { bytes } => {
                 *bytes += more.len() as u64;
                 return;
             }
         };
         if bytes > self.limit {
-            self.state = State::Dropping { bytes: bytes as u64 };
-            self.let_go();
+            self.state = LineState::Dropping { bytes: bytes as u64 };
+            self.reset();
             return;
         }
-        if let (State::Collecting, Some(kept)) = (&self.state, self.cut_of(bytes)) {
+        if let (LineState::Collecting, Some(kept)) = (&self.state, self.cut_of(bytes)) {
             self.begin_to_cut(kept);
         }
         grow(&mut self.buffer, more.len(), self.limit);
         match &mut self.state {
-            State::Cutting { strings, bytes: so_far } => {
+            LineState::Cutting { strings, bytes: so_far } => {
                 strings.push(&mut self.buffer, more);
                 *so_far = bytes;
             }
-            State::Collecting | State::Dropping { .. } => self.buffer.extend_from_slice(more),
+            LineState::Collecting | LineState::Dropping { .. } => {
+                self.buffer.extend_from_slice(more);
+            }
         }
         if self.buffer.len() > self.held {
-            self.state = State::Dropping { bytes: bytes as u64 };
-            self.let_go();
+            self.state = LineState::Dropping { bytes: bytes as u64 };
+            self.reset();
         }
     }
 
     /// What is kept of the strings in a line of so many bytes, if anything of it is cut.
-    fn cut_of(&self, bytes: usize) -> Option<Kept> {
+    fn cut_of(&self, bytes: usize) -> Option<StringLimits> {
         self.strings.filter(|kept| bytes > kept.others)
     }
 
     /// The line turns out to be a long one: what is there of it is looked through as well.
-    fn begin_to_cut(&mut self, kept: Kept) {
-        let mut strings = Strings::new(kept, self.side);
+    fn begin_to_cut(&mut self, kept: StringLimits) {
+        let mut strings = StringTruncator::new(kept, self.side);
         self.beginning.extend_from_slice(&self.buffer);
         self.buffer.clear();
         strings.push(&mut self.buffer, &self.beginning);
         let bytes = self.beginning.len();
         self.beginning.clear();
-        self.state = State::Cutting { strings, bytes };
+        self.state = LineState::Cutting { strings, bytes };
     }
 
-    fn hand_out(&self, line: &[u8], each: &mut impl FnMut(Line<'_>)) {
-        if self.blank == Blank::HandedOut || !line.trim_ascii().is_empty() {
-            each(Line::Whole(line));
+    fn hand_out(&self, line: &[u8], each: &mut impl FnMut(StreamLine<'_>)) {
+        if self.blank == BlankLines::HandedOut || !line.trim_ascii().is_empty() {
+            each(StreamLine::Whole(line));
         }
     }
 
     /// Forgets the current line, and gives back the memory that only it needed.
-    fn let_go(&mut self) {
+    fn reset(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_CAPACITY);
     }
@@ -228,12 +230,12 @@ mod tests {
     }
 
     fn read<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
-        let mut lines = Lines::with_limit(limit);
+        let mut lines = LineSplitter::with_limit(limit);
         let mut found = Vec::new();
-        let mut each = |line: Line<'_>| {
+        let mut each = |line: StreamLine<'_>| {
             found.push(match line {
-                Line::Whole(line) => Owned::Whole(line.to_vec()),
-                Line::TooLong { bytes } => Owned::TooLong(bytes),
+                StreamLine::Whole(line) => Owned::Whole(line.to_vec()),
+                StreamLine::TooLong { bytes } => Owned::TooLong(bytes),
             });
         };
         for chunk in chunks {
@@ -272,18 +274,20 @@ mod tests {
 
     #[test]
     fn any_chunking_cuts_the_same_strings() {
-        let strings = Kept { named: &[("b", 40)], others: 16 };
+        let strings = StringLimits { named: &[("b", 40)], others: 16 };
         let text = format!(
             "{{\"a\":\"{0}\",\"b\":\"{0}\"}}\n{{}}\n[\"{0}\",1]\n[\"short\"]\n",
             "0123456789".repeat(3)
         );
         let cut_by = |chunk: usize| {
-            let mut lines = Lines::with_limit(1000).of_json(strings);
+            let mut lines = LineSplitter::with_limit(1000).of_json(strings);
             let mut found = Vec::new();
             for chunk in text.as_bytes().chunks(chunk) {
                 lines.push(chunk, |line| match line {
-                    Line::Whole(line) => found.push(String::from_utf8(line.to_vec()).unwrap()),
-                    Line::TooLong { bytes } => panic!("{bytes}"),
+                    StreamLine::Whole(line) => {
+                        found.push(String::from_utf8(line.to_vec()).unwrap());
+                    }
+                    StreamLine::TooLong { bytes } => panic!("{bytes}"),
                 });
             }
             found
@@ -305,13 +309,13 @@ mod tests {
     fn blank_lines_of_a_text_are_lines_and_what_follows_the_last_end_is_none() {
         for text in [&b"one\n\n \ntwo\n"[..], b"one\n\n \ntwo"] {
             for chunk in 1..=text.len() {
-                let mut lines = Lines::default().of_text();
+                let mut lines = LineSplitter::default().of_text();
                 let mut found = Vec::new();
-                let mut each = |line: Line<'_>| found.push(format!("{line:?}"));
+                let mut each = |line: StreamLine<'_>| found.push(format!("{line:?}"));
                 text.chunks(chunk).for_each(|chunk| lines.push(chunk, &mut each));
                 lines.finish(&mut each);
                 let wanted = [&b"one"[..], b"", b" ", b"two"];
-                assert_eq!(found, wanted.map(|line| format!("{:?}", Line::Whole(line))));
+                assert_eq!(found, wanted.map(|line| format!("{:?}", StreamLine::Whole(line))));
             }
         }
     }
@@ -320,10 +324,10 @@ mod tests {
     fn a_line_within_a_chunk_is_not_copied() {
         let chunk = b"one\ntwo\nth".as_slice();
         let inside = chunk.as_ptr_range();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut seen = 0;
         lines.push(chunk, |line| {
-            let Line::Whole(line) = line else { panic!("{line:?}") };
+            let StreamLine::Whole(line) = line else { panic!("{line:?}") };
             assert!(inside.contains(&line.as_ptr()));
             seen += 1;
         });
@@ -332,13 +336,13 @@ mod tests {
 
     #[test]
     fn the_buffer_never_outgrows_the_cap_and_is_given_back() {
-        let mut lines = Lines::with_limit(1 << 20);
+        let mut lines = LineSplitter::with_limit(1 << 20);
         for _ in 0..1000 {
             lines.push(&[b'x'; 1000], |_| panic!("no line is complete"));
             assert!(lines.buffer.capacity() <= 1 << 20);
         }
         lines.push(b"\n", |line| {
-            assert!(matches!(line, Line::Whole(line) if line.len() == 1_000_000));
+            assert!(matches!(line, StreamLine::Whole(line) if line.len() == 1_000_000));
         });
         assert!(lines.buffer.capacity() <= KEPT_CAPACITY);
         for _ in 0..2000 {
@@ -347,11 +351,11 @@ mod tests {
         assert!(lines.buffer.capacity() <= KEPT_CAPACITY, "a dropped line is not held");
     }
 
-    const STRINGS: Kept = Kept { named: &[("text", 1 << 20)], others: 8 << 10 };
+    const STRINGS: StringLimits = StringLimits { named: &[("text", 1 << 20)], others: 8 << 10 };
 
     #[test]
     fn of_a_very_long_string_the_end_is_read_and_little_is_held() {
-        let mut lines = Lines::default().of_json(STRINGS);
+        let mut lines = LineSplitter::default().of_json(STRINGS);
         let mut seen = 0;
         for (name, most) in [("text", 1 << 20), ("long", 8 << 10), ("text", 1 << 20)] {
             let head = format!("{{\"type\":\"user\",\"{name}\":\"");
@@ -361,7 +365,7 @@ mod tests {
                 assert!(lines.buffer.len() <= 3 * most, "{}", lines.buffer.len());
             }
             lines.push(b"end\"}\n{\"type\":\"next\"}\n", |line| {
-                let Line::Whole(line) = line else { panic!("{line:?}") };
+                let StreamLine::Whole(line) = line else { panic!("{line:?}") };
                 assert!(line.len() < most + 100, "{}", line.len());
                 assert!(line.starts_with(b"{\"type\":\"") && line.ends_with(b"\"}"));
                 seen += 1;
@@ -372,21 +376,22 @@ mod tests {
 
     #[test]
     fn a_line_over_the_cap_is_dropped_even_if_little_of_it_is_held() {
-        let mut lines = Lines::default().of_json(STRINGS);
+        let mut lines = LineSplitter::default().of_json(STRINGS);
         lines.push(b"[\"", |_| panic!("no line is complete"));
         for _ in 0..=MAX_LINE / 1_000_000 {
             lines.push(&vec![b'x'; 1_000_000], |_| panic!("no line is complete"));
         }
-        lines.push(b"\"]\n", |line| assert!(matches!(line, Line::TooLong { .. }), "{line:?}"));
+        lines
+            .push(b"\"]\n", |line| assert!(matches!(line, StreamLine::TooLong { .. }), "{line:?}"));
     }
 
     #[test]
     fn a_line_that_is_long_without_long_strings_is_dropped_when_it_gets_too_long() {
-        let mut lines = Lines::default().of_json_beginnings(STRINGS, 100_000);
+        let mut lines = LineSplitter::default().of_json_beginnings(STRINGS, 100_000);
         let mut found = Vec::new();
-        let mut each = |line: Line<'_>| match line {
-            Line::Whole(line) => found.push(line.len() as u64),
-            Line::TooLong { bytes } => found.push(bytes),
+        let mut each = |line: StreamLine<'_>| match line {
+            StreamLine::Whole(line) => found.push(line.len() as u64),
+            StreamLine::TooLong { bytes } => found.push(bytes),
         };
         lines.push(format!("[{}0]\n", "0,".repeat(1_000_000)).as_bytes(), &mut each);
         lines.push(format!("[\"{}\"]\n", "x".repeat(1_000_000)).as_bytes(), &mut each);

@@ -24,10 +24,10 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-use self::queue::{Look, Piece, Queue};
-use self::text::Texts;
+use self::queue::{HeldDelta, LineQueue, ScanResult};
+use self::text::OpenTexts;
 use super::dialect::Dialect;
-use crate::redact::{Masking, Secrets};
+use crate::redact::{Secrets, StreamMasker};
 
 /// A line that is longer brings no piece of a message.
 const PIECE_MAX: usize = 256 << 10;
@@ -38,9 +38,9 @@ const BEHIND_MAX: usize = 256 << 10;
 
 /// What a line brings of a message that is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Streamed<'a> {
+pub enum StreamedPart<'a> {
     /// Some characters of a text.
-    Text(Delta<'a>),
+    Text(TextDelta<'a>),
     /// Some characters of what comes whole later, and is not read before.
     Unread {
         /// Where in the line they are, as a JSON string.
@@ -59,7 +59,7 @@ pub enum Streamed<'a> {
 
 /// Some characters of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delta<'a> {
+pub struct TextDelta<'a> {
     /// Whose text: empty, or the call that the sub-agent works for.
     pub speaker: Cow<'a, str>,
     /// Which of the texts of a message.
@@ -72,31 +72,31 @@ pub struct Delta<'a> {
 
 /// Masks what a program prints.
 #[derive(Debug)]
-pub struct Deltas {
+pub struct RedactingTee {
     dialect: Dialect,
     secrets: Secrets,
     /// For all that is no piece of a message.
-    masking: Masking,
+    masking: StreamMasker,
     /// The last line so far, while it may be a piece of a message.
     line: Vec<u8>,
     /// Whether the last line is a long one, the beginning of which is gone already.
     is_long: bool,
-    texts: Texts,
-    held: Queue,
+    texts: OpenTexts,
+    held: LineQueue,
 }
 
-impl Deltas {
+impl RedactingTee {
     /// For one stream.
     pub fn new(dialect: Dialect, secrets: Secrets) -> Self {
-        let masking = if dialect.prints_json() { Masking::of_json } else { Masking::new };
+        let masking = if dialect.prints_json() { StreamMasker::of_json } else { StreamMasker::new };
         Self {
             dialect,
             masking: masking(secrets.clone()),
-            texts: Texts::new(secrets.clone()),
+            texts: OpenTexts::new(secrets.clone()),
             secrets,
             line: Vec::new(),
             is_long: false,
-            held: Queue::default(),
+            held: LineQueue::default(),
         }
     }
 
@@ -109,8 +109,8 @@ impl Deltas {
         mut heard: impl FnMut(&[u8]),
     ) {
         let (kept, heard): (Sink<'_>, Sink<'_>) = (&mut kept, &mut heard);
-        if !self.dialect.comes_in_pieces() {
-            return self.plain(chunk, Look::Unknown, kept, heard);
+        if !self.dialect.streams_deltas() {
+            return self.plain(chunk, ScanResult::Unknown, kept, heard);
         }
         let rest = self.begun(chunk, kept, heard);
         let (lines, last) = rest.split_at(memrchr(b'\n', rest).map_or(0, |at| at + 1));
@@ -124,7 +124,7 @@ impl Deltas {
         let (kept, heard): (Sink<'_>, Sink<'_>) = (&mut kept, &mut heard);
         let line = std::mem::take(&mut self.line);
         self.whole(&line, kept, heard);
-        self.let_go(kept);
+        self.release_all(kept);
         self.masking.finish(|bytes| {
             kept(bytes);
             heard(bytes);
@@ -140,7 +140,7 @@ impl Deltas {
         let (more, rest) = chunk.split_at(newline.map_or(chunk.len(), |at| at + 1));
         if self.is_long {
             self.is_long = newline.is_none();
-            self.plain(more, Look::Unknown, kept, heard);
+            self.plain(more, ScanResult::Unknown, kept, heard);
             return rest;
         }
         self.line.extend_from_slice(more);
@@ -161,21 +161,21 @@ impl Deltas {
         if self.line.len() > PIECE_MAX {
             self.is_long = true;
             let line = std::mem::take(&mut self.line);
-            self.plain(&line, Look::Unknown, kept, heard);
+            self.plain(&line, ScanResult::Unknown, kept, heard);
         }
     }
 
     fn whole(&mut self, line: &[u8], kept: Sink<'_>, heard: Sink<'_>) {
         match self.streamed(line) {
-            Some(streamed) => self.piece(line, streamed, Look::Unknown, kept, heard),
-            None => self.plain(line, Look::Unknown, kept, heard),
+            Some(streamed) => self.piece(line, streamed, ScanResult::Unknown, kept, heard),
+            None => self.plain(line, ScanResult::Unknown, kept, heard),
         }
     }
 
     /// Whole lines. Where there is nothing to mask in any of them that is found out once.
     fn lines(&mut self, lines: &[u8], kept: Sink<'_>, heard: Sink<'_>) {
-        let is_clean = self.masking.is_at_rest() && !self.secrets.are_in(lines);
-        let look = if is_clean { Look::Clean } else { Look::Unknown };
+        let is_clean = self.masking.is_idle() && !self.secrets.are_in(lines);
+        let look = if is_clean { ScanResult::Clean } else { ScanResult::Unknown };
         // Lines that are no pieces go on together.
         let mut plain = 0;
         let mut at = 0;
@@ -191,12 +191,12 @@ impl Deltas {
         self.plain(&lines[plain..], look, kept, heard);
     }
 
-    fn streamed<'l>(&self, line: &'l [u8]) -> Option<Streamed<'l>> {
+    fn streamed<'l>(&self, line: &'l [u8]) -> Option<StreamedPart<'l>> {
         if line.len() <= PIECE_MAX { self.dialect.streamed(line) } else { None }
     }
 
     /// What is no piece: behind everything that is held.
-    fn plain(&mut self, bytes: &[u8], look: Look, kept: Sink<'_>, heard: Sink<'_>) {
+    fn plain(&mut self, bytes: &[u8], look: ScanResult, kept: Sink<'_>, heard: Sink<'_>) {
         if bytes.is_empty() {
             return;
         }
@@ -204,7 +204,7 @@ impl Deltas {
             if self.held.behind() > BEHIND_MAX {
                 self.break_off(kept);
             } else if self.dialect.ends_turn(bytes) {
-                self.let_go(kept);
+                self.release_all(kept);
             }
         }
         let Self { masking, held, .. } = self;
@@ -217,40 +217,40 @@ impl Deltas {
             }
         };
         match look {
-            Look::Clean => both(bytes),
-            Look::Unknown => masking.push(bytes, both),
+            ScanResult::Clean => both(bytes),
+            ScanResult::Unknown => masking.push(bytes, both),
         }
     }
 
     fn piece(
         &mut self,
         line: &[u8],
-        streamed: Streamed<'_>,
-        look: Look,
+        streamed: StreamedPart<'_>,
+        look: ScanResult,
         kept: Sink<'_>,
         heard: Sink<'_>,
     ) {
         match look {
-            Look::Clean => heard(line),
-            Look::Unknown => heard(&self.secrets.mask_lines_of_json(line)),
+            ScanResult::Clean => heard(line),
+            ScanResult::Unknown => heard(&self.secrets.mask_lines_of_json(line)),
         }
         match streamed {
-            Streamed::Text(delta) => {
+            StreamedPart::Text(delta) => {
                 if self.texts.are_many() {
                     self.texts.give_up();
                     self.release(kept);
                 }
                 let text = self.texts.push(&delta);
-                let piece = Piece { text, at: delta.at, length: delta.text.len() };
+                let piece = HeldDelta { text, at: delta.at, length: delta.text.len() };
                 self.held.push(line, look, Some(piece));
             }
-            Streamed::Unread { at } => {
+            StreamedPart::Unread { at } => {
                 // As many as there were bytes between the quotation marks: the line keeps its length.
                 let stars = "*".repeat(at.len().saturating_sub(2));
                 self.held.push(&with(line, at, &stars), look, None);
             }
-            Streamed::Aside => self.held.push(line, look, None),
-            Streamed::Ends { speaker, index } => {
+            StreamedPart::Aside => self.held.push(line, look, None),
+            StreamedPart::Ends { speaker, index } => {
                 self.texts.end(&speaker, index);
                 self.held.push(line, look, None);
             }
@@ -268,7 +268,7 @@ impl Deltas {
     }
 
     /// Hands out everything that is held.
-    fn let_go(&mut self, kept: Sink<'_>) {
+    fn release_all(&mut self, kept: Sink<'_>) {
         self.texts.end_all();
         self.release(kept);
     }
@@ -283,11 +283,11 @@ impl Deltas {
     /// Hands out what needs not wait any longer, in the order in which it came.
     fn release(&mut self, kept: Sink<'_>) {
         let Self { held, texts, secrets, .. } = self;
-        let share = |piece: &Piece| texts.take(piece.text, piece.length);
+        let share = |piece: &HeldDelta| texts.take(piece.text, piece.length);
         held.release(share, |line, look, share| match (share, look) {
             (Some((at, share)), _) => kept(&secrets.mask_lines_of_json(&with(line, at, &share))),
-            (None, Look::Unknown) => kept(&secrets.mask_lines_of_json(line)),
-            (None, Look::Clean) => kept(line),
+            (None, ScanResult::Unknown) => kept(&secrets.mask_lines_of_json(line)),
+            (None, ScanResult::Clean) => kept(line),
         });
         texts.forget();
     }

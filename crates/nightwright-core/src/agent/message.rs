@@ -17,7 +17,7 @@ pub struct AgentMessage<'a> {
     /// Who said it.
     pub owner: Owner<'a>,
     /// What.
-    pub said: Said<'a>,
+    pub kind: MessageKind<'a>,
 }
 
 /// Who said something. Only the main agent's words count as the agent's own.
@@ -44,7 +44,7 @@ impl Owner<'_> {
 
 /// What was said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said<'a> {
+pub enum MessageKind<'a> {
     /// The program is ready. Some say so at the beginning of every turn.
     Ready(Ready),
     /// Words of the agent.
@@ -52,7 +52,7 @@ pub enum Said<'a> {
         /// The words.
         text: Cow<'a, str>,
         /// Whether they are all there.
-        part: Part,
+        part: TextPart,
     },
     /// The agent thinks. Its thoughts are nobody's evidence.
     Thinking,
@@ -70,7 +70,7 @@ pub enum Said<'a> {
         /// The id of the call.
         id: Cow<'a, str>,
         /// How it went.
-        went: Went,
+        status: ToolStatus,
         /// What it gave, as JSON: a string or a list of blocks.
         content: &'a str,
     },
@@ -115,7 +115,7 @@ pub enum Said<'a> {
     /// A turn is over.
     Result(Box<ResultFacts>),
     /// The program has taken up what we said to it.
-    TakenUp {
+    Acknowledged {
         /// How many messages.
         messages: u32,
     },
@@ -133,7 +133,7 @@ pub enum Said<'a> {
 
 /// Whether words are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TextPart {
     /// A whole block of text.
     Whole,
     /// The next few words of a block that will be repeated as a whole.
@@ -144,11 +144,11 @@ pub enum Part {
 
 /// How a tool call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Went {
+pub enum ToolStatus {
     /// Well.
-    Well,
+    Ok,
     /// Not well.
-    Wrong,
+    Failed,
 }
 
 /// Which figures of a message these are.

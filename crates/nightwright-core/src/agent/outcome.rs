@@ -36,7 +36,7 @@ pub enum AttemptOutcome {
     /// It died without a result, and we did not cause it.
     Crashed {
         /// By which signal, or with which exit code.
-        how: Death,
+        how: ProcessExit,
     },
     /// The account is not allowed to work.
     Auth {
@@ -105,7 +105,7 @@ pub enum Suspicion {
 /// How a process died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Death {
+pub enum ProcessExit {
     /// It exited with this code.
     Code(i32),
     /// This signal killed it.
@@ -131,7 +131,7 @@ pub enum Deadline {
 /// Why we end an attempt before its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CutReason {
+pub enum CancelReason {
     /// A deadline fired.
     Deadline(Deadline),
     /// It has given its result and does not leave. The result stands.
@@ -148,9 +148,9 @@ pub enum CutReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consequence {
     /// The iteration is judged by what was said and done.
-    Judge,
+    Assess,
     /// The iteration is judged by what was done only.
-    JudgeTree,
+    AssessWorkTree,
     /// A limit is waited out; it costs no retry.
     Wait {
         /// Which.
@@ -204,9 +204,9 @@ impl AttemptOutcome {
     /// What follows from it.
     pub fn consequence(&self) -> Consequence {
         match self {
-            Self::Finished | Self::TurnLimit | Self::AttemptBudget => Consequence::Judge,
+            Self::Finished | Self::TurnLimit | Self::AttemptBudget => Consequence::Assess,
             Self::Suspect { why: Suspicion::NoSignOfWork | Suspicion::BrokenOff } => {
-                Consequence::JudgeTree
+                Consequence::AssessWorkTree
             }
             Self::UsageLimited { until } => {
                 Consequence::Wait { limit: WaitKind::Usage, until: *until }
@@ -296,8 +296,12 @@ impl AttemptOutcome {
                 Deadline::Tool => "one tool call took too long".to_owned(),
                 Deadline::Attempt => "took too long".to_owned(),
             },
-            Self::Crashed { how: Death::Code(code) } => format!("exited with {code}, no result"),
-            Self::Crashed { how: Death::Signal(signal) } => format!("killed by signal {signal}"),
+            Self::Crashed { how: ProcessExit::Code(code) } => {
+                format!("exited with {code}, no result")
+            }
+            Self::Crashed { how: ProcessExit::Signal(signal) } => {
+                format!("killed by signal {signal}")
+            }
             Self::Auth { why } => format!("login refused: {why}"),
             Self::Billing { why } => format!("billing: {why}"),
             Self::BadStart { why } => format!("did not start: {why}"),

@@ -22,10 +22,10 @@ pub enum AgentNews {
         /// How it ended.
         how: TurnEnd,
         /// What the watchdog noticed at its end, if anything.
-        noticed: Option<Notice>,
+        noticed: Option<WatchdogFinding>,
     },
     /// The watchdog noticed something in the middle of a turn.
-    Noticed(Notice),
+    Noticed(WatchdogFinding),
     /// A use of a tool was not allowed.
     Denied(Denial),
     /// The provider refused the login; the program would go on asking for minutes.
@@ -75,7 +75,7 @@ pub struct Pulse {
     pub tool: Option<RunningTool>,
     /// Whether a result has come, the input is closed and no message of ours waits: only the exit
     /// is missing.
-    pub leaving: bool,
+    pub exiting: bool,
     /// Tokens seen so far.
     pub tokens: Tokens,
 }
@@ -94,9 +94,9 @@ pub struct RunningTool {
 
 /// Something in the agent's words or in the stream's rhythm that needs an answer.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Notice {
+pub struct WatchdogFinding {
     /// What kind of thing.
-    pub signal: WatchSignal,
+    pub signal: WatchdogSignal,
     /// The problem's key: the same problem in other words has the same one.
     pub key: String,
     /// The words themselves.
@@ -112,7 +112,7 @@ pub struct Notice {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum WatchSignal {
+pub enum WatchdogSignal {
     /// The agent gives up.
     GivingUp,
     /// The agent asks somebody who is not there.
@@ -167,7 +167,7 @@ pub struct AttemptReport {
     pub turns: u32,
     /// What its own words amount to.
     #[serde(default)]
-    pub words: Words,
+    pub text_evidence: TextEvidence,
     /// Uses of tools that were not allowed.
     #[serde(default)]
     pub denied: Vec<Denial>,
@@ -180,7 +180,7 @@ pub struct AttemptReport {
     pub answer: Option<Answer>,
     /// How many of our messages after the prompt it took up, the first of them; `None` = all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<u32>,
+    pub acknowledged: Option<u32>,
     /// What was in its stream, and what is new about it.
     #[serde(flatten)]
     pub stream: StreamFacts,
@@ -198,11 +198,11 @@ impl AttemptReport {
             priced: None,
             tokens: Tokens::default(),
             turns: 0,
-            words: Words::default(),
+            text_evidence: TextEvidence::default(),
             denied: Vec::new(),
             edited: None,
             answer: None,
-            heard: None,
+            acknowledged: None,
             stream: StreamFacts::default(),
             unknown: Vec::new(),
         }
@@ -236,7 +236,7 @@ pub struct StreamFacts {
 /// What the agent's own words amount to. Thinking, tools, files and sub-agents have no say here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Words {
+pub struct TextEvidence {
     /// The final message has a completion marker that counts.
     pub promise: bool,
     /// Why a completion marker in the final message was not counted, as the rest of a sentence.
@@ -247,13 +247,13 @@ pub struct Words {
     /// The end phrase was near the end of the final message.
     pub end_phrase: bool,
     /// The final message says, in whatever words, that all is done.
-    pub says_done: bool,
+    pub states_done: bool,
     /// What the agent says it can't go on without.
     pub blockers: Vec<Blocker>,
     /// A conflict of principles it could not resolve.
     pub conflict: Option<String>,
     /// What the watchdog noticed and has not answered.
-    pub noticed: Vec<Notice>,
+    pub findings: Vec<WatchdogFinding>,
     /// The first words of the final message, for people.
     pub summary: String,
 }

@@ -8,26 +8,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::dialect::{Dialect, Ending, Speech};
+use super::dialect::{Dialect, FinishedAttempt, TextShape};
 use super::message::{
-    AgentMessage, DeniedCall, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said, UsageAt,
+    AgentMessage, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts, TextPart,
+    UsageAt,
 };
-use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
+use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
 use super::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, StreamFacts, TurnEnd,
-    Words,
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, StreamFacts, TextEvidence,
+    TurnEnd, WatchdogFinding,
 };
 use super::verdict::verdict;
-use crate::event::Purpose;
+use crate::event::CallPurpose;
 use crate::evidence::{self, blockers};
 use crate::permissions::denial::Denial;
 use crate::settings::Completion;
-use rhythm::Rhythm;
-use said::{LastWords, TEXT_MAX, end_of};
-use spend::{Sighting, Spend};
-use talk::Talk;
-use tools::{CallOf, Tools};
-use unknown::Unknown;
+use rhythm::LoopDetector;
+use said::{LastText, TEXT_MAX, end_of};
+use spend::{MessageUsage, SpendTracker};
+use talk::TurnState;
+use tools::{CallOwner, ToolTracker};
+use unknown::UnknownEvents;
 
 mod rhythm;
 mod said;
@@ -50,13 +51,13 @@ const UNAUTHORIZED: u16 = 401;
 
 /// How an attempt is to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub struct TranscriptOptions<'a> {
     /// The language it speaks.
     pub dialect: Dialect,
     /// What its words are searched for.
     pub completion: &'a Completion,
     /// What it is for; `None` = the work itself.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<CallPurpose>,
     /// Whether its input stays open after the prompt.
     pub live: bool,
     /// When it was started, by the clock that never goes back.
@@ -65,11 +66,11 @@ pub struct Reading<'a> {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Closing<'a> {
+pub struct AttemptExit<'a> {
     /// How the process ended; `None` = nobody saw it.
-    pub exit: Option<Death>,
+    pub exit: Option<ProcessExit>,
     /// Why we ended it, if we did.
-    pub cut: Option<CutReason>,
+    pub cut: Option<CancelReason>,
     /// The end of standard error.
     pub stderr: &'a str,
     /// Bytes on standard output.
@@ -82,7 +83,7 @@ pub struct Closing<'a> {
 
 /// An attempt that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct FinishedTranscript {
     /// What the machine wants to know of it.
     pub report: AttemptReport,
     /// What the agent said last, the end of it if it is very long; empty if it said nothing.
@@ -94,22 +95,22 @@ pub struct Heard {
 pub struct Transcript {
     dialect: Dialect,
     completion: Completion,
-    purpose: Option<Purpose>,
+    purpose: Option<CallPurpose>,
     started: Duration,
-    talk: Talk,
+    turn_state: TurnState,
     /// When the last line came, or the attempt was started.
     last_line: Duration,
     /// Whether a line came.
-    heard: bool,
+    has_output: bool,
     bad_lines: u64,
-    unknown: Unknown,
+    unknown: UnknownEvents,
     was_ready: bool,
     /// Where the key comes from that it works with.
     api_key: String,
     login_refused: bool,
-    tools: Tools,
-    rhythm: Rhythm,
-    spend: Spend,
+    tools: ToolTracker,
+    loop_detector: LoopDetector,
+    spend: SpendTracker,
     turns: u32,
     result: Option<ResultFacts>,
     /// The error that belongs to the result.
@@ -121,11 +122,11 @@ pub struct Transcript {
     denied: Vec<Denial>,
     /// The calls that these are about.
     denied_calls: Vec<String>,
-    last_words: LastWords,
+    last_text: LastText,
     /// The words of the last turn, if a message of ours was waiting when it ended.
-    queued: Option<Queued>,
+    queued: Option<QueuedTurn>,
     /// The same of the turn before the last one.
-    before: Option<Queued>,
+    before: Option<QueuedTurn>,
     /// What it said it can't go on without, in any of its messages: an attempt that is cut off has
     /// no last one.
     blockers: Vec<Blocker>,
@@ -133,32 +134,32 @@ pub struct Transcript {
 
 /// A turn that ended while a message of ours was waiting.
 #[derive(Debug)]
-struct Queued {
+struct QueuedTurn {
     /// Tool calls until then.
     calls: u32,
     /// What its last words amount to.
-    words: Words,
+    text_evidence: TextEvidence,
 }
 
 impl Transcript {
     /// Nothing was heard yet.
-    pub fn new(reading: Reading<'_>) -> Self {
+    pub fn new(reading: TranscriptOptions<'_>) -> Self {
         Self {
             dialect: reading.dialect,
             completion: reading.completion.clone(),
             purpose: reading.purpose,
             started: reading.started,
-            talk: Talk::new(reading.live),
+            turn_state: TurnState::new(reading.live),
             last_line: reading.started,
-            heard: false,
+            has_output: false,
             bad_lines: 0,
-            unknown: Unknown::default(),
+            unknown: UnknownEvents::default(),
             was_ready: false,
             api_key: String::new(),
             login_refused: false,
-            tools: Tools::default(),
-            rhythm: Rhythm::default(),
-            spend: Spend::default(),
+            tools: ToolTracker::default(),
+            loop_detector: LoopDetector::default(),
+            spend: SpendTracker::default(),
             turns: 0,
             result: None,
             error_of_result: None,
@@ -167,7 +168,7 @@ impl Transcript {
             quotas: Vec::new(),
             denied: Vec::new(),
             denied_calls: Vec::new(),
-            last_words: LastWords::default(),
+            last_text: LastText::default(),
             queued: None,
             before: None,
             blockers: Vec::new(),
@@ -183,7 +184,7 @@ impl Transcript {
         show: &mut impl FnMut(&AgentMessage<'_>),
     ) {
         self.last_line = mono;
-        self.heard = true;
+        self.has_output = true;
         let dialect = self.dialect;
         let read = dialect.decode(line, &mut |message| {
             show(&message);
@@ -197,18 +198,18 @@ impl Transcript {
     /// A line came that was too long to be read: a sign of life and no more.
     pub fn unreadable(&mut self, mono: Duration) {
         self.last_line = mono;
-        self.heard = true;
+        self.has_output = true;
         self.bad_lines += 1;
     }
 
     /// The input was closed: after the next result only the exit is missing.
     pub fn close_input_noted(&mut self) {
-        self.talk.close();
+        self.turn_state.close();
     }
 
     /// A further message was sent: the agent will take it up, sooner or later.
     pub fn nudge_noted(&mut self) {
-        self.talk.say();
+        self.turn_state.message_sent();
     }
 
     /// A sign of life.
@@ -216,21 +217,31 @@ impl Transcript {
         Pulse {
             quiet: mono.saturating_sub(self.last_line),
             tool: self.tools.running(mono),
-            leaving: self.talk.is_leaving(),
+            exiting: self.turn_state.is_exiting(),
             tokens: self.spend.tokens(),
         }
     }
 
     /// The report of an attempt that is over and whose processes are gone.
-    pub fn finish(self, mono: Duration, wall: Timestamp, closing: Closing<'_>) -> AttemptReport {
+    pub fn finish(
+        self,
+        mono: Duration,
+        wall: Timestamp,
+        closing: AttemptExit<'_>,
+    ) -> AttemptReport {
         self.conclude(mono, wall, closing).report
     }
 
     /// The same, with what was said last.
-    pub fn conclude(self, mono: Duration, wall: Timestamp, closing: Closing<'_>) -> Heard {
+    pub fn conclude(
+        self,
+        mono: Duration,
+        wall: Timestamp,
+        closing: AttemptExit<'_>,
+    ) -> FinishedTranscript {
         let tokens = self.spend.tokens();
-        let result = self.standing_result();
-        let outcome = self.dialect.classify(&Ending {
+        let result = self.current_result();
+        let outcome = self.dialect.classify(&FinishedAttempt {
             cut: closing.cut,
             exit: closing.exit,
             result,
@@ -239,20 +250,20 @@ impl Transcript {
             api_key: &self.api_key,
             tool_calls: self.tools.calls(),
             tokens,
-            saw_stdout: self.heard,
+            saw_stdout: self.has_output,
             stderr: closing.stderr,
             now: wall,
             zone: closing.zone,
         });
         let text = self.final_message();
-        let words = self.words(&outcome, closing.cut, text);
+        let text_evidence = self.text_evidence(&outcome, closing.cut, text);
         let answer = self.answer(&outcome, text);
         let final_text = text.to_owned();
         let worked = self.was_ready
             || !self.dialect.announces_itself()
             || self.result.is_some()
             || self.tools.calls() > 0
-            || !self.last_words.as_str().is_empty();
+            || !self.last_text.as_str().is_empty();
         let bill = self.spend.bill(self.dialect, worked);
         let by_time = || self.dialect.price_of_time(mono.saturating_sub(self.started));
         let report = AttemptReport {
@@ -261,24 +272,24 @@ impl Transcript {
             priced: bill.priced.or_else(by_time),
             tokens: bill.tokens,
             turns: self.turns,
-            words,
+            text_evidence,
             denied: self.denied,
-            edited: self.dialect.tells_tools().then(|| self.tools.edited().to_vec()),
+            edited: self.dialect.shows_tools().then(|| self.tools.edited().to_vec()),
             answer,
-            heard: self.talk.heard(),
+            acknowledged: self.turn_state.acknowledged(),
             stream: StreamFacts {
                 stdout_bytes: closing.stdout_bytes,
                 stderr_bytes: closing.stderr_bytes,
                 bad_lines: self.bad_lines,
                 unknown_events: self.unknown.events(),
-                results: self.talk.results(),
+                results: self.turn_state.results(),
                 tool_calls: self.tools.calls(),
                 tool_errors: self.tools.errors(),
                 quiet: mono.saturating_sub(self.last_line),
             },
             unknown: self.unknown.into_kinds(),
         };
-        Heard { report, final_text }
+        FinishedTranscript { report, final_text }
     }
 
     fn fold(
@@ -287,28 +298,28 @@ impl Transcript {
         message: AgentMessage<'_>,
         tell: &mut impl FnMut(AgentNews),
     ) {
-        let AgentMessage { owner, said } = message;
+        let AgentMessage { owner, kind: said } = message;
         match said {
-            Said::Ready(ready) => {
-                self.talk.begin_turn();
+            MessageKind::Ready(ready) => {
+                self.turn_state.begin_turn();
                 self.api_key.clone_from(&ready.api_key);
                 if !std::mem::replace(&mut self.was_ready, true) {
                     tell(AgentNews::Ready(ready));
                 }
             }
-            Said::Text { text, part: Part::Whole } if owner.is_main() => {
-                match self.dialect.speech() {
-                    Speech::Messages => {
-                        blockers::hear(&text, &mut self.blockers);
-                        self.last_words.replace(&text);
+            MessageKind::Text { text, part: TextPart::Whole } if owner.is_main() => {
+                match self.dialect.text_shape() {
+                    TextShape::Messages => {
+                        blockers::collect(&text, &mut self.blockers);
+                        self.last_text.replace(&text);
                     }
-                    Speech::OneText => self.last_words.append(&text),
+                    TextShape::OneText => self.last_text.append(&text),
                 }
             }
-            Said::ToolCall { id, name, input } => {
+            MessageKind::ToolCall { id, name, input } => {
                 let is_main = owner.is_main();
                 let subject = self.dialect.subject_of(input);
-                let is_new = self.tools.begin(mono, &id, (&name, subject), CallOf::new(owner));
+                let is_new = self.tools.begin(mono, &id, (&name, subject), CallOwner::new(owner));
                 if is_new && let Some(path) = self.dialect.edited_file(&name, input) {
                     self.tools.note_edit(path);
                 }
@@ -316,52 +327,54 @@ impl Transcript {
                     self.watch(|rhythm| rhythm.call(&name, input), tell);
                 }
             }
-            Said::ToolResult { id, went, content: _ } => {
+            MessageKind::ToolResult { id, status: went, content: _ } => {
                 let name = self.tools.end(&id, went).unwrap_or_default();
                 if owner.is_main() {
                     self.watch(|rhythm| rhythm.result(&id, &name, went), tell);
                 }
             }
-            Said::Compaction if owner.is_main() => self.watch(Rhythm::compaction, tell),
-            Said::Heartbeat { id } => self.tools.beat(mono, &id),
-            Said::ApiRetry { status, .. } => self.retry(status, tell),
-            Said::RateLimit(limit) => self.limited(limit, tell),
-            Said::Denied { tool, id, why } => {
-                self.rhythm.denied(&id);
+            MessageKind::Compaction if owner.is_main() => {
+                self.watch(LoopDetector::compaction, tell);
+            }
+            MessageKind::Heartbeat { id } => self.tools.beat(mono, &id),
+            MessageKind::ApiRetry { status, .. } => self.retry(status, tell),
+            MessageKind::RateLimit(limit) => self.limited(limit, tell),
+            MessageKind::Denied { tool, id, why } => {
+                self.loop_detector.denied(&id);
                 let input = self.tools.subject(&id).unwrap_or_default().to_owned();
                 let why = why[..why.floor_char_boundary(REASON_MAX.min(why.len()))].to_owned();
                 self.deny(&id, Denial { tool: tool.into_owned(), input, why }, tell);
             }
-            Said::Usage { when, id, model, tokens } => {
+            MessageKind::Usage { when, id, model, tokens } => {
                 if when == UsageAt::Start && owner == Owner::Main {
-                    self.talk.begin_turn();
-                    self.tools.main_goes_on();
+                    self.turn_state.begin_turn();
+                    self.tools.main_is_running();
                 }
-                let seen = Sighting { owner: &owner, when, id: &id, model: &model, tokens };
+                let seen = MessageUsage { owner: &owner, when, id: &id, model: &model, tokens };
                 self.spend.message(self.dialect, seen);
             }
-            Said::SyntheticError(error) if owner.is_main() => self.error = Some(error),
-            Said::Result(result) => self.turn_over(*result, tell),
-            Said::TakenUp { messages } => self.talk.take_up(messages),
-            Said::Unknown { kind } => self.unknown.event(&kind),
-            Said::Text { .. }
-            | Said::SyntheticError(_)
-            | Said::Thinking
-            | Said::Compaction
-            | Said::Other { .. } => {}
+            MessageKind::SyntheticError(error) if owner.is_main() => self.error = Some(error),
+            MessageKind::Result(result) => self.turn_ended(*result, tell),
+            MessageKind::Acknowledged { messages } => self.turn_state.acknowledge(messages),
+            MessageKind::Unknown { kind } => self.unknown.event(&kind),
+            MessageKind::Text { .. }
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Thinking
+            | MessageKind::Compaction
+            | MessageKind::Other { .. } => {}
         }
     }
 
     /// Follows the rhythm of work. Calls are short, and nobody would answer them.
     fn watch(
         &mut self,
-        see: impl FnOnce(&mut Rhythm) -> Option<Notice>,
+        see: impl FnOnce(&mut LoopDetector) -> Option<WatchdogFinding>,
         tell: &mut impl FnMut(AgentNews),
     ) {
         if self.purpose.is_none()
-            && let Some(notice) = see(&mut self.rhythm)
+            && let Some(finding) = see(&mut self.loop_detector)
         {
-            tell(AgentNews::Noticed(notice));
+            tell(AgentNews::Noticed(finding));
         }
     }
 
@@ -397,7 +410,7 @@ impl Transcript {
         }
     }
 
-    fn turn_over(&mut self, mut result: ResultFacts, tell: &mut impl FnMut(AgentNews)) {
+    fn turn_ended(&mut self, mut result: ResultFacts, tell: &mut impl FnMut(AgentNews)) {
         self.spend.result(self.dialect, &result);
         self.unknown.fields(&std::mem::take(&mut result.unknown_fields));
         self.turns = self.turns.saturating_add(result.turns.unwrap_or(0));
@@ -409,20 +422,23 @@ impl Transcript {
             *text = end_of(text, TEXT_MAX).to_owned();
         }
         self.tools.clear();
-        self.talk.end_turn();
+        self.turn_state.end_turn();
         self.before = None;
-        if self.talk.is_open() {
+        if self.turn_state.is_open() {
             let how = match result.is_error {
                 true => TurnEnd::Failed,
-                false if self.talk.waiting() > 0 => TurnEnd::Queued,
+                false if self.turn_state.waiting() > 0 => TurnEnd::Queued,
                 false => TurnEnd::Well,
             };
-            let text = result.text.as_deref().unwrap_or(self.last_words.as_str());
-            let words = self.words_of_turn(how, text);
-            let noticed = words.as_ref().and_then(|words| words.noticed.first().cloned());
+            let text = result.text.as_deref().unwrap_or(self.last_text.as_str());
+            let text_evidence = self.turn_evidence(how, text);
+            let noticed = text_evidence
+                .as_ref()
+                .and_then(|text_evidence| text_evidence.findings.first().cloned());
             self.before = self.queued.take();
             if how == TurnEnd::Queued {
-                self.queued = words.map(|words| Queued { calls: self.tools.calls(), words });
+                self.queued = text_evidence
+                    .map(|text_evidence| QueuedTurn { calls: self.tools.calls(), text_evidence });
             }
             tell(AgentNews::TurnEnded { how, noticed });
         }
@@ -430,10 +446,10 @@ impl Transcript {
     }
 
     /// What the last words of a turn amount to. After an error they are none of the agent's.
-    fn words_of_turn(&self, how: TurnEnd, text: &str) -> Option<Words> {
+    fn turn_evidence(&self, how: TurnEnd, text: &str) -> Option<TextEvidence> {
         match how {
             TurnEnd::Well | TurnEnd::Queued if self.purpose.is_none() => {
-                Some(evidence::words(text, &self.completion, self.dialect.speech()))
+                Some(evidence::text_evidence(text, &self.completion, self.dialect.text_shape()))
             }
             TurnEnd::Well | TurnEnd::Queued | TurnEnd::Failed => None,
         }
@@ -441,10 +457,10 @@ impl Transcript {
 
     /// A claim stands when all that came after it was an answer in words to something that we had
     /// said before: the agent said it once, and did nothing since.
-    fn with_claim_before(&self, mut words: Words, text: &str) -> Words {
-        if let Some(Queued { calls, words: before }) = &self.before
+    fn with_claim_before(&self, mut words: TextEvidence, text: &str) -> TextEvidence {
+        if let Some(QueuedTurn { calls, text_evidence: before }) = &self.before
             && *calls == self.tools.calls()
-            && words.noticed.is_empty()
+            && words.findings.is_empty()
             && words.blockers.is_empty()
             && words.conflict.is_none()
             && !evidence::retracts(text)
@@ -452,7 +468,7 @@ impl Transcript {
             words.promise |= before.promise;
             words.signal |= before.signal;
             words.end_phrase |= before.end_phrase;
-            words.says_done |= before.says_done;
+            words.states_done |= before.states_done;
             if words.promise {
                 words.marker_ignored = None;
             }
@@ -462,56 +478,64 @@ impl Transcript {
 
     /// The last result, unless it was overtaken: an agent that died over a further message of
     /// ours has not come to its end.
-    fn standing_result(&self) -> Option<&ResultFacts> {
-        self.result.as_ref().filter(|_| !self.talk.is_answering())
+    fn current_result(&self) -> Option<&ResultFacts> {
+        self.result.as_ref().filter(|_| !self.turn_state.is_answering())
     }
 
     /// What the agent said last: in its result, or where that is none of its own, before.
     fn final_message(&self) -> &str {
-        let good = self.standing_result().filter(|result| !result.is_error);
-        good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_words.as_str())
+        let good = self.current_result().filter(|result| !result.is_error);
+        good.and_then(|result| result.text.as_deref()).unwrap_or(self.last_text.as_str())
     }
 
     /// Only an attempt that came to an end can claim anything. What it needs it may have said
     /// before it was cut off, unless somebody wanted it stopped: then nothing is concluded.
-    fn words(&self, outcome: &AttemptOutcome, cut: Option<CutReason>, text: &str) -> Words {
+    fn text_evidence(
+        &self,
+        outcome: &AttemptOutcome,
+        cut: Option<CancelReason>,
+        text: &str,
+    ) -> TextEvidence {
         let mut words = match outcome.consequence() {
-            Consequence::Judge if self.purpose.is_none() => {
-                let words = evidence::words(text, &self.completion, self.dialect.speech());
+            Consequence::Assess if self.purpose.is_none() => {
+                let words =
+                    evidence::text_evidence(text, &self.completion, self.dialect.text_shape());
                 self.with_claim_before(words, text)
             }
-            Consequence::Judge
-            | Consequence::JudgeTree
+            Consequence::Assess
+            | Consequence::AssessWorkTree
             | Consequence::Wait { .. }
             | Consequence::Retry
             | Consequence::FailIteration { .. }
             | Consequence::EndRun { .. } => {
-                Words { summary: evidence::summary(text), ..Words::default() }
+                TextEvidence { summary: evidence::summary(text), ..TextEvidence::default() }
             }
         };
-        if self.purpose.is_some() || cut == Some(CutReason::StopNow) {
+        if self.purpose.is_some() || cut == Some(CancelReason::StopNow) {
             words.blockers.clear();
             return words;
         }
         let mut heard = self.blockers.clone();
-        if self.dialect.speech() == Speech::OneText {
-            blockers::hear(self.last_words.as_str(), &mut heard);
+        if self.dialect.text_shape() == TextShape::OneText {
+            blockers::collect(self.last_text.as_str(), &mut heard);
         }
         blockers::add(std::mem::take(&mut words.blockers), &mut heard);
-        Words { blockers: heard, ..words }
+        TextEvidence { blockers: heard, ..words }
     }
 
     fn answer(&self, outcome: &AttemptOutcome, text: &str) -> Option<Answer> {
         let purpose = self.purpose?;
-        if outcome.consequence() != Consequence::Judge {
+        if outcome.consequence() != Consequence::Assess {
             return None;
         }
-        let structured = self.standing_result().and_then(|result| result.structured.as_deref());
+        let structured = self.current_result().and_then(|result| result.structured.as_deref());
         match purpose {
-            Purpose::Verify => verdict(text, structured).map(Answer::Verdict),
+            CallPurpose::Verify => verdict(text, structured).map(Answer::Verdict),
             // Who ran out of money or turns was not through: what it said last is no decision.
-            Purpose::Advise | Purpose::Council if *outcome != AttemptOutcome::Finished => None,
-            Purpose::Review | Purpose::Advise | Purpose::Council => {
+            CallPurpose::Advise | CallPurpose::Council if *outcome != AttemptOutcome::Finished => {
+                None
+            }
+            CallPurpose::Review | CallPurpose::Advise | CallPurpose::Council => {
                 let text = end_of(text.trim(), ANSWER_MAX);
                 (!text.is_empty()).then(|| Answer::Text { text: text.to_owned() })
             }

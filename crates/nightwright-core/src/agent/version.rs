@@ -45,7 +45,7 @@ impl fmt::Display for Version {
 
 /// The versions whose streams were recorded, from the oldest to the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Covered {
+pub struct SupportedVersions {
     /// Nothing older is used: it may lack what we ask for.
     pub oldest: Version,
     /// What is newer is used, with a word of warning.
@@ -54,7 +54,7 @@ pub struct Covered {
 
 /// Where a version stands beside those that are covered, the oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum VersionSupport {
     /// Older than all of them.
     TooOld,
     /// Between the oldest and the newest.
@@ -63,15 +63,15 @@ pub enum Standing {
     Newer,
 }
 
-impl Covered {
+impl SupportedVersions {
     /// Where a version stands.
-    pub fn standing(&self, version: Version) -> Standing {
+    pub fn support(&self, version: Version) -> VersionSupport {
         if version < self.oldest {
-            Standing::TooOld
+            VersionSupport::TooOld
         } else if version <= self.newest {
-            Standing::Covered
+            VersionSupport::Covered
         } else {
-            Standing::Newer
+            VersionSupport::Newer
         }
     }
 }
@@ -118,20 +118,21 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_as_numbers() {
-        let covered = Covered { oldest: Version::new(2, 1, 197), newest: Version::new(2, 1, 325) };
+        let covered =
+            SupportedVersions { oldest: Version::new(2, 1, 197), newest: Version::new(2, 1, 325) };
         let cases = [
-            ("2.1.197", Standing::Covered),
-            ("2.1.325", Standing::Covered),
-            ("2.1.196", Standing::TooOld),
-            ("2.1.9", Standing::TooOld),
-            ("1.99.999", Standing::TooOld),
-            ("2.1.326", Standing::Newer),
-            ("2.10.0", Standing::Newer),
-            ("10.0.0", Standing::Newer),
+            ("2.1.197", VersionSupport::Covered),
+            ("2.1.325", VersionSupport::Covered),
+            ("2.1.196", VersionSupport::TooOld),
+            ("2.1.9", VersionSupport::TooOld),
+            ("1.99.999", VersionSupport::TooOld),
+            ("2.1.326", VersionSupport::Newer),
+            ("2.10.0", VersionSupport::Newer),
+            ("10.0.0", VersionSupport::Newer),
         ];
         for (text, standing) in cases {
             let version = Version::parse(text).unwrap();
-            assert_eq!((covered.standing(version), version.to_string()), (standing, text.into()));
+            assert_eq!((covered.support(version), version.to_string()), (standing, text.into()));
         }
     }
 }

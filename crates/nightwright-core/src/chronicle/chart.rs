@@ -8,7 +8,7 @@ mod axis;
 mod bars;
 mod timeline;
 
-pub(super) use bars::{Bar, Chart, Part, bars};
+pub(super) use bars::{Bar, BarChart, BarPart, bars};
 pub(super) use timeline::timeline;
 
 /// The width of every drawing, before it is stretched.

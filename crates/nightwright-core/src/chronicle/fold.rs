@@ -8,36 +8,36 @@ use std::mem;
 
 use jiff::Timestamp;
 
-use self::chapters::Charge;
+use self::chapters::ChargedReport;
 use self::spans::Spans;
 use super::text::cut;
 use super::{
-    Accepted, AcceptedUnit, Chapter, Chronicle, Claim, Commits, Fate, Note, NoteKind, State, Told,
-    Verdict,
+    AcceptedUnit, AcceptedWork, ClaimSummary, CommitList, IterationReport, IterationStatus, Note,
+    NoteKind, ReportStatus, RunParameters, RunReport, State,
 };
 use crate::baseline;
 use crate::event::{Event, Record, RunStarted, Totals};
-use crate::input::{CheckPurpose, CheckResult, Mark};
+use crate::input::{CheckPurpose, CheckResult, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
-use crate::permissions::denial::Refused;
+use crate::permissions::denial::DeniedCommand;
 use crate::settings::Scope;
 use crate::units::RunId;
-use crate::view::{Break, RunView};
+use crate::view::{JournalBreak, RunView};
 
 /// The most characters of what is to be done.
-const LONGEST_GOAL: usize = 4000;
+const MAX_GOAL_CHARS: usize = 4000;
 /// The most characters of what the agent says of an iteration, and of reasons.
-const LONGEST_WORDS: usize = 1500;
+const MAX_TEXT_CHARS: usize = 1500;
 /// The most characters of what is one line.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 /// The most of anything that an iteration has a list of.
-const MOST_IN_ITERATION: usize = 30;
+const MAX_PER_ITERATION: usize = 30;
 /// The most of anything that a run has a list of.
-const MOST_IN_RUN: usize = 200;
+const MAX_PER_RUN: usize = 200;
 
 /// Who tells of the run, and when: what a journal can't know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Teller {
+pub struct ReportContext {
     /// Whether a process conducts the run.
     pub is_live: bool,
     /// The time.
@@ -46,45 +46,45 @@ pub struct Teller {
 
 /// What of a journal could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadableJournal {
     /// In a sentence each, for people.
     pub missing: Vec<String>,
     /// Where it can't be read any further, if anything but a half-written end is missing.
-    pub from: Option<Break>,
+    pub from: Option<JournalBreak>,
 }
 
 /// Folds the events of a run into a chronicle.
 #[derive(Clone, Debug)]
-pub struct Chronicler {
+pub struct RunReportBuilder {
     run: RunId,
     view: RunView,
-    told: Option<Told>,
+    parameters: Option<RunParameters>,
     before: Vec<Note>,
     more_before: u32,
     /// What the checks came to before the first iteration.
     baseline: Vec<CheckResult>,
-    chapters: Vec<Chapter>,
+    iterations: Vec<IterationReport>,
     spans: Spans,
     warnings: Vec<Note>,
     more_warnings: u32,
-    commits: Commits,
+    commits: CommitList,
 }
 
-impl Chronicler {
+impl RunReportBuilder {
     /// Of a run of which nothing is known yet.
     pub fn new(run: RunId) -> Self {
         Self {
             run,
             view: RunView::default(),
-            told: None,
+            parameters: None,
             before: Vec::new(),
             more_before: 0,
             baseline: Vec::new(),
-            chapters: Vec::new(),
+            iterations: Vec::new(),
             spans: Spans::default(),
             warnings: Vec::new(),
             more_warnings: 0,
-            commits: Commits::default(),
+            commits: CommitList::default(),
         }
     }
 
@@ -93,34 +93,36 @@ impl Chronicler {
         let Record { at, event, .. } = record;
         let before = self.view.at;
         self.view.record(record);
-        self.spans.record(*at, before, self.chapters.last().map(|chapter| chapter.number), event);
+        self.spans.record(*at, before, self.iterations.last().map(|chapter| chapter.number), event);
         match event {
             Event::RunStarted(started) => self.run_started(started),
             Event::AgentReady { ready, .. } => self.agent_ready(&ready.model),
             Event::IterationStarted { iteration, kind, start, .. } => {
                 self.seen(Some(start));
-                self.chapters.push(Chapter::begun(*iteration, *kind, *at));
+                self.iterations.push(IterationReport::begun(*iteration, *kind, *at));
             }
             Event::IterationFinished(finished) => {
                 self.seen(finished.end.as_ref());
-                self.in_chapter(|chapter| chapter.finished(*at, finished));
+                self.in_iteration(|chapter| chapter.finished(*at, finished));
             }
             Event::AttemptStarted { attempt, .. } => {
-                self.in_chapter(|chapter| chapter.attempt_started(*attempt, *at));
+                self.in_iteration(|chapter| chapter.attempt_started(*attempt, *at));
             }
             Event::AttemptFinished { attempt, cost, figure, duration, report } => {
-                let charge = Charge { cost: *cost, figure: *figure, duration: *duration, report };
-                self.in_chapter(|chapter| chapter.attempt_finished(*attempt, charge));
+                let charge =
+                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_iteration(|chapter| chapter.attempt_finished(*attempt, charge));
             }
             Event::CallStarted { call, purpose, .. } => {
-                self.in_chapter(|chapter| chapter.call_started(*call, *purpose));
+                self.in_iteration(|chapter| chapter.call_started(*call, *purpose));
             }
             Event::CallFinished { call, cost, figure, duration, report, .. } => {
-                let charge = Charge { cost: *cost, figure: *figure, duration: *duration, report };
-                self.in_chapter(|chapter| chapter.call_finished(*call, charge));
+                let charge =
+                    ChargedReport { cost: *cost, figure: *figure, duration: *duration, report };
+                self.in_iteration(|chapter| chapter.call_finished(*call, charge));
             }
             Event::GateStarted { claim, .. } => {
-                self.in_chapter(|chapter| chapter.claimed(*at, claim));
+                self.in_iteration(|chapter| chapter.claimed(*at, claim));
             }
             Event::ChecksFinished { purpose: CheckPurpose::Baseline, results, .. } => {
                 self.baseline_taken(*at, results);
@@ -134,19 +136,19 @@ impl Chronicler {
                 self.at_claim(|claim| claim.inspected(findings, changes));
             }
             Event::VerdictGiven { verdict, reason, missing } => {
-                self.at_claim(|claim| claim.told(*verdict, reason, missing));
+                self.at_claim(|claim| claim.verdict_given(*verdict, reason, missing));
             }
             Event::GateFinished { result } => {
                 self.at_claim(|claim| claim.judged(result));
-                self.in_chapter(Chapter::judged);
+                self.in_iteration(IterationReport::judged);
             }
-            Event::BlockerReported { blocker } => self.in_chapter(|chapter| {
-                let text = cut(&blocker.text, LONGEST_WORDS);
+            Event::BlockerReported { blocker } => self.in_iteration(|chapter| {
+                let text = cut(&blocker.text, MAX_TEXT_CHARS);
                 keep(&mut chapter.blockers, text, &mut chapter.left_off);
             }),
             Event::RunContinued { .. }
             | Event::IterationSkipped { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
             | Event::LimitWaitEnded { .. }
@@ -156,7 +158,7 @@ impl Chronicler {
             | Event::NudgeSent { .. }
             | Event::PermissionDenied { .. }
             | Event::ChecksStarted { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
@@ -176,18 +178,21 @@ impl Chronicler {
     }
 
     /// The chronicle of what was recorded, and of what could not be read.
-    pub fn finish(self, teller: Teller, unread: Unread) -> Chronicle {
-        let Self { run, mut view, told, mut chapters, spans, .. } = self;
-        let Unread { missing, from } = unread;
-        let state = State::of(&view, teller.is_live, from);
+    pub fn finish(self, context: ReportContext, unread: UnreadableJournal) -> RunReport {
+        let Self { run, mut view, parameters, mut iterations, spans, .. } = self;
+        let UnreadableJournal { missing, from } = unread;
+        let state = State::of(&view, context.is_live, from);
         if state == State::Running {
-            view.totals.duration = view.at_work(teller.now);
+            view.totals.duration = view.at_work(context.now);
         } else {
-            for chapter in chapters.iter_mut().filter(|chapter| chapter.fate == Fate::GoingOn) {
-                chapter.fate = Fate::Interrupted;
+            for iteration in iterations
+                .iter_mut()
+                .filter(|iteration| iteration.status == IterationStatus::GoingOn)
+            {
+                iteration.status = IterationStatus::Interrupted;
             }
         }
-        let last_at = if state == State::Running { Some(teller.now) } else { view.at };
+        let last_at = if state == State::Running { Some(context.now) } else { view.at };
         let summary = view.summary(&run);
         let outcome = match state {
             State::Ended => summary.outcome.as_ref(),
@@ -195,13 +200,13 @@ impl Chronicler {
         };
         let sentence = match from {
             Some(unread) if state == State::Unknown => unread.sentence(),
-            Some(_) | None => cut(&summary.reason, LONGEST_WORDS),
+            Some(_) | None => cut(&summary.reason, MAX_TEXT_CHARS),
         };
         // Before an end that is not known, it is no result.
         let verification = summary.verification.sentence().filter(|_| state != State::Unknown);
         let (spans, more_spans) = spans.finish(last_at);
-        let text = |text: &String| cut(text, LONGEST_WORDS);
-        Chronicle {
+        let text = |text: &String| cut(text, MAX_TEXT_CHARS);
+        RunReport {
             is_rehearsal: view.is_rehearsal(),
             verdict: verdict(state, outcome, view.is_rehearsal()),
             ending: outcome.map(Outcome::name),
@@ -209,23 +214,23 @@ impl Chronicler {
             sentence,
             note: summary.note.as_ref().filter(|_| outcome.is_some()).map(text),
             verification: verification.as_ref().map(text),
-            told,
+            parameters,
             limits: view.limits.clone(),
             started_at: view.started_at,
             last_at: view.at,
-            accepted: accepted(&view.totals, &chapters),
+            accepted: accepted(&view.totals, &iterations),
             files_changed: view.files_changed,
             changes: view.changes.as_ref().map(chapters::changes).unwrap_or_default(),
             progress: view.progress,
             before: self.before,
             more_before: self.more_before,
-            iterations: chapters,
+            iterations,
             spans,
             more_spans,
             denied: view
                 .denied
                 .iter()
-                .map(|Refused { tool, command, rule }| Refused {
+                .map(|DeniedCommand { tool, command, rule }| DeniedCommand {
                     tool: text(tool),
                     command: text(command),
                     rule: rule.as_ref().map(text),
@@ -247,11 +252,11 @@ impl Chronicler {
 
     fn run_started(&mut self, started: &RunStarted) {
         let RunStarted { settings, agent, project, git_head, containment, sandbox, .. } = started;
-        let line = |text: &str| cut(text, LONGEST_LINE);
+        let line = |text: &str| cut(text, MAX_LINE_CHARS);
         self.commits.from.clone_from(git_head);
-        self.told = Some(Told {
+        self.parameters = Some(RunParameters {
             task: settings.task.as_deref().map(line),
-            goal: cut(&settings.goal, LONGEST_GOAL),
+            goal: cut(&settings.goal, MAX_GOAL_CHARS),
             mode: line(&settings.mode),
             only_gate: settings.scope == Scope::Gate,
             agent: line(&agent.name),
@@ -277,29 +282,30 @@ impl Chronicler {
     }
 
     /// Changes the iteration that is going on, or was the last.
-    fn in_chapter(&mut self, change: impl FnOnce(&mut Chapter)) {
-        if let Some(chapter) = self.chapters.last_mut() {
-            change(chapter);
+    fn in_iteration(&mut self, change: impl FnOnce(&mut IterationReport)) {
+        if let Some(iteration) = self.iterations.last_mut() {
+            change(iteration);
         }
     }
 
     /// Changes its last claim.
-    fn at_claim(&mut self, change: impl FnOnce(&mut Claim)) {
-        if let Some(claim) = self.chapters.last_mut().and_then(|chapter| chapter.claims.last_mut())
+    fn at_claim(&mut self, change: impl FnOnce(&mut ClaimSummary)) {
+        if let Some(claim) =
+            self.iterations.last_mut().and_then(|iteration| iteration.claims.last_mut())
         {
             change(claim);
         }
     }
 
-    fn seen(&mut self, mark: Option<&Mark>) {
+    fn seen(&mut self, mark: Option<&WorkspaceMark>) {
         if let Some(head) = mark.and_then(|mark| mark.head.as_ref()) {
             self.commits.to = Some(head.clone());
         }
     }
 
     fn agent_ready(&mut self, model: &str) {
-        let model = cut(model, LONGEST_LINE);
-        let Some(told) = &mut self.told else { return };
+        let model = cut(model, MAX_LINE_CHARS);
+        let Some(told) = &mut self.parameters else { return };
         if !model.is_empty() && !told.models.contains(&model) {
             keep(&mut told.models, model, &mut told.more_models);
         }
@@ -307,11 +313,11 @@ impl Chronicler {
 
     /// Something that happened, where it belongs. Warnings are kept beside it for all to see.
     fn note(&mut self, at: Timestamp, kind: NoteKind, text: &str) {
-        let chapter = self.chapters.last_mut();
+        let chapter = self.iterations.last_mut();
         let iteration = chapter.as_ref().map(|chapter| chapter.number);
-        let note = Note { at, iteration, kind, text: cut(text, LONGEST_WORDS) };
+        let note = Note { at, iteration, kind, text: cut(text, MAX_TEXT_CHARS) };
         if kind == NoteKind::Warning {
-            if self.warnings.len() < MOST_IN_RUN {
+            if self.warnings.len() < MAX_PER_RUN {
                 self.warnings.push(note.clone());
             } else {
                 self.more_warnings = self.more_warnings.saturating_add(1);
@@ -326,7 +332,7 @@ impl Chronicler {
 
 /// Puts something into a list that has an end.
 fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
-    if list.len() < MOST_IN_ITERATION {
+    if list.len() < MAX_PER_ITERATION {
         list.push(item);
     } else {
         *left_off = left_off.saturating_add(1);
@@ -335,46 +341,49 @@ fn keep<T>(list: &mut Vec<T>, item: T, left_off: &mut u32) {
 
 /// The beginning of a list, as long as a list may be.
 fn first<T, U>(list: &[T], shown: impl Fn(&T) -> U) -> Vec<U> {
-    list.iter().take(MOST_IN_ITERATION).map(shown).collect()
+    list.iter().take(MAX_PER_ITERATION).map(shown).collect()
 }
 
 /// How much of a list is beyond that.
 fn beyond<T>(list: &[T]) -> u32 {
-    u32::try_from(list.len().saturating_sub(MOST_IN_ITERATION)).unwrap_or(u32::MAX)
+    u32::try_from(list.len().saturating_sub(MAX_PER_ITERATION)).unwrap_or(u32::MAX)
 }
 
-fn steps(view: &RunView, run: &RunId, state: State, unread: Option<Break>) -> Vec<String> {
-    view.steps(run, state, unread).iter().map(|step| cut(&step.markdown(), LONGEST_LINE)).collect()
+fn steps(view: &RunView, run: &RunId, state: State, unread: Option<JournalBreak>) -> Vec<String> {
+    view.steps(run, state, unread)
+        .iter()
+        .map(|step| cut(&step.markdown(), MAX_LINE_CHARS))
+        .collect()
 }
 
-fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> Verdict {
+fn verdict(state: State, outcome: Option<&Outcome>, is_rehearsal: bool) -> ReportStatus {
     match (outcome, state) {
-        (Some(_), _) if is_rehearsal => Verdict::Rehearsed,
-        (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => Verdict::Verified,
-        (Some(Outcome::Completed { proof: Proof::Model, .. }), _) => Verdict::Judged,
-        (Some(Outcome::Completed { proof: Proof::None, .. }), _) => Verdict::NotVerified,
-        (Some(_), _) => Verdict::NotDone,
-        (None, State::Running) => Verdict::GoingOn,
-        (None, State::Gone | State::Ended) => Verdict::Gone,
-        (None, State::Unknown) => Verdict::Unknown,
+        (Some(_), _) if is_rehearsal => ReportStatus::Rehearsed,
+        (Some(Outcome::Completed { proof: Proof::Checks, .. }), _) => ReportStatus::Verified,
+        (Some(Outcome::Completed { proof: Proof::Model, .. }), _) => ReportStatus::Judged,
+        (Some(Outcome::Completed { proof: Proof::None, .. }), _) => ReportStatus::NotVerified,
+        (Some(_), _) => ReportStatus::NotDone,
+        (None, State::Running) => ReportStatus::GoingOn,
+        (None, State::Gone | State::Ended) => ReportStatus::Gone,
+        (None, State::Unknown) => ReportStatus::Unknown,
     }
 }
 
-fn accepted(totals: &Totals, chapters: &[Chapter]) -> Accepted {
-    let counted = |chapter: &&Chapter| match chapter.fate {
-        Fate::Work | Fate::Believed => true,
-        Fate::Rejected
-        | Fate::Excused
-        | Fate::Idle
-        | Fate::Failed
-        | Fate::Interrupted
-        | Fate::GoingOn => false,
+fn accepted(totals: &Totals, iterations: &[IterationReport]) -> AcceptedWork {
+    let counted = |iteration: &&IterationReport| match iteration.status {
+        IterationStatus::Work | IterationStatus::Believed => true,
+        IterationStatus::Rejected
+        | IterationStatus::Excused
+        | IterationStatus::Idle
+        | IterationStatus::Failed
+        | IterationStatus::Interrupted
+        | IterationStatus::GoingOn => false,
     };
     let (unit, count) = match totals.commits {
-        0 => (AcceptedUnit::Iterations, chapters.iter().filter(counted).count()),
+        0 => (AcceptedUnit::Iterations, iterations.iter().filter(counted).count()),
         commits => (AcceptedUnit::Commits, commits as usize),
     };
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let cost_usd = (count > 0).then(|| totals.cost.per(count.into()));
-    Accepted { unit, count, cost_usd }
+    AcceptedWork { unit, count, cost_usd }
 }

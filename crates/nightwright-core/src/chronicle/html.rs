@@ -11,7 +11,7 @@ mod sections;
 use std::fmt;
 
 use self::iterations::iterations;
-use super::{Chronicle, Fate, Verdict, words};
+use super::{IterationStatus, ReportStatus, RunReport, words};
 
 /// What a browser may do with the page: draw it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -71,9 +71,9 @@ fn in_backticks(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The whole page.
-pub(super) fn page(chronicle: &Chronicle) -> String {
+pub(super) fn page(report: &RunReport) -> String {
     let mut out = String::with_capacity(64 << 10);
-    let title = chronicle.title();
+    let title = report.title();
     put!(
         &mut out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -83,59 +83,59 @@ pub(super) fn page(chronicle: &Chronicle) -> String {
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{}: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
         Escaped(&title),
-        words::headline(chronicle)
+        words::headline(report)
     );
-    sections::top(&mut out, chronicle, &title);
-    sections::verdict(&mut out, chronicle);
-    sections::figures(&mut out, chronicle);
-    sections::timeline(&mut out, chronicle);
-    sections::charts(&mut out, chronicle);
-    claims::proof(&mut out, chronicle);
-    sections::needs(&mut out, chronicle);
-    sections::files(&mut out, chronicle);
-    sections::commits(&mut out, chronicle);
-    sections::before(&mut out, chronicle);
-    iterations(&mut out, chronicle);
-    sections::spending(&mut out, chronicle);
-    sections::told(&mut out, chronicle);
+    sections::top(&mut out, report, &title);
+    sections::verdict(&mut out, report);
+    sections::figures(&mut out, report);
+    sections::timeline(&mut out, report);
+    sections::charts(&mut out, report);
+    claims::proof(&mut out, report);
+    sections::needs(&mut out, report);
+    sections::files(&mut out, report);
+    sections::commits(&mut out, report);
+    sections::before(&mut out, report);
+    iterations(&mut out, report);
+    sections::spending(&mut out, report);
+    sections::parameters(&mut out, report);
     put!(
         &mut out,
         "<footer><p>{}</p><p>Times are UTC. Made by nightwright from the journal of run <code>{}</code>; \
          what the agent wrote is shown as text and nothing else.</p></footer>\n\
          </main>\n</body>\n</html>\n",
         words::ACCEPTED,
-        Escaped(&chronicle.run.0)
+        Escaped(&report.run.0)
     );
     out
 }
 
 /// The class that colours the fate of an iteration.
-pub(super) fn fate_class(fate: Fate) -> &'static str {
+pub(super) fn status_class(fate: IterationStatus) -> &'static str {
     match fate {
-        Fate::Believed => "believed",
-        Fate::Rejected => "rejected",
-        Fate::Work => "work",
-        Fate::Excused => "excused",
-        Fate::Idle => "idle",
-        Fate::Failed => "failed",
-        Fate::Interrupted => "interrupted",
-        Fate::GoingOn => "going",
+        IterationStatus::Believed => "believed",
+        IterationStatus::Rejected => "rejected",
+        IterationStatus::Work => "work",
+        IterationStatus::Excused => "excused",
+        IterationStatus::Idle => "idle",
+        IterationStatus::Failed => "failed",
+        IterationStatus::Interrupted => "interrupted",
+        IterationStatus::GoingOn => "going",
     }
 }
 
 /// The class that colours a verdict, and the sign beside it.
-fn tone(verdict: Verdict) -> (&'static str, &'static str) {
+fn tone(verdict: ReportStatus) -> (&'static str, &'static str) {
     const CHECK: &str = "<path d=\"M6 12.5l4 4 8-9\"/>";
     const DASH: &str = "<path d=\"M7 12h10\"/>";
     const CROSS: &str = "<path d=\"M8 8l8 8M16 8l-8 8\"/>";
     const DOTS: &str = "<path d=\"M7 12h.01M12 12h.01M17 12h.01\"/>";
     match verdict {
-        Verdict::Verified => ("good", CHECK),
-        Verdict::Judged | Verdict::NotVerified => ("mixed", DASH),
-        Verdict::NotDone => ("bad", CROSS),
-        Verdict::GoingOn => ("live", DOTS),
-        Verdict::Gone => ("bad", CROSS),
-        Verdict::Rehearsed | Verdict::Unknown => ("mixed", DASH),
+        ReportStatus::Verified => ("good", CHECK),
+        ReportStatus::Judged | ReportStatus::NotVerified => ("mixed", DASH),
+        ReportStatus::NotDone => ("bad", CROSS),
+        ReportStatus::GoingOn => ("live", DOTS),
+        ReportStatus::Gone => ("bad", CROSS),
+        ReportStatus::Rehearsed | ReportStatus::Unknown => ("mixed", DASH),
     }
 }
 

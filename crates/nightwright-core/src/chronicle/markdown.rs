@@ -6,66 +6,66 @@
 //! but for those that are so plain that nobody can make anything of them.
 
 use super::html::put;
-use super::parts::{Check, Claim, Commits, Places};
-use super::{Chapter, Chronicle, words};
+use super::parts::{CheckSummary, ClaimSummary, CommitList, RunPaths};
+use super::{IterationReport, RunReport, words};
 use crate::display::one_line;
 use crate::input::Changes;
 use crate::outcome::count;
 use crate::units::{Tokens, human};
 
 /// The most characters of others' words in a line.
-const LONGEST: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 /// How many claims, iterations, commits and warnings are shown.
-const MOST_CLAIMS: usize = 5;
-const MOST_ITERATIONS: usize = 100;
-const MOST_COMMITS: usize = 50;
-const MOST_WARNINGS: usize = 20;
+const MAX_CLAIMS: usize = 5;
+const MAX_ITERATIONS: usize = 100;
+const MAX_COMMITS: usize = 50;
+const MAX_WARNINGS: usize = 20;
 
-pub(super) fn page(chronicle: &Chronicle) -> String {
+pub(super) fn page(report: &RunReport) -> String {
     let mut out = String::new();
-    put!(&mut out, "# {}\n\n", inline(&chronicle.title()));
-    verdict(&mut out, chronicle);
-    figures(&mut out, chronicle);
-    claims(&mut out, chronicle);
-    bullets(&mut out, "Denied", &words::denied(chronicle), 0);
-    bullets(&mut out, "Needed from a person", &chronicle.blockers, chronicle.more_blockers);
-    warnings(&mut out, chronicle);
-    files(&mut out, chronicle);
-    commits(&mut out, chronicle);
-    before(&mut out, chronicle);
-    iterations(&mut out, chronicle);
-    if !chronicle.next.is_empty() {
-        bullets(&mut out, "Next", &chronicle.next, 0);
+    put!(&mut out, "# {}\n\n", inline(&report.title()));
+    verdict(&mut out, report);
+    figures(&mut out, report);
+    claims(&mut out, report);
+    bullets(&mut out, "Denied", &words::denied(report), 0);
+    bullets(&mut out, "Needed from a person", &report.blockers, report.more_blockers);
+    warnings(&mut out, report);
+    files(&mut out, report);
+    commits(&mut out, report);
+    before(&mut out, report);
+    iterations(&mut out, report);
+    if !report.next.is_empty() {
+        bullets(&mut out, "Next", &report.next, 0);
     }
-    told(&mut out, chronicle);
+    parameters(&mut out, report);
     put!(&mut out, "---\n\n{}\n", words::ACCEPTED);
     out
 }
 
-fn verdict(out: &mut String, chronicle: &Chronicle) {
-    put!(out, "**{}.** {}", words::headline(chronicle), inline(&chronicle.sentence));
-    for text in chronicle.verification.iter().chain(&chronicle.note) {
+fn verdict(out: &mut String, report: &RunReport) {
+    put!(out, "**{}.** {}", words::headline(report), inline(&report.sentence));
+    for text in report.verification.iter().chain(&report.note) {
         put!(out, "; {}", inline(text));
     }
     put!(out, "\n\n");
-    for text in words::banners(chronicle) {
+    for text in words::banners(report) {
         put!(out, "*{text}*\n\n");
     }
-    bullets(out, "This is not all of it", &chronicle.missing, 0);
+    bullets(out, "This is not all of it", &report.missing, 0);
 }
 
-fn figures(out: &mut String, chronicle: &Chronicle) {
-    let (totals, limits) = (&chronicle.totals, &chronicle.limits);
+fn figures(out: &mut String, report: &RunReport) {
+    let (totals, limits) = (&report.totals, &report.limits);
     let of = |limit: Option<String>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
     let Tokens { input, output, cache_read, cache_write } = totals.tokens;
     let [input, output, cache_read, cache_write] =
         [input, output, cache_read, cache_write].map(words::compact);
     put!(out, "| | |\n| --- | --- |\n");
     for (name, value) in [
-        ("cost", cost(chronicle)),
+        ("cost", cost(report)),
         (
             "cost per accepted change",
-            format!("{} ({})", words::accepted(chronicle), words::accepted_by(chronicle)),
+            format!("{} ({})", words::accepted(report), words::accepted_by(report)),
         ),
         (
             "time at work",
@@ -87,41 +87,38 @@ fn figures(out: &mut String, chronicle: &Chronicle) {
                 "{output} written, {input} read, {cache_write} to and {cache_read} from the cache"
             ),
         ),
-        (
-            "commits",
-            format!("{}, {} changed", totals.commits, count(chronicle.files_changed, "file")),
-        ),
+        ("commits", format!("{}, {} changed", totals.commits, count(report.files_changed, "file"))),
     ] {
         put!(out, "| {name} | {value} |\n");
     }
-    if let Some(items) = chronicle.progress {
+    if let Some(items) = report.progress {
         put!(out, "| items done | {} of {} |\n", items.completed, items.total);
     }
     put!(out, "\n");
 }
 
-fn cost(chronicle: &Chronicle) -> String {
-    match (words::total(chronicle), chronicle.is_rehearsal) {
+fn cost(report: &RunReport) -> String {
+    match (words::total(report), report.is_rehearsal) {
         ((cost, script), true) => format!("{cost} ({script})"),
         ((cost, limit), false) => format!("{cost} {limit}").trim_end().to_owned(),
     }
 }
 
-fn claims(out: &mut String, chronicle: &Chronicle) {
+fn claims(out: &mut String, report: &RunReport) {
     put!(out, "## Claims and proof\n\n");
-    let claims: Vec<_> = chronicle.claims().collect();
-    let hidden = claims.len().saturating_sub(MOST_CLAIMS);
+    let claims: Vec<_> = report.claims().collect();
+    let hidden = claims.len().saturating_sub(MAX_CLAIMS);
     match (claims.len(), hidden) {
         (0, _) => put!(out, "Completion was never claimed.\n\n"),
         (_, 0) => {}
-        (_, hidden) => put!(out, "The last {MOST_CLAIMS}; {hidden} earlier ones are left off.\n\n"),
+        (_, hidden) => put!(out, "The last {MAX_CLAIMS}; {hidden} earlier ones are left off.\n\n"),
     }
     for (number, claimed) in &claims[hidden..] {
         claim(out, *number, claimed);
     }
 }
 
-fn claim(out: &mut String, number: u32, claim: &Claim) {
+fn claim(out: &mut String, number: u32, claim: &ClaimSummary) {
     put!(
         out,
         "**{}: {}.** Claimed by {}",
@@ -135,7 +132,7 @@ fn claim(out: &mut String, number: u32, claim: &Claim) {
         put!(out, "; {}\n\n", inline(&claim.why));
     }
     for check in &claim.checks {
-        let Check { command, duration, .. } = check;
+        let CheckSummary { command, duration, .. } = check;
         let (result, before) = (inline(&words::check(check)), words::before(check));
         put!(out, "- check {}: {result}, {}{before}\n", code(command), human(*duration));
     }
@@ -168,16 +165,16 @@ fn more(out: &mut String, number: u32, what: &str) {
     }
 }
 
-fn warnings(out: &mut String, chronicle: &Chronicle) {
+fn warnings(out: &mut String, report: &RunReport) {
     let texts: Vec<_> =
-        chronicle.warnings.iter().take(MOST_WARNINGS).map(|note| note.text.clone()).collect();
-    let more = chronicle.warnings.len().saturating_sub(texts.len());
-    let more = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(chronicle.more_warnings);
+        report.warnings.iter().take(MAX_WARNINGS).map(|note| note.text.clone()).collect();
+    let more = report.warnings.len().saturating_sub(texts.len());
+    let more = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(report.more_warnings);
     bullets(out, "Warnings", &texts, more);
 }
 
-fn files(out: &mut String, chronicle: &Chronicle) {
-    let Changes { files, listed } = &chronicle.changes;
+fn files(out: &mut String, report: &RunReport) {
+    let Changes { files, listed } = &report.changes;
     if listed.is_empty() {
         return;
     }
@@ -189,9 +186,9 @@ fn files(out: &mut String, chronicle: &Chronicle) {
     put!(out, "\n");
 }
 
-fn commits(out: &mut String, chronicle: &Chronicle) {
-    let Commits { listed, unknown, .. } = &chronicle.commits;
-    let made = chronicle.totals.commits;
+fn commits(out: &mut String, report: &RunReport) {
+    let CommitList { listed, unknown, .. } = &report.commits;
+    let made = report.totals.commits;
     if made == 0 && listed.is_empty() {
         return;
     }
@@ -204,11 +201,11 @@ fn commits(out: &mut String, chronicle: &Chronicle) {
     if listed.is_empty() {
         put!(out, "The run made {}.\n", count(made, "commit"));
     }
-    for commit in listed.iter().take(MOST_COMMITS) {
+    for commit in listed.iter().take(MAX_COMMITS) {
         put!(out, "- {} {}\n", code(words::short(&commit.hash)), inline(&commit.subject));
     }
     // Not even git was asked for all of them.
-    let shown = listed.len().min(MOST_COMMITS);
+    let shown = listed.len().min(MAX_COMMITS);
     let all = listed.len().max(made as usize);
     if shown > 0 && all > shown {
         put!(out, "- and {} more\n", all - shown);
@@ -216,14 +213,14 @@ fn commits(out: &mut String, chronicle: &Chronicle) {
     put!(out, "\n");
 }
 
-fn before(out: &mut String, chronicle: &Chronicle) {
-    let Chronicle { before, more_before, .. } = chronicle;
+fn before(out: &mut String, report: &RunReport) {
+    let RunReport { before, more_before, .. } = report;
     if before.is_empty() {
         return;
     }
     put!(out, "## Before the first iteration\n\n");
     for note in before {
-        let (at, kind) = (chronicle.clock(note.at), words::note(note.kind));
+        let (at, kind) = (report.clock(note.at), words::note(note.kind));
         put!(out, "- {at} {kind}: {}\n", inline(&note.text));
     }
     if *more_before > 0 {
@@ -232,27 +229,27 @@ fn before(out: &mut String, chronicle: &Chronicle) {
     put!(out, "\n");
 }
 
-fn iterations(out: &mut String, chronicle: &Chronicle) {
-    if chronicle.iterations.is_empty() {
+fn iterations(out: &mut String, report: &RunReport) {
+    if report.iterations.is_empty() {
         return;
     }
     put!(out, "## Iterations\n\n");
-    let hidden = chronicle.iterations.len().saturating_sub(MOST_ITERATIONS);
+    let hidden = report.iterations.len().saturating_sub(MAX_ITERATIONS);
     if hidden > 0 {
-        put!(out, "The last {MOST_ITERATIONS}; {hidden} earlier ones are left off.\n\n");
+        put!(out, "The last {MAX_ITERATIONS}; {hidden} earlier ones are left off.\n\n");
     }
-    for chapter in &chronicle.iterations[hidden..] {
+    for chapter in &report.iterations[hidden..] {
         iteration(out, chapter);
     }
     put!(out, "\n");
 }
 
-fn iteration(out: &mut String, chapter: &Chapter) {
+fn iteration(out: &mut String, chapter: &IterationReport) {
     put!(
         out,
         "- **{}:** {}, {}",
         words::name(chapter),
-        words::fate(chapter.fate),
+        words::iteration_status(chapter.status),
         words::figures(chapter)
     );
     let said = chapter.why.as_ref().unwrap_or(&chapter.summary);
@@ -262,15 +259,15 @@ fn iteration(out: &mut String, chapter: &Chapter) {
     put!(out, "\n");
 }
 
-fn told(out: &mut String, chronicle: &Chronicle) {
-    put!(out, "## The run\n\n- run {}\n", code(&chronicle.run.0));
-    let last = if chronicle.ending.is_some() { "ended" } else { "last heard of" };
-    for (word, at) in [("began", chronicle.started_at), (last, chronicle.last_at)] {
+fn parameters(out: &mut String, report: &RunReport) {
+    put!(out, "## The run\n\n- run {}\n", code(&report.run.0));
+    let last = if report.ending.is_some() { "ended" } else { "last heard of" };
+    for (word, at) in [("began", report.started_at), (last, report.last_at)] {
         if let Some(at) = at {
             put!(out, "- {word} {}\n", words::date(at));
         }
     }
-    if let Some(told) = &chronicle.told {
+    if let Some(told) = &report.parameters {
         let version = told.agent_version.as_deref().unwrap_or("version not known");
         put!(
             out,
@@ -288,8 +285,8 @@ fn told(out: &mut String, chronicle: &Chronicle) {
             put!(out, "- began at commit {}\n", code(words::short(head)));
         }
     }
-    put!(out, "- limits: {}\n", words::limits(&chronicle.limits));
-    if let Some(Places { run_folder, journal, log }) = &chronicle.places {
+    put!(out, "- limits: {}\n", words::limits(&report.limits));
+    if let Some(RunPaths { run_folder, journal, log }) = &report.places {
         let places = [("run folder", Some(run_folder)), ("journal", Some(journal))];
         for (name, path) in places.into_iter().chain([("log", log.as_ref())]) {
             if let Some(path) = path {
@@ -298,7 +295,7 @@ fn told(out: &mut String, chronicle: &Chronicle) {
         }
     }
     put!(out, "\n");
-    if let Some(told) = chronicle.told.as_ref().filter(|told| !told.goal.is_empty()) {
+    if let Some(told) = report.parameters.as_ref().filter(|told| !told.goal.is_empty()) {
         put!(out, "{}\n", block(&told.goal));
     }
 }
@@ -319,7 +316,7 @@ fn bullets(out: &mut String, title: &str, texts: &[String], more: u32) {
 
 /// A line of others' words: plain where it is harmless, code everywhere else.
 fn inline(text: &str) -> String {
-    let line = one_line(text, LONGEST);
+    let line = one_line(text, MAX_LINE_CHARS);
     if line.is_empty() {
         return words::NOTHING.to_owned();
     }
@@ -382,7 +379,7 @@ fn is_plain_word(word: &str) -> bool {
 
 /// A code span that the text can't leave.
 fn code(text: &str) -> String {
-    let line = one_line(text, LONGEST);
+    let line = one_line(text, MAX_LINE_CHARS);
     if line.is_empty() {
         return words::NOTHING.to_owned();
     }

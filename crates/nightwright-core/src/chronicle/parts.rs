@@ -6,15 +6,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::event::{Figure, Purpose, VerdictKind};
-use crate::input::{Changes, CheckVerdict, Finding};
+use crate::event::{CallPurpose, CostSource, VerdictKind};
+use crate::input::{Changes, CheckVerdict, TamperFinding};
 use crate::settings::EvidenceKind;
 use crate::test_counts::TestCounts;
 use crate::units::{Tokens, Usd, millis};
 
 /// A process of the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Attempt {
+pub struct AttemptSummary {
     /// Its number in the run.
     pub number: u32,
     /// When it began.
@@ -29,7 +29,7 @@ pub struct Attempt {
     /// What it is charged.
     pub cost_usd: Usd,
     /// Whether that is an estimate.
-    pub figure: Option<Figure>,
+    pub figure: Option<CostSource>,
     /// Its tokens.
     pub tokens: Tokens,
     /// Its turns.
@@ -42,11 +42,11 @@ pub struct Attempt {
 
 /// Another use of the agent: a verdict, a review, advice, a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Call {
+pub struct CallSummary {
     /// Its number in the run.
     pub number: u32,
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: CallPurpose,
     /// How long it took; `None` while it is not over, and if nobody saw its end.
     #[serde(with = "millis::option", rename = "duration_ms")]
     pub duration: Option<Duration>,
@@ -55,24 +55,24 @@ pub struct Call {
     /// What it is charged.
     pub cost_usd: Usd,
     /// Whether that is an estimate.
-    pub figure: Option<Figure>,
+    pub figure: Option<CostSource>,
     /// Its tokens.
     pub tokens: Tokens,
 }
 
 /// A claim of completion, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Claim {
+pub struct ClaimSummary {
     /// When it was made.
     pub at: Timestamp,
     /// By what.
     pub by: Vec<EvidenceKind>,
     /// The checks, once they were done.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckSummary>,
     /// How many there were beyond those.
     pub more_checks: u32,
     /// What looks like tampering.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TamperFinding>,
     /// How much there was beyond that.
     pub more_findings: u32,
     /// What changed since the run began.
@@ -86,7 +86,7 @@ pub struct Claim {
     /// How much there was beyond that.
     pub more_missing: u32,
     /// What it came to.
-    pub judgement: Judgement,
+    pub judgement: ClaimOutcome,
     /// Why.
     pub why: String,
 }
@@ -94,7 +94,7 @@ pub struct Claim {
 /// What a claim came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judgement {
+pub enum ClaimOutcome {
     /// Nothing yet.
     Open,
     /// Accepted, and checks confirmed it.
@@ -113,7 +113,7 @@ pub enum Judgement {
 
 /// A check, and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct CheckSummary {
     /// The command.
     pub command: String,
     /// What it came to.
@@ -170,7 +170,7 @@ pub enum NoteKind {
 
 /// Something that took time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Span {
+pub struct TimelineSpan {
     /// What.
     pub kind: SpanKind,
     /// In this iteration; `None` before the first.
@@ -210,7 +210,7 @@ pub enum SpanKind {
 
 /// Where the files of a run are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Places {
+pub struct RunPaths {
     /// Its folder.
     pub run_folder: PathBuf,
     /// Its journal.
@@ -221,7 +221,7 @@ pub struct Places {
 
 /// The commits of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Commits {
+pub struct CommitList {
     /// The commit at which the run began.
     pub from: Option<String>,
     /// The last one seen.

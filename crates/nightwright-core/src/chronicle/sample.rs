@@ -6,14 +6,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::outcome::{AttemptOutcome, Death};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit};
 use crate::agent::report::{AttemptReport, Ready, StreamFacts};
 use crate::event::{
-    AgentFacts, Event, FeedbackSource, Figure, GateResult, IterationFinished, IterationKind,
-    IterationResult, Movement, Purpose, Record, RunStarted, Totals, VerdictKind, WaitEnd, WaitKind,
+    AgentFacts, CallPurpose, CostSource, Event, FeedbackSource, GateResult, IterationFinished,
+    IterationKind, IterationResult, Progress, Record, RunStarted, Totals, VerdictKind, WaitEnd,
+    WaitKind,
 };
 use crate::input::{
-    ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Mark, TaskProgress,
+    ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, TaskProgress, WorkspaceMark,
 };
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Limits, Settings, Verify};
@@ -21,7 +22,7 @@ use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
 /// The same events with every text in them replaced, wherever that still makes an event: whoever
 /// can write a journal, or be quoted in one, could have written this.
-pub fn all_in_these_words(records: &[Record], words: &str) -> Vec<Record> {
+pub fn replace_all_texts(records: &[Record], words: &str) -> Vec<Record> {
     let replaced = |record: &Record| {
         let Ok(mut value) = serde_json::to_value(&record.event) else { return record.clone() };
         for place in texts(&value) {
@@ -61,7 +62,7 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// What the agent says it did, in turn.
-const SAID: [&str; 6] = [
+const SAMPLE_SUMMARIES: [&str; 6] = [
     "The order handlers use the new router. Their tests pass.",
     "Invoices are moved. The old middleware is still there for payments.",
     "Payments needed a change of the session store first; that is done and tested.",
@@ -105,8 +106,9 @@ impl SampleRun {
 
     /// Its journal.
     pub fn records(&self) -> Vec<Record> {
-        let clock = Clock { at: self.start, active: Duration::ZERO };
-        let mut tale = Tale { run: self, clock, records: Vec::new(), totals: Totals::default() };
+        let clock = SampleClock { at: self.start, active: Duration::ZERO };
+        let mut tale =
+            SampleWriter { run: self, clock, records: Vec::new(), totals: Totals::default() };
         tale.begin();
         for number in 1..=self.iterations {
             tale.iteration(number);
@@ -120,25 +122,25 @@ impl SampleRun {
     }
 }
 
-struct Clock {
+struct SampleClock {
     at: Timestamp,
     active: Duration,
 }
 
-struct Tale<'a> {
+struct SampleWriter<'a> {
     run: &'a SampleRun,
-    clock: Clock,
+    clock: SampleClock,
     records: Vec<Record>,
     totals: Totals,
 }
 
-impl Tale<'_> {
+impl SampleWriter<'_> {
     /// Something happens, after so many seconds of work.
     fn after(&mut self, seconds: u64, event: Event) {
         let passed = Duration::from_secs(seconds);
         self.clock.at += passed;
         self.clock.active += passed;
-        let Clock { at, active } = self.clock;
+        let SampleClock { at, active } = self.clock;
         self.records.push(Record { at, active, event });
     }
 
@@ -190,12 +192,12 @@ impl Tale<'_> {
                 kind: IterationKind::Work,
                 before: None,
                 start: self.mark(number),
-                boxes: None,
+                checklist: None,
                 status: None,
             },
         );
         if number % 7 == 3 {
-            self.attempt(number, AttemptOutcome::Crashed { how: Death::Code(1) });
+            self.attempt(number, AttemptOutcome::Crashed { how: ProcessExit::Code(1) });
             let retry = self.clock.at + Duration::from_secs(5);
             let why = "exited with 1, no result".to_owned();
             self.after(0, Event::RetryScheduled { at_time: retry, why });
@@ -249,7 +251,7 @@ impl Tale<'_> {
         };
         self.charge("work", cost, tokens);
         let report = Box::new(report);
-        let figure = Figure::Reported;
+        let figure = CostSource::Reported;
         let event = Event::AttemptFinished { attempt, cost, figure, duration, report };
         self.after(48 * much, event);
     }
@@ -287,10 +289,10 @@ impl Tale<'_> {
         );
         let changes = Changes { files: 14, listed: Vec::new() };
         self.after(1, Event::ChangesInspected { findings: Vec::new(), changes });
-        let (call, purpose, cap) = (CallId(number), Purpose::Verify, None);
+        let (call, purpose, cap) = (CallId(number), CallPurpose::Verify, None);
         self.after(0, Event::CallStarted { call, purpose, cap });
         let tokens = Tokens { input: 8_000, output: 400, cache_read: 0, cache_write: 0 };
-        let (cost, figure) = (Usd::from_micros(38_000), Figure::Reported);
+        let (cost, figure) = (Usd::from_micros(38_000), CostSource::Reported);
         self.charge(purpose.name(), cost, tokens);
         let duration = Duration::from_secs(19);
         let report =
@@ -320,28 +322,28 @@ impl Tale<'_> {
         self.totals.commits += commits;
         self.totals.iterations += 1;
         let total = self.run.iterations * 4;
-        let said = SAID[number as usize % SAID.len()];
+        let said = SAMPLE_SUMMARIES[number as usize % SAMPLE_SUMMARIES.len()];
         let idle = number % 11 == 5;
         let finished = IterationFinished {
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,
             progress: match (claims, idle) {
-                (true, _) => Movement::Uncounted,
-                (false, true) => Movement::Idle,
-                (false, false) => Movement::Work,
+                (true, _) => Progress::Uncounted,
+                (false, true) => Progress::Idle,
+                (false, false) => Progress::Work,
             },
             claim: if claims { vec![EvidenceKind::Promise] } else { Vec::new() },
             blockers: Vec::new(),
             signal: false,
             end: Some(self.mark(number + 1)),
             files_changed: if idle { 0 } else { 2 + number % 5 },
-            beside_list: None,
+            files_changed_outside_plan: None,
             commits,
             changes: Some(changes(number)),
             task: Some(TaskProgress { completed: number * 4, total }),
             phase: None,
-            boxes: None,
+            checklist: None,
             cost,
             duration,
             summary: self.run.words(said),
@@ -365,8 +367,8 @@ impl Tale<'_> {
         spend.tokens += tokens;
     }
 
-    fn mark(&self, number: u32) -> Mark {
-        Mark {
+    fn mark(&self, number: u32) -> WorkspaceMark {
+        WorkspaceMark {
             fingerprint: Fingerprint(format!("{number:08x}")),
             head: self.run.head.clone(),
             head_tree: None,

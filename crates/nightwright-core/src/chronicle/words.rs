@@ -2,12 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::{AcceptedUnit, Chapter, Check, Chronicle, Fate, Judgement, NoteKind, State, Verdict};
-use crate::agent::outcome::Death;
-use crate::event::{Figure, IterationKind, VerdictKind};
+use super::{
+    AcceptedUnit, CheckSummary, ClaimOutcome, IterationReport, IterationStatus, NoteKind,
+    ReportStatus, RunReport, State,
+};
+use crate::agent::outcome::ProcessExit;
+use crate::event::{CostSource, IterationKind, VerdictKind};
 use crate::input::{ChangedFile, CheckVerdict};
 use crate::outcome::count;
-use crate::permissions::denial::Refused;
+use crate::permissions::denial::DeniedCommand;
 use crate::settings::{EvidenceKind, Limits};
 use crate::test_counts::TestCounts;
 use crate::units::{Usd, human};
@@ -24,55 +27,55 @@ pub(super) const ACCEPTED: &str = "Cost per accepted change is the cost of the w
 const REHEARSED: &str = "rehearsed, nothing was spent";
 
 /// The verdict as a headline.
-pub(super) fn headline(chronicle: &Chronicle) -> &'static str {
-    match (chronicle.verdict, chronicle.is_only_judgement()) {
-        (Verdict::Verified, false) => "Done and verified",
-        (Verdict::Verified, true) => "Verified",
-        (Verdict::Judged, _) => "Judged complete by a model",
-        (Verdict::NotVerified, _) => "Completed, not verified",
-        (Verdict::NotDone, false) => "Not done",
-        (Verdict::NotDone, true) => "Not verified",
-        (Verdict::GoingOn, _) => "Still running",
-        (Verdict::Gone, _) => "Broken off",
-        (Verdict::Rehearsed, _) => "Only a rehearsal",
-        (Verdict::Unknown, _) => "Not known",
+pub(super) fn headline(report: &RunReport) -> &'static str {
+    match (report.verdict, report.is_only_judgement()) {
+        (ReportStatus::Verified, false) => "Done and verified",
+        (ReportStatus::Verified, true) => "Verified",
+        (ReportStatus::Judged, _) => "Judged complete by a model",
+        (ReportStatus::NotVerified, _) => "Completed, not verified",
+        (ReportStatus::NotDone, false) => "Not done",
+        (ReportStatus::NotDone, true) => "Not verified",
+        (ReportStatus::GoingOn, _) => "Still running",
+        (ReportStatus::Gone, _) => "Broken off",
+        (ReportStatus::Rehearsed, _) => "Only a rehearsal",
+        (ReportStatus::Unknown, _) => "Not known",
     }
 }
 
 /// What nobody may overlook: that it is no real run, or not the whole of one.
-pub(super) fn banners(chronicle: &Chronicle) -> Vec<&'static str> {
+pub(super) fn banners(report: &RunReport) -> Vec<&'static str> {
     let rehearsal = "This is a rehearsal: the agent is a script, and nothing is spent. It says \
                      nothing about the work.";
-    let preliminary = match chronicle.state {
+    let preliminary = match report.state {
         State::Running => Some("The run is going on; this is how far it is."),
         State::Gone => Some("The process of the run is gone, and it has not ended."),
         State::Ended | State::Unknown => None,
     };
-    chronicle.is_rehearsal.then_some(rehearsal).into_iter().chain(preliminary).collect()
+    report.is_rehearsal.then_some(rehearsal).into_iter().chain(preliminary).collect()
 }
 
-pub(super) fn fate(fate: Fate) -> &'static str {
+pub(super) fn iteration_status(fate: IterationStatus) -> &'static str {
     match fate {
-        Fate::Believed => "claim believed",
-        Fate::Rejected => "claim rejected",
-        Fate::Work => "work",
-        Fate::Excused => "no change, excused",
-        Fate::Idle => "no change",
-        Fate::Failed => "failed",
-        Fate::Interrupted => "broken off",
-        Fate::GoingOn => "going on",
+        IterationStatus::Believed => "claim believed",
+        IterationStatus::Rejected => "claim rejected",
+        IterationStatus::Work => "work",
+        IterationStatus::Excused => "no change, excused",
+        IterationStatus::Idle => "no change",
+        IterationStatus::Failed => "failed",
+        IterationStatus::Interrupted => "broken off",
+        IterationStatus::GoingOn => "going on",
     }
 }
 
-pub(super) fn judgement(judgement: Judgement) -> &'static str {
+pub(super) fn judgement(judgement: ClaimOutcome) -> &'static str {
     match judgement {
-        Judgement::Open => "not decided",
-        Judgement::Verified => "verified",
-        Judgement::Judged => "accepted by a model",
-        Judgement::NotVerified => "accepted, not verified",
-        Judgement::Rejected => "rejected",
-        Judgement::Inconclusive => "undecided: nobody could tell",
-        Judgement::Unaffordable => "undecided: too little was left to ask a model",
+        ClaimOutcome::Open => "not decided",
+        ClaimOutcome::Verified => "verified",
+        ClaimOutcome::Judged => "accepted by a model",
+        ClaimOutcome::NotVerified => "accepted, not verified",
+        ClaimOutcome::Rejected => "rejected",
+        ClaimOutcome::Inconclusive => "undecided: nobody could tell",
+        ClaimOutcome::Unaffordable => "undecided: too little was left to ask a model",
     }
 }
 
@@ -85,7 +88,7 @@ pub(super) fn verdict(verdict: VerdictKind) -> &'static str {
 }
 
 /// What a check came to.
-pub(super) fn check(check: &Check) -> String {
+pub(super) fn check(check: &CheckSummary) -> String {
     let tests = match check.tests {
         None => String::new(),
         Some(TestCounts { failed: 0, total }) => format!(", {}", count(total, "test")),
@@ -97,7 +100,7 @@ pub(super) fn check(check: &Check) -> String {
 }
 
 /// What it came to before the first iteration, if it was run then.
-pub(super) fn before(check: &Check) -> String {
+pub(super) fn before(check: &CheckSummary) -> String {
     let before = check.before.as_ref();
     before.map(|before| format!("; before the first iteration: {before}")).unwrap_or_default()
 }
@@ -106,8 +109,8 @@ fn verdict_of_check(verdict: &CheckVerdict) -> String {
     match verdict {
         CheckVerdict::Passed => "passed (exit 0)".to_owned(),
         CheckVerdict::Flaky => "passed the second time (exit 0)".to_owned(),
-        CheckVerdict::Failed { how: Death::Code(code) } => format!("failed (exit {code})"),
-        CheckVerdict::Failed { how: Death::Signal(signal) } => {
+        CheckVerdict::Failed { how: ProcessExit::Code(code) } => format!("failed (exit {code})"),
+        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
             format!("failed (killed by signal {signal})")
         }
         CheckVerdict::TimedOut => "took too long".to_owned(),
@@ -146,9 +149,9 @@ pub(super) fn note(kind: NoteKind) -> &'static str {
 }
 
 /// What the agent was not allowed to do, with what would allow it.
-pub(super) fn denied(chronicle: &Chronicle) -> Vec<String> {
-    let line = |refused: &Refused| format!("{} ({})", refused.what(), refused.advice());
-    chronicle.denied.iter().map(line).collect()
+pub(super) fn denied(report: &RunReport) -> Vec<String> {
+    let line = |refused: &DeniedCommand| format!("{} ({})", refused.what(), refused.advice());
+    report.denied.iter().map(line).collect()
 }
 
 /// `Iteration 3`; what has no number is the proof.
@@ -165,11 +168,11 @@ pub(super) fn behind(number: Option<u32>) -> String {
 }
 
 /// `Iteration 3`, `Iteration 9, the wrap-up`, `The proof`.
-pub(super) fn name(chapter: &Chapter) -> String {
-    match chapter.kind {
-        IterationKind::Work => place(chapter.number),
-        IterationKind::WrapUp => format!("Iteration {}, the wrap-up", chapter.number),
-        IterationKind::Proof => "The proof".to_owned(),
+pub(super) fn name(iteration: &IterationReport) -> String {
+    match iteration.kind {
+        IterationKind::Work => place(iteration.number),
+        IterationKind::WrapUp => format!("Iteration {}, the wrap-up", iteration.number),
+        IterationKind::VerifyOnly => "The proof".to_owned(),
     }
 }
 
@@ -187,21 +190,21 @@ pub(super) fn unlisted(files: u32, listed: usize) -> u32 {
 }
 
 /// `4 files, 2 commits, $0.42, 6m 12s`, without what is nought.
-pub(super) fn figures(chapter: &Chapter) -> String {
+pub(super) fn figures(iteration: &IterationReport) -> String {
     let mut parts = Vec::new();
-    if chapter.files_changed > 0 {
-        parts.push(count(chapter.files_changed, "file"));
+    if iteration.files_changed > 0 {
+        parts.push(count(iteration.files_changed, "file"));
     }
-    if chapter.commits > 0 {
-        parts.push(count(chapter.commits, "commit"));
+    if iteration.commits > 0 {
+        parts.push(count(iteration.commits, "commit"));
     }
-    match chapter.retries() {
+    match iteration.retries() {
         0 => {}
         1 => parts.push("1 retry".to_owned()),
         retries => parts.push(format!("{retries} retries")),
     }
-    parts.push(cost(chapter.cost_usd, chapter.estimated_usd));
-    parts.extend(chapter.duration.map(human));
+    parts.push(cost(iteration.cost_usd, iteration.estimated_usd));
+    parts.extend(iteration.duration.map(human));
     parts.join(", ")
 }
 
@@ -215,36 +218,36 @@ pub(super) fn cost(cost: Usd, estimated: Usd) -> String {
     if estimated > Usd::ZERO { format!("about {cost}") } else { cost.to_string() }
 }
 
-pub(super) fn charged(cost: Usd, figure: Option<Figure>) -> String {
+pub(super) fn charged(cost: Usd, figure: Option<CostSource>) -> String {
     match figure {
-        Some(Figure::Estimated) => format!("about {cost}"),
-        Some(Figure::Reported) => cost.to_string(),
+        Some(CostSource::Estimated) => format!("about {cost}"),
+        Some(CostSource::Reported) => cost.to_string(),
         None => NOTHING.to_owned(),
     }
 }
 
 /// What the run cost, and what it is measured against.
-pub(super) fn total(chronicle: &Chronicle) -> (String, String) {
-    let (totals, most) = (&chronicle.totals, chronicle.limits.max_cost);
+pub(super) fn total(report: &RunReport) -> (String, String) {
+    let (totals, most) = (&report.totals, report.limits.max_cost);
     let spent = cost(totals.cost, totals.estimated);
-    if chronicle.is_rehearsal {
+    if report.is_rehearsal {
         return (REHEARSED.to_owned(), format!("{spent} by its script"));
     }
     (spent, most.map(|most| format!("of {}", most.exact())).unwrap_or_default())
 }
 
 /// What an accepted change cost.
-pub(super) fn accepted(chronicle: &Chronicle) -> String {
-    let known = chronicle.accepted.cost_usd.filter(|_| !chronicle.is_rehearsal);
-    known.map_or_else(|| NOTHING.to_owned(), |each| cost(each, chronicle.totals.estimated))
+pub(super) fn accepted(report: &RunReport) -> String {
+    let known = report.accepted.cost_usd.filter(|_| !report.is_rehearsal);
+    known.map_or_else(|| NOTHING.to_owned(), |each| cost(each, report.totals.estimated))
 }
 
 /// What it was divided by.
-pub(super) fn accepted_by(chronicle: &Chronicle) -> String {
-    if chronicle.is_rehearsal {
+pub(super) fn accepted_by(report: &RunReport) -> String {
+    if report.is_rehearsal {
         return REHEARSED.to_owned();
     }
-    match (chronicle.accepted.unit, chronicle.accepted.count) {
+    match (report.accepted.unit, report.accepted.count) {
         (_, 0) => "nothing was accepted".to_owned(),
         (AcceptedUnit::Commits, number) => count(number, "commit"),
         (AcceptedUnit::Iterations, number) => {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::report::Blocker;
-use crate::input::{Boxes, Changes, CheckResult, Mark, TaskProgress};
+use crate::input::{Changes, CheckResult, Checklist, TaskProgress, WorkspaceMark};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{Iteration, Tokens, Usd, millis};
@@ -72,13 +72,13 @@ pub enum IterationKind {
     WrapUp,
     /// Nothing is open at the start of the run: only the gate is left. It has the number 0 and
     /// counts as no iteration.
-    Proof,
+    VerifyOnly,
 }
 
 /// Whether a cost is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Figure {
+pub enum CostSource {
     /// The agent said so.
     Reported,
     /// We worked it out.
@@ -114,7 +114,7 @@ pub enum WaitEnd {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
+pub enum CallPurpose {
     /// A verdict on a claim.
     Verify,
     /// A second pair of eyes.
@@ -125,7 +125,7 @@ pub enum Purpose {
     Council,
 }
 
-impl Purpose {
+impl CallPurpose {
     /// The name in journal and totals.
     pub fn name(self) -> &'static str {
         match self {
@@ -190,7 +190,7 @@ pub enum FeedbackSource {
     /// The council.
     Council,
     /// The ladder for iterations without progress.
-    Ladder,
+    Idle,
     /// A completion marker that was not counted.
     Marker,
     /// A person.
@@ -212,7 +212,7 @@ pub enum StopWhen {
 /// Who asked for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum StopSource {
     /// A signal: Ctrl-C or SIGQUIT.
     Signal,
     /// The terminal of the run was closed (SIGHUP).
@@ -238,7 +238,7 @@ pub struct IterationFinished {
     #[serde(default)]
     pub ends: Option<Outcome>,
     /// Whether it moved the project forward.
-    pub progress: Movement,
+    pub progress: Progress,
     /// What it claimed by.
     pub claim: Vec<EvidenceKind>,
     /// Blockers it reported.
@@ -246,12 +246,12 @@ pub struct IterationFinished {
     /// Whether the completion signal was given.
     pub signal: bool,
     /// The project as it was at the end; `None` when nobody looked.
-    pub end: Option<Mark>,
+    pub end: Option<WorkspaceMark>,
     /// Files that differ from the start, as far as could be told.
     pub files_changed: u32,
     /// The same without the list with boxes; `None` if nobody knows how they were then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside_list: Option<u32>,
+    pub files_changed_outside_plan: Option<u32>,
     /// Commits made.
     pub commits: u32,
     /// Files that differ from the start of the run, each once, with their lines.
@@ -263,7 +263,7 @@ pub struct IterationFinished {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Boxes of the plan or to-do list, if there is one.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// Cost of its attempts and calls.
     pub cost: Usd,
     /// How long it took, waits left out.
@@ -294,7 +294,7 @@ pub enum IterationResult {
 /// Whether an iteration moved the project forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Movement {
+pub enum Progress {
     /// The project is in a state this run has not seen before.
     Work,
     /// Nothing changed, and nothing excuses it.

@@ -23,7 +23,7 @@ impl Event {
             Self::IterationSkipped { .. } => "iteration_skipped",
             Self::AttemptStarted { .. } => "attempt_started",
             Self::AgentReady { .. } => "agent_ready",
-            Self::AttemptCut { .. } => "attempt_cut",
+            Self::AttemptCancelled { .. } => "attempt_cancelled",
             Self::AttemptFinished { .. } => "attempt_finished",
             Self::RetryScheduled { .. } => "retry_scheduled",
             Self::LimitWaitStarted { .. } => "limit_wait_started",
@@ -39,7 +39,7 @@ impl Event {
             Self::ChecksFinished { .. } => "checks_finished",
             Self::ChangesInspected { .. } => "changes_inspected",
             Self::CallStarted { .. } => "call_started",
-            Self::CallCut { .. } => "call_cut",
+            Self::CallCancelled { .. } => "call_cancelled",
             Self::CallFinished { .. } => "call_finished",
             Self::VerdictGiven { .. } => "verdict_given",
             Self::GateFinished { .. } => "gate_finished",
@@ -73,7 +73,7 @@ impl Event {
             }
             Self::AttemptStarted { .. } => "A process of the agent was about to be started.",
             Self::AgentReady { .. } => "The agent started and said what it is.",
-            Self::AttemptCut { .. } => "nightwright ended an attempt before its own end.",
+            Self::AttemptCancelled { .. } => "nightwright ended an attempt before its own end.",
             Self::AttemptFinished { .. } => "An attempt was over and all its processes were gone.",
             Self::RetryScheduled { .. } => "An attempt failed and another one was put off.",
             Self::LimitWaitStarted { .. } => "A limit has to be waited out.",
@@ -105,7 +105,7 @@ impl Event {
             Self::CallStarted { .. } => {
                 "Another use of the agent was about to be started: a verdict, a review, advice."
             }
-            Self::CallCut { .. } => "nightwright ended a call before its own end.",
+            Self::CallCancelled { .. } => "nightwright ended a call before its own end.",
             Self::CallFinished { .. } => "A call was over and all its processes were gone.",
             Self::VerdictGiven { .. } => "A model judged a claim of completion.",
             Self::GateFinished { .. } => "The gate came to a result.",

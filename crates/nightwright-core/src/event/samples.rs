@@ -6,23 +6,23 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    AgentFacts, Continuation, Event, FeedbackSource, Figure, GateResult, IterationFinished,
-    IterationKind, IterationResult, Movement, Origin, Purpose, RunStarted, Spend, StatusField,
-    StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
+    AgentFacts, CallPurpose, Continuation, CostSource, Event, FeedbackSource, GateResult,
+    IterationFinished, IterationKind, IterationResult, Progress, RunStarted, Spend, StatusField,
+    StopSource, StopWhen, Totals, VerdictKind, WaitEnd, WaitKind,
 };
-use crate::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use crate::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use crate::agent::report::{
-    Answer, AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow, Ready, StreamFacts, Verdict,
-    WatchSignal, Words,
+    Answer, AttemptReport, Blocker, QuotaNews, QuotaWindow, Ready, StreamFacts, TextEvidence,
+    Verdict, WatchdogFinding, WatchdogSignal,
 };
 use crate::input::{
-    Boxes, ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Finding, Mark,
-    TaskProgress,
+    ChangedFile, Changes, CheckPurpose, CheckResult, CheckVerdict, Checklist, TamperFinding,
+    TaskProgress, WorkspaceMark,
 };
 use crate::outcome::{Outcome, Proof};
 use crate::permissions::denial::Denial;
 use crate::principles::{Preset, Principles};
-use crate::settings::{Change, ChangeSource, EvidenceKind, Limits, Settings, Verify};
+use crate::settings::{ChangeSource, EvidenceKind, Limits, SettingChange, Settings, Verify};
 use crate::test_counts::TestCounts;
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Tokens, Usd};
 
@@ -62,7 +62,7 @@ fn beginning() -> Vec<Event> {
             kind: IterationKind::Work,
             before: None,
             start: mark("5f0c9b1e"),
-            boxes: Some(Boxes { open: 4, done: 2 }),
+            checklist: Some(Checklist { open: 4, done: 2 }),
             status: None,
         },
         Event::IterationSkipped { iteration: Iteration(4) },
@@ -88,11 +88,14 @@ fn attempts() -> Vec<Event> {
                 failed_servers: vec!["tracker".to_owned()],
             },
         },
-        Event::AttemptCut { attempt: AttemptId(7), why: CutReason::Deadline(Deadline::Idle) },
+        Event::AttemptCancelled {
+            attempt: AttemptId(7),
+            why: CancelReason::Deadline(Deadline::Idle),
+        },
         Event::AttemptFinished {
             attempt: AttemptId(7),
             cost: Usd::from_micros(421_337),
-            figure: Figure::Reported,
+            figure: CostSource::Reported,
             duration: Duration::from_millis(372_481),
             report: Box::new(report()),
         },
@@ -165,7 +168,7 @@ fn gate() -> Vec<Event> {
             reused_from: None,
             results: vec![CheckResult {
                 command: "cargo test".to_owned(),
-                verdict: CheckVerdict::Failed { how: Death::Code(101) },
+                verdict: CheckVerdict::Failed { how: ProcessExit::Code(101) },
                 output: "test invoice::rounds … FAILED\n\ttest result: \"FAILED\"".to_owned(),
                 tests: Some(TestCounts { failed: 2, total: 14 }),
                 log: Some("checks/002-1.log".to_owned()),
@@ -175,7 +178,7 @@ fn gate() -> Vec<Event> {
             outputs: vec!["coverage.xml".to_owned()],
         },
         Event::ChangesInspected {
-            findings: vec![Finding {
+            findings: vec![TamperFinding {
                 path: "tests/invoice.rs".to_owned(),
                 what: "2 assertions removed".to_owned(),
             }],
@@ -190,15 +193,15 @@ fn gate() -> Vec<Event> {
         },
         Event::CallStarted {
             call: CallId(2),
-            purpose: Purpose::Verify,
+            purpose: CallPurpose::Verify,
             cap: Some(Usd::from_cents(25)),
         },
-        Event::CallCut { call: CallId(2), why: CutReason::Deadline(Deadline::Attempt) },
+        Event::CallCancelled { call: CallId(2), why: CancelReason::Deadline(Deadline::Attempt) },
         Event::CallFinished {
             call: CallId(2),
-            purpose: Purpose::Verify,
+            purpose: CallPurpose::Verify,
             cost: Usd::from_micros(8_125),
-            figure: Figure::Estimated,
+            figure: CostSource::Estimated,
             duration: Duration::from_millis(9_702),
             report: Box::new(AttemptReport {
                 answer: Some(Answer::Verdict(Verdict {
@@ -237,7 +240,7 @@ fn steering() -> Vec<Event> {
         },
         Event::SettingsChanged {
             source: ChangeSource::Operator,
-            change: Change::AllowedTools {
+            change: SettingChange::AllowedTools {
                 old: vec!["Bash(cargo test:*)".to_owned()],
                 new: vec!["Bash(cargo test:*)".to_owned(), "Bash(npm install:*)".to_owned()],
             },
@@ -252,13 +255,13 @@ fn steering() -> Vec<Event> {
                 errors: 3,
                 last: "the provider is overloaded".to_owned(),
             }),
-            progress: Movement::Work,
+            progress: Progress::Work,
             claim: vec![EvidenceKind::Status],
             blockers: vec![blocker()],
             signal: false,
             end: Some(mark("c01d5eed")),
             files_changed: 4,
-            beside_list: Some(3),
+            files_changed_outside_plan: Some(3),
             commits: 2,
             changes: Some(Changes {
                 files: 9,
@@ -266,7 +269,7 @@ fn steering() -> Vec<Event> {
             }),
             task: Some(TaskProgress { completed: 35, total: 60 }),
             phase: Some("resources".to_owned()),
-            boxes: Some(Boxes { open: 25, done: 35 }),
+            checklist: Some(Checklist { open: 25, done: 35 }),
             cost: Usd::from_micros(429_462),
             duration: Duration::from_millis(430_303),
             summary: "Moved the invoice handlers.".to_owned(),
@@ -279,7 +282,7 @@ fn ending() -> Vec<Event> {
         Tokens { input: 9_310, output: 41_022, cache_read: 2_240_117, cache_write: 88_406 };
     let work = Spend { count: 7, cost: Usd::from_micros(3_204_518), tokens };
     vec![
-        Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Operator },
+        Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Operator },
         Event::StopCancelled,
         Event::RunPaused,
         Event::RunResumed,
@@ -315,8 +318,8 @@ fn limits() -> Limits {
     }
 }
 
-fn mark(fingerprint: &str) -> Mark {
-    Mark {
+fn mark(fingerprint: &str) -> WorkspaceMark {
+    WorkspaceMark {
         fingerprint: Fingerprint(fingerprint.to_owned()),
         head: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".to_owned()),
         head_tree: Some("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned()),
@@ -331,12 +334,12 @@ fn report() -> AttemptReport {
         priced: Some(Usd::from_micros(420_911)),
         tokens: Tokens { input: 1_204, output: 6_118, cache_read: 310_552, cache_write: 12_034 },
         turns: 23,
-        words: Words {
+        text_evidence: TextEvidence {
             promise: true,
-            says_done: true,
-            noticed: vec![notice()],
+            states_done: true,
+            findings: vec![notice()],
             summary: "Moved the invoice handlers.".to_owned(),
-            ..Words::default()
+            ..TextEvidence::default()
         },
         denied: vec![Denial {
             tool: "Bash".to_owned(),
@@ -345,7 +348,7 @@ fn report() -> AttemptReport {
         }],
         edited: Some(vec!["src/parser.rs".to_owned()]),
         answer: None,
-        heard: None,
+        acknowledged: None,
         stream: StreamFacts {
             stdout_bytes: 481_220,
             stderr_bytes: 0,
@@ -360,9 +363,9 @@ fn report() -> AttemptReport {
     }
 }
 
-fn notice() -> Notice {
-    Notice {
-        signal: WatchSignal::Asking,
+fn notice() -> WatchdogFinding {
+    WatchdogFinding {
+        signal: WatchdogSignal::Asking,
         key: "shall i also move the tests".to_owned(),
         text: "Shall I also move the tests?".to_owned(),
         context: String::new(),

@@ -10,7 +10,7 @@ use crate::input::{StatusReport, TaskProgress};
 use crate::outcome::count;
 
 /// More of a summary than this is not shown, in characters.
-const LONGEST_SUMMARY: usize = 200;
+const MAX_SUMMARY_CHARS: usize = 200;
 
 /// A part of a status file.
 #[derive(
@@ -66,7 +66,7 @@ impl StatusFacts {
     }
 
     /// What an event tells of the status file: that it changed, or how it was before the run.
-    pub fn told_by(event: &Event) -> Option<Self> {
+    pub fn from_event(event: &Event) -> Option<Self> {
         if let Event::IterationStarted { status: Some(status), .. } = event {
             return Some(Self::clone(status));
         }
@@ -146,7 +146,7 @@ pub struct StatusText<'a> {
 }
 
 /// Makes a text one line of at most so many characters.
-type Cut<'c> = &'c dyn Fn(&str, usize) -> String;
+type Truncate<'c> = &'c dyn Fn(&str, usize) -> String;
 
 impl<'a> StatusText<'a> {
     /// The text of an event, if it is one of a changed status.
@@ -198,8 +198,8 @@ impl<'a> StatusText<'a> {
         self.with_end(also, "\u{2705} Complete!", &one_line)
     }
 
-    fn with_end(&self, also: Vec<String>, end: &str, cut: Cut<'_>) -> String {
-        let summary = cut(self.summary, LONGEST_SUMMARY);
+    fn with_end(&self, also: Vec<String>, end: &str, cut: Truncate<'_>) -> String {
+        let summary = cut(self.summary, MAX_SUMMARY_CHARS);
         let mut parts: Vec<String> = self.items().into_iter().collect();
         if !summary.is_empty() {
             parts.push(summary);
@@ -215,7 +215,7 @@ impl<'a> StatusText<'a> {
     }
 
     /// What changed beside figures and words.
-    fn else_changed(&self, cut: Cut<'_>) -> Vec<String> {
+    fn else_changed(&self, cut: Truncate<'_>) -> Vec<String> {
         let told = self.changed.iter().filter_map(|field| match field {
             StatusField::Phase => Some(match self.shown_phase(cut) {
                 Some(phase) => format!("phase: {phase}"),
@@ -238,8 +238,8 @@ impl<'a> StatusText<'a> {
         Some(format!("{completed}/{total} items{delta}"))
     }
 
-    fn shown_phase(&self, cut: Cut<'_>) -> Option<String> {
-        let phase = self.phase.map(|phase| cut(phase, LONGEST_SUMMARY));
+    fn shown_phase(&self, cut: Truncate<'_>) -> Option<String> {
+        let phase = self.phase.map(|phase| cut(phase, MAX_SUMMARY_CHARS));
         phase.filter(|phase| !phase.is_empty())
     }
 
@@ -248,7 +248,7 @@ impl<'a> StatusText<'a> {
     }
 
     /// Where neither figures nor words are there, and nothing is named that changed.
-    fn otherwise(&self, cut: Cut<'_>) -> String {
+    fn otherwise(&self, cut: Truncate<'_>) -> String {
         match (self.shown_phase(cut), self.blockers) {
             (Some(phase), _) => format!("phase: {phase}"),
             (None, 0) => "not complete".to_owned(),

@@ -8,15 +8,17 @@ const OPEN: &str = "<blocker>";
 const CLOSE: &str = "</blocker>";
 
 /// So many of one attempt are heard: beyond that it is no list of needs.
-const MOST: usize = 20;
+const MAX_BLOCKERS: usize = 20;
 
 /// What is kept of one, in characters.
-const LONGEST: usize = 2000;
+const MAX_BLOCKER_CHARS: usize = 2000;
 
 /// The blockers of a message, added to those that were heard before it, each once.
-pub(crate) fn hear(message: &str, heard: &mut Vec<Blocker>) {
+pub(crate) fn collect(message: &str, heard: &mut Vec<Blocker>) {
     // Most messages have none, and this is asked of every one of them.
-    if heard.len() < MOST && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some() {
+    if heard.len() < MAX_BLOCKERS
+        && memchr::memmem::find(message.as_bytes(), OPEN.as_bytes()).is_some()
+    {
         add(blockers(&prose::own_lines(message)), heard);
     }
 }
@@ -24,7 +26,7 @@ pub(crate) fn hear(message: &str, heard: &mut Vec<Blocker>) {
 /// Adds blockers to those that were heard before, each once.
 pub(crate) fn add(blockers: Vec<Blocker>, heard: &mut Vec<Blocker>) {
     for blocker in blockers {
-        if !heard.contains(&blocker) && heard.len() < MOST {
+        if !heard.contains(&blocker) && heard.len() < MAX_BLOCKERS {
             heard.push(blocker);
         }
     }
@@ -37,9 +39,9 @@ pub(super) fn blockers(lines: &[String]) -> Vec<Blocker> {
     let mut rest = text.as_str();
     while let Some((inside, after)) = next(rest) {
         rest = after;
-        let text: String = inside.trim().chars().take(LONGEST).collect();
+        let text: String = inside.trim().chars().take(MAX_BLOCKER_CHARS).collect();
         let blocker = identity::blocker(&text);
-        if !text.is_empty() && !found.contains(&blocker) && found.len() < MOST {
+        if !text.is_empty() && !found.contains(&blocker) && found.len() < MAX_BLOCKERS {
             found.push(blocker);
         }
     }

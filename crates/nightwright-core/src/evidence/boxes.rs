@@ -17,7 +17,7 @@
 //! may be indented as far as one likes, a bare fence closes the one that is open however little
 //! it is indented, and a blank that does not break is a blank.
 
-use crate::input::Boxes;
+use crate::input::Checklist;
 
 /// List markers in one line that are followed. A line with more is no list that anybody made.
 const MARKERS_MAX: usize = 64;
@@ -26,23 +26,23 @@ const MARKERS_MAX: usize = 64;
 const CODE_INDENT: usize = 4;
 
 /// The boxes of a text.
-pub fn count(text: &str) -> Boxes {
-    let mut boxes = Boxes { open: 0, done: 0 };
-    each(text, |ticked, _| {
+pub fn count(text: &str) -> Checklist {
+    let mut checklist = Checklist { open: 0, done: 0 };
+    each_checkbox(text, |ticked, _| {
         let number = match ticked {
-            Ticked::Yes => &mut boxes.done,
-            Ticked::No => &mut boxes.open,
+            CheckboxState::Yes => &mut checklist.done,
+            CheckboxState::No => &mut checklist.open,
         };
         *number = number.saturating_add(1);
     });
-    boxes
+    checklist
 }
 
 /// What the first open boxes say, at most so many, each one line.
 pub fn items(text: &str, most: usize) -> Vec<String> {
     let mut items = Vec::new();
-    each(text, |ticked, label| {
-        if ticked == Ticked::No && items.len() < most {
+    each_checkbox(text, |ticked, label| {
+        if ticked == CheckboxState::No && items.len() < most {
             items.push(label.trim().to_owned());
         }
     });
@@ -50,15 +50,15 @@ pub fn items(text: &str, most: usize) -> Vec<String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ticked {
+enum CheckboxState {
     Yes,
     No,
 }
 
 /// Gives every box of a text, with what stands behind it.
-fn each(text: &str, mut found: impl FnMut(Ticked, &str)) {
+fn each_checkbox(text: &str, mut found: impl FnMut(CheckboxState, &str)) {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
-    let mut page = Page::default();
+    let mut page = OpenBlocks::default();
     for line in text.split('\n') {
         if let Some(at) = page.line(&spaced(line), &mut found) {
             page.leaf = at;
@@ -92,56 +92,65 @@ fn spaced(line: &str) -> String {
 
 /// What the lines so far have left open.
 #[derive(Debug, Default)]
-struct Page {
+struct OpenBlocks {
     /// The columns where the text of the list items begins that we are in, the outermost first.
     items: Vec<usize>,
-    leaf: Leaf,
+    leaf: LeafBlock,
 }
 
 /// The block without blocks in it that the last line belongs to.
 #[derive(Debug, Default)]
-enum Leaf {
+enum LeafBlock {
     #[default]
     None,
     /// A list item without any text yet.
     Item,
     Paragraph,
     Comment,
-    Fence(Fence),
+    Fence(FencedBlock),
 }
 
 #[derive(Debug)]
-struct Fence {
+struct FencedBlock {
     mark: u8,
     length: usize,
     /// Where it begins.
     column: usize,
 }
 
-impl Page {
+impl OpenBlocks {
     /// Takes one line. Gives the block that it belongs to, if it is another one than before.
-    fn line(&mut self, line: &str, found: &mut impl FnMut(Ticked, &str)) -> Option<Leaf> {
+    fn line(
+        &mut self,
+        line: &str,
+        found: &mut impl FnMut(CheckboxState, &str),
+    ) -> Option<LeafBlock> {
         let text = line.trim_start_matches(' ');
         if text.trim_end().is_empty() {
             // Between blank lines fences and comments go on, paragraphs and empty items don't.
-            return matches!(self.leaf, Leaf::Item | Leaf::Paragraph).then_some(Leaf::None);
+            return matches!(self.leaf, LeafBlock::Item | LeafBlock::Paragraph)
+                .then_some(LeafBlock::None);
         }
         let indent = line.len() - text.len();
         let within = self.items.iter().take_while(|column| indent >= **column).count();
         let outside = within < self.items.len();
         match &self.leaf {
-            Leaf::Fence(fence) if fence.is_closed_by(text, indent) => return Some(Leaf::None),
-            Leaf::Comment if !outside => return text.contains("-->").then_some(Leaf::None),
-            Leaf::Fence(_) if !outside => return None,
+            LeafBlock::Fence(fence) if fence.is_closed_by(text, indent) => {
+                return Some(LeafBlock::None);
+            }
+            LeafBlock::Comment if !outside => {
+                return text.contains("-->").then_some(LeafBlock::None);
+            }
+            LeafBlock::Fence(_) if !outside => return None,
             // It was in a list item, and that is over.
-            Leaf::Fence(_) | Leaf::Comment => self.leaf = Leaf::None,
-            Leaf::Item if !outside && !self.is_code(indent) => {
-                if let Some((ticked, label)) = box_of(text) {
+            LeafBlock::Fence(_) | LeafBlock::Comment => self.leaf = LeafBlock::None,
+            LeafBlock::Item if !outside && !self.is_code(indent) => {
+                if let Some((ticked, label)) = checkbox(text) {
                     found(ticked, label);
-                    return Some(Leaf::Paragraph);
+                    return Some(LeafBlock::Paragraph);
                 }
             }
-            Leaf::None | Leaf::Item | Leaf::Paragraph => {}
+            LeafBlock::None | LeafBlock::Item | LeafBlock::Paragraph => {}
         }
         if self.items.is_empty() && indent >= CODE_INDENT {
             // Code, or text that goes on.
@@ -156,30 +165,31 @@ impl Page {
         line: &str,
         mut at: usize,
         within: usize,
-        found: &mut impl FnMut(Ticked, &str),
-    ) -> Option<Leaf> {
+        found: &mut impl FnMut(CheckboxState, &str),
+    ) -> Option<LeafBlock> {
         let mut in_marker = false;
         for _ in 0..MARKERS_MAX {
             let text = &line[at..];
             if text.starts_with('>') || is_heading(text) || is_rule(text) {
                 self.close(within, in_marker);
-                return Some(Leaf::None);
+                return Some(LeafBlock::None);
             }
             if text.starts_with("<!--") {
                 self.close(within, in_marker);
                 // Its beginning may be part of its end: `<!-->`.
                 let is_over = text.contains("-->");
-                return Some(if is_over { Leaf::None } else { Leaf::Comment });
+                return Some(if is_over { LeafBlock::None } else { LeafBlock::Comment });
             }
-            if let Some(fence) = Fence::opened_by(text, at) {
+            if let Some(fence) = FencedBlock::opened_by(text, at) {
                 self.close(within, in_marker);
-                return Some(Leaf::Fence(fence));
+                return Some(LeafBlock::Fence(fence));
             }
             let Some(marker) = marker(text) else {
-                return if in_marker { Some(Leaf::Paragraph) } else { self.plain(within) };
+                return if in_marker { Some(LeafBlock::Paragraph) } else { self.plain(within) };
             };
             // What is below a text, as `-` may be, underlines it or belongs to it.
-            let below_text = matches!(self.leaf, Leaf::Paragraph) && within == self.items.len();
+            let below_text =
+                matches!(self.leaf, LeafBlock::Paragraph) && within == self.items.len();
             let is_item = in_marker || !below_text;
             self.close(within, in_marker);
             in_marker = true;
@@ -189,16 +199,16 @@ impl Page {
             if is_empty || blanks > CODE_INDENT {
                 // Nothing yet, or code.
                 self.items.push(at + marker + 1);
-                return Some(if is_empty && is_item { Leaf::Item } else { Leaf::None });
+                return Some(if is_empty && is_item { LeafBlock::Item } else { LeafBlock::None });
             }
             at += marker + blanks;
             self.items.push(at);
-            if let Some((ticked, label)) = box_of(content) {
+            if let Some((ticked, label)) = checkbox(content) {
                 found(ticked, label);
-                return Some(Leaf::Paragraph);
+                return Some(LeafBlock::Paragraph);
             }
         }
-        Some(Leaf::Paragraph)
+        Some(LeafBlock::Paragraph)
     }
 
     /// Whether a line in the innermost item is indented so far that it is code.
@@ -207,12 +217,12 @@ impl Page {
     }
 
     /// A line of text: it goes on with the paragraph before it even if it is indented less.
-    fn plain(&mut self, within: usize) -> Option<Leaf> {
-        if matches!(self.leaf, Leaf::Paragraph) {
+    fn plain(&mut self, within: usize) -> Option<LeafBlock> {
+        if matches!(self.leaf, LeafBlock::Paragraph) {
             return None;
         }
         self.items.truncate(within);
-        Some(Leaf::Paragraph)
+        Some(LeafBlock::Paragraph)
     }
 
     /// A new block ends the items that it is not in; after a list marker that is done.
@@ -223,7 +233,7 @@ impl Page {
     }
 }
 
-impl Fence {
+impl FencedBlock {
     fn opened_by(text: &str, column: usize) -> Option<Self> {
         let mark = *text.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
         let length = text.bytes().take_while(|byte| *byte == mark).count();
@@ -266,11 +276,11 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// The box that the text of a list item begins with, and what stands behind it.
-fn box_of(text: &str) -> Option<(Ticked, &str)> {
+fn checkbox(text: &str) -> Option<(CheckboxState, &str)> {
     let (mark, label) = text.strip_prefix('[')?.split_once(']')?;
     let ticked = match mark.trim_matches(' ') {
-        "x" | "X" => Ticked::Yes,
-        "" | "~" | "-" | "/" => Ticked::No,
+        "x" | "X" => CheckboxState::Yes,
+        "" | "~" | "-" | "/" => CheckboxState::No,
         _ => return None,
     };
     (!label.starts_with(['(', '[', ':'])).then_some((ticked, label))

@@ -65,7 +65,7 @@ const DONE: &[&str] = &[
 ];
 
 /// Takes it back, in the same sentence.
-const TAKES_BACK: &[&str] = &[
+const RETRACTIONS: &[&str] = &[
     "not",
     "'t",
     "never",
@@ -151,7 +151,7 @@ pub(super) fn says_done(lines: &[String]) -> bool {
         .collect();
     let last = &sentences[sentences.len().saturating_sub(LAST_SENTENCES)..];
     let is_open = |sentence: &&str| OPEN.iter().any(|phrase| has(sentence, phrase));
-    last.iter().any(|sentence| says(sentence)) && !last.iter().any(is_open)
+    last.iter().any(|sentence| states_done(sentence)) && !last.iter().any(is_open)
 }
 
 /// The lines with one for each paragraph and list item: a sentence may go on in the next line.
@@ -171,14 +171,14 @@ pub(super) fn flowing(lines: &[String]) -> String {
 }
 
 /// A question says nothing.
-fn says(sentence: &str) -> bool {
+fn states_done(sentence: &str) -> bool {
     !sentence.ends_with('?')
-        && DONE.iter().any(|phrase| is_said(sentence, phrase))
-        && !TAKES_BACK.iter().any(|phrase| has(sentence, phrase))
+        && DONE.iter().any(|phrase| is_stated(sentence, phrase))
+        && !RETRACTIONS.iter().any(|phrase| has(sentence, phrase))
 }
 
 /// Whether the words stand there and don't begin a quotation.
-fn is_said(sentence: &str, phrase: &str) -> bool {
+fn is_stated(sentence: &str, phrase: &str) -> bool {
     sentence.match_indices(phrase).any(|(at, _)| {
         super::stands_alone(sentence, at, phrase) && !sentence[..at].ends_with(super::is_mark)
     })

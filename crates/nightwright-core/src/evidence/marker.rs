@@ -14,9 +14,9 @@
 
 mod announced;
 
-use super::prose::{self, BLANK, Kind, Line};
+use super::prose::{self, BLANK, LineKind, MarkdownLine};
 use super::{LAST_LINES, PROMISE, done, is_quoted, stands_alone};
-use crate::agent::dialect::Speech;
+use crate::agent::dialect::TextShape;
 
 /// What a message says by its marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ const INSTRUCTS: &[&str] =
     &["say", "print", "output", "emit", "write", "append", "put", "add", "reply", "respond", "end"];
 
 /// A sentence after the marker that begins with one of these takes it back.
-const TAKES_BACK: &[&str] = &[
+const RETRACTIONS: &[&str] = &[
     "but",
     "however",
     "except",
@@ -128,7 +128,7 @@ const FAILS: &[&str] =
     &["fail", "fails", "failing", "failed", "broken", "breaks", "red", "does not compile"];
 
 /// A sentence with one of these speaks of failures that are gone or never were.
-const GONE: &[&str] = &[
+const RESOLVED_FAILURES: &[&str] = &[
     "0 fail",
     "0 tests fail",
     "zero",
@@ -171,7 +171,7 @@ const WRAPPED: usize = 3;
 
 /// What the marker in a message amounts to, if there is one. Where all of the output is one text,
 /// the prompt may be repeated in it: there only the last lines count.
-pub(super) fn read(message: &str, speech: Speech) -> Marker {
+pub(super) fn read(message: &str, speech: TextShape) -> Marker {
     let message = message.trim_end();
     if memchr::memmem::find(message.as_bytes(), PROMISE.as_bytes()).is_none() {
         return if is_misspelt(message) {
@@ -182,8 +182,8 @@ pub(super) fn read(message: &str, speech: Speech) -> Marker {
     }
     let lines = prose::lines(message);
     let first = match speech {
-        Speech::Messages => 0,
-        Speech::OneText => lines.len().saturating_sub(LAST_LINES),
+        TextShape::Messages => 0,
+        TextShape::OneText => lines.len().saturating_sub(LAST_LINES),
     };
     let mut last_reason = None;
     for at in (first..lines.len()).rev() {
@@ -221,20 +221,20 @@ fn is_misspelt(message: &str) -> bool {
 }
 
 /// Why the marker on this line does not count; `None` = it counts.
-fn ignored_at(lines: &[Line<'_>], at: usize) -> Option<String> {
+fn ignored_at(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     let line = &lines[at];
     let because = match line.kind {
-        Kind::Own => return ignored_in(lines, at),
-        Kind::Fenced => "it stands in a code block",
-        Kind::Indented => "its line is indented like a code block",
-        Kind::Quoted => "it stands in a quotation",
-        Kind::Commented => "it stands in a comment",
+        LineKind::Own => return ignored_in(lines, at),
+        LineKind::Fenced => "it stands in a code block",
+        LineKind::Indented => "its line is indented like a code block",
+        LineKind::Quoted => "it stands in a quotation",
+        LineKind::Commented => "it stands in a comment",
     };
     Some(because.to_owned())
 }
 
 /// The same, of a line of the agent's own words.
-fn ignored_in(lines: &[Line<'_>], at: usize) -> Option<String> {
+fn ignored_in(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     let line = &lines[at];
     let begin = line.written.rfind(PROMISE)?;
     let (before, after) = (&line.written[..begin], &line.written[begin + PROMISE.len()..]);
@@ -266,7 +266,7 @@ fn spoken_of(word: &str) -> String {
 }
 
 /// Whether the marker is part of a code span that has more than the marker in it.
-fn is_in_longer_code(line: &Line<'_>, begin: usize) -> bool {
+fn is_in_longer_code(line: &MarkdownLine<'_>, begin: usize) -> bool {
     let chars = line.written[..begin].chars().count();
     let is_code = line.own.chars().nth(chars) == Some(BLANK);
     let before = line.written[..begin].trim_end();
@@ -325,7 +325,7 @@ fn is_full_stop(c: char) -> bool {
 }
 
 /// What stands before the marker in its sentence, which may have begun on an earlier line.
-fn sentence_before(lines: &[Line<'_>], at: usize, before: &str) -> String {
+fn sentence_before(lines: &[MarkdownLine<'_>], at: usize, before: &str) -> String {
     let mut words = before.to_owned();
     for above in (at.saturating_sub(WRAPPED)..at).rev() {
         let below = lines[above + 1].written;
@@ -364,7 +364,7 @@ fn mention(sentence: &str) -> Option<String> {
 
 /// The word by which the lines around a marker that is alone on its line make it a mention: a
 /// sentence that was wrapped around it, or a condition that announces an example.
-fn announced(lines: &[Line<'_>], at: usize) -> Option<String> {
+fn announced(lines: &[MarkdownLine<'_>], at: usize) -> Option<String> {
     if let Some(below) = lines.get(at + 1) {
         let below = plain(&below.own);
         let continues = ["when", "once", "until", "if", "unless", "as soon as"];
@@ -394,7 +394,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
 }
 
 /// Everything in the agent's own words after the marker on this line.
-fn after(lines: &[Line<'_>], at: usize) -> String {
+fn after(lines: &[MarkdownLine<'_>], at: usize) -> String {
     let line = lines[at].written;
     let rest = line.rfind(PROMISE).map_or("", |begin| &line[begin + PROMISE.len()..]);
     let below = lines[at + 1..].iter().map(|line| line.own.clone());
@@ -419,8 +419,11 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 fn takes_back(sentence: &str) -> bool {
     let begins = |word: &&str| sentence.starts_with(*word) && stands_alone(sentence, 0, word);
-    let gone =
-        || GONE.iter().any(|phrase| done::has(sentence, phrase) || is_zero(sentence, phrase));
+    let gone = || {
+        RESOLVED_FAILURES
+            .iter()
+            .any(|phrase| done::has(sentence, phrase) || is_zero(sentence, phrase))
+    };
     let fails = || {
         FAILS.iter().any(|word| done::has(sentence, word))
             && (PROOFS.iter().any(|word| done::has(sentence, word)) || counts_failures(sentence))
@@ -429,7 +432,7 @@ fn takes_back(sentence: &str) -> bool {
         let tells = |phrase: &&&str| !EITHER_WAY.contains(*phrase) && done::has(sentence, phrase);
         done::OPEN.iter().any(|phrase| tells(&phrase))
     };
-    TAKES_BACK.iter().any(begins) || ((open() || fails()) && !gone())
+    RETRACTIONS.iter().any(begins) || ((open() || fails()) && !gone())
 }
 
 /// "0 fail" begins "0 failed" and "0 failures", but not "10 failed".

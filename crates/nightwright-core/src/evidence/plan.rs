@@ -1,7 +1,7 @@
 //! A plan: one file with boxes, or `impl/README.md` with a file for each feature beside it.
 
 use super::boxes;
-use crate::input::Boxes;
+use crate::input::Checklist;
 
 /// The plan as one file.
 pub const FILE: &str = "IMPLEMENTATION_PLAN.md";
@@ -17,7 +17,7 @@ pub const README: &str = "impl/README.md";
 
 /// The boxes of a plan of which these are the files, by their paths in the project; `None` if they
 /// are none. A plan of one file stands for itself.
-pub fn combine(files: &[(String, String)]) -> Option<Boxes> {
+pub fn combine(files: &[(String, String)]) -> Option<Checklist> {
     let mut files = files.iter().map(|(path, text)| (path.trim_start_matches("./"), text));
     let single = files.clone().find(|(path, _)| !is_in_folder(path));
     if let Some((_, text)) = single {
@@ -26,9 +26,9 @@ pub fn combine(files: &[(String, String)]) -> Option<Boxes> {
     if !files.clone().any(|(path, _)| path == README) {
         return None;
     }
-    let mut sum = Boxes { open: 0, done: 0 };
+    let mut sum = Checklist { open: 0, done: 0 };
     for (_, text) in files.by_ref().filter(|(path, _)| is_part(path)) {
-        let Boxes { open, done } = boxes::count(text);
+        let Checklist { open, done } = boxes::count(text);
         sum.open = sum.open.saturating_add(open);
         sum.done = sum.done.saturating_add(done);
     }
@@ -54,7 +54,7 @@ mod tests {
     fn combined(files: &[(&str, &str)]) -> Option<(u32, u32)> {
         let files: Vec<_> =
             files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        combine(&files).map(|boxes| (boxes.open, boxes.done))
+        combine(&files).map(|checklist| (checklist.open, checklist.done))
     }
 
     const OPEN: &str = "- [ ] a\n";
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_one_file_or_a_folder_with_a_readme() {
-        for (files, boxes) in [
+        for (files, checklist) in [
             (&[][..], None),
             (&[(FILE, OPEN)][..], Some((1, 0))),
             (&[(FILE, "no box")], Some((0, 0))),
@@ -77,7 +77,7 @@ mod tests {
             (&[(README, DONE), ("impl/code.rs", OPEN)], Some((0, 1))),
             (&[(FILE, DONE), (README, OPEN)], Some((0, 1))),
         ] {
-            assert_eq!(combined(files), boxes, "{files:?}");
+            assert_eq!(combined(files), checklist, "{files:?}");
         }
     }
 }

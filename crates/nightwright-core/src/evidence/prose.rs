@@ -21,17 +21,17 @@ pub(super) fn visible(line: &str) -> &str {
 }
 
 /// One line of a Markdown text.
-pub(super) struct Line<'a> {
+pub(super) struct MarkdownLine<'a> {
     /// The line as it was written, without trailing spaces.
     pub(super) written: &'a str,
     /// The same with code spans blanked, or empty if the line is not the writer's own.
     pub(super) own: String,
-    pub(super) kind: Kind,
+    pub(super) kind: LineKind,
 }
 
 /// Whose words a line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Own,
     Fenced,
     Indented,
@@ -46,23 +46,23 @@ pub(crate) fn own_lines(text: &str) -> Vec<String> {
 }
 
 /// Every line of a text, with its kind.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(text: &str) -> Vec<MarkdownLine<'_>> {
     let mut own: Vec<String> = Vec::new();
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    let mut within = Within::Text;
+    let mut lines: Vec<MarkdownLine<'_>> = Vec::new();
+    let mut within = BlockState::Text;
     let mut paragraph = 0;
     for line in text.lines() {
         let line = line.trim_end();
         within = within.next(line);
         let kind = within.kind(line);
-        if kind == Kind::Own && !line.is_empty() {
+        if kind == LineKind::Own && !line.is_empty() {
             own.push(line.to_owned());
         } else {
             blank_code(&mut own[paragraph..]);
             own.push(String::new());
             paragraph = own.len();
         }
-        lines.push(Line { written: line, own: String::new(), kind });
+        lines.push(MarkdownLine { written: line, own: String::new(), kind });
         within = within.after(line);
     }
     blank_code(&mut own[paragraph..]);
@@ -73,16 +73,16 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
 }
 
 /// What a line is in.
-enum Within {
+enum BlockState {
     Text,
-    Fence(Fence),
+    Fence(CodeFence),
     /// A fence that this line closes.
     LastOfFence,
     Comment,
     Quotation,
 }
 
-impl Within {
+impl BlockState {
     /// What this line is in, where the one before it left us in `self`.
     fn next(self, line: &str) -> Self {
         let goes_on = match self {
@@ -91,7 +91,7 @@ impl Within {
             Self::Quotation => !line.is_empty() && !begins_block(line),
             Self::Text | Self::LastOfFence => false,
         };
-        if let Some(fence) = Fence::opened_by(line) {
+        if let Some(fence) = CodeFence::opened_by(line) {
             Self::Fence(fence)
         } else if goes_on || is_quotation(line) {
             Self::Quotation
@@ -102,13 +102,13 @@ impl Within {
         }
     }
 
-    fn kind(&self, line: &str) -> Kind {
+    fn kind(&self, line: &str) -> LineKind {
         match self {
-            Self::Text if is_indented(line) => Kind::Indented,
-            Self::Text => Kind::Own,
-            Self::Fence(_) | Self::LastOfFence => Kind::Fenced,
-            Self::Comment => Kind::Commented,
-            Self::Quotation => Kind::Quoted,
+            Self::Text if is_indented(line) => LineKind::Indented,
+            Self::Text => LineKind::Own,
+            Self::Fence(_) | Self::LastOfFence => LineKind::Fenced,
+            Self::Comment => LineKind::Commented,
+            Self::Quotation => LineKind::Quoted,
         }
     }
 
@@ -133,15 +133,15 @@ pub(super) fn begins_block(line: &str) -> bool {
 /// Whether a line of a quotation leaves no paragraph open.
 fn ends_quotation(line: &str) -> bool {
     let text = after_list_markers(line).trim_start_matches(['>', ' ']);
-    text.is_empty() || text.starts_with('#') || Fence::opened_by(text).is_some()
+    text.is_empty() || text.starts_with('#') || CodeFence::opened_by(text).is_some()
 }
 
-struct Fence {
+struct CodeFence {
     mark: char,
     length: usize,
 }
 
-impl Fence {
+impl CodeFence {
     /// At any depth and in a list item too: a fence that we miss would make an example a claim.
     fn opened_by(line: &str) -> Option<Self> {
         let text = after_list_markers(line);

@@ -25,7 +25,7 @@ use crate::input::{StatusReport, TaskProgress};
 mod json;
 
 /// A larger file is no status file.
-pub const MOST: usize = 1 << 20;
+pub const MAX_STATUS_BYTES: usize = 1 << 20;
 
 /// What is kept of a text, in characters.
 const TEXT_MAX: usize = 4000;
@@ -35,7 +35,7 @@ const BLOCKERS_MAX: usize = 32;
 
 /// A status file that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct ParsedStatus {
     /// What it says.
     pub report: StatusReport,
     /// What is odd about it, contradictions included.
@@ -44,9 +44,9 @@ pub struct Read {
 
 /// Why a status file says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
+pub enum InvalidStatus {
     /// It is larger than any status file.
-    #[error("it is larger than {MOST} bytes")]
+    #[error("it is larger than {MAX_STATUS_BYTES} bytes")]
     TooLarge,
     /// It is no text.
     #[error("it is not UTF-8 from byte {at} on")]
@@ -81,27 +81,28 @@ pub enum Invalid {
 }
 
 /// What a status file says.
-pub fn read(bytes: &[u8]) -> Result<Read, Invalid> {
-    if bytes.len() > MOST {
-        return Err(Invalid::TooLarge);
+pub fn read(bytes: &[u8]) -> Result<ParsedStatus, InvalidStatus> {
+    if bytes.len() > MAX_STATUS_BYTES {
+        return Err(InvalidStatus::TooLarge);
     }
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| Invalid::NotText { at: error.valid_up_to() })?
+        .map_err(|error| InvalidStatus::NotText { at: error.valid_up_to() })?
         .trim_start_matches('\u{feff}')
         .trim();
     if text.is_empty() {
-        return Err(Invalid::Empty);
+        return Err(InvalidStatus::Empty);
     }
-    let value = json::parse(text).map_err(|error| Invalid::NotJson { why: error.to_string() })?;
+    let value =
+        json::parse(text).map_err(|error| InvalidStatus::NotJson { why: error.to_string() })?;
     match value {
-        Value::Object(fields) => Reader { fields, warnings: Vec::new() }.read(),
-        other => Err(Invalid::NotAnObject { found: kind(&other) }),
+        Value::Object(fields) => StatusReader { fields, warnings: Vec::new() }.read(),
+        other => Err(InvalidStatus::NotAnObject { found: kind(&other) }),
     }
 }
 
 /// What the field `status` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReportedState {
     Complete,
     Failed,
     Blocked,
@@ -109,7 +110,7 @@ enum State {
     Unknown,
 }
 
-impl State {
+impl ReportedState {
     fn of(word: &str) -> Self {
         let word = word.trim().to_lowercase().replace([' ', '-'], "_");
         match word.as_str() {
@@ -124,25 +125,25 @@ impl State {
     }
 }
 
-struct Reader {
+struct StatusReader {
     fields: Map<String, Value>,
     warnings: Vec<String>,
 }
 
-impl Reader {
-    fn read(mut self) -> Result<Read, Invalid> {
+impl StatusReader {
+    fn read(mut self) -> Result<ParsedStatus, InvalidStatus> {
         let word = self.text("status");
-        let state = word.as_deref().map(State::of);
+        let state = word.as_deref().map(ReportedState::of);
         let said = self.complete()?;
         let summary = self.text("summary").unwrap_or_default();
         let notes = self.text("notes");
         let error = self.error();
         let words = [error.as_deref(), Some(&*summary), notes.as_deref()];
         let words = words.into_iter().flatten().find(|text| !text.is_empty()).map(str::to_owned);
-        let failed = (state == Some(State::Failed))
+        let failed = (state == Some(ReportedState::Failed))
             .then(|| words.clone().unwrap_or_else(|| "the status file says so".to_owned()));
         let mut blockers = self.blockers();
-        if state == Some(State::Blocked) && blockers.is_empty() {
+        if state == Some(ReportedState::Blocked) && blockers.is_empty() {
             let text = words.unwrap_or_else(|| "the status file says blocked".to_owned());
             blockers.push(identity::blocker(&text));
         }
@@ -150,27 +151,30 @@ impl Reader {
         let mut contradictions = Vec::new();
         let word = word.unwrap_or_default();
         let complete = match (said, state) {
-            (None, None) => return Err(Invalid::Undecided),
-            (Some(true), Some(State::Failed | State::AtWork)) => {
+            (None, None) => return Err(InvalidStatus::Undecided),
+            (Some(true), Some(ReportedState::Failed | ReportedState::AtWork)) => {
                 contradictions.push(format!(
                     "`complete` is true beside `status` \"{word}\": read as not complete"
                 ));
                 false
             }
-            (Some(false), Some(State::Complete)) => {
+            (Some(false), Some(ReportedState::Complete)) => {
                 contradictions.push(format!(
                     "`complete` is false beside `status` \"{word}\": read as not complete"
                 ));
                 false
             }
             (Some(said), _) => said,
-            (None, Some(State::Complete)) => true,
-            (None, Some(State::Unknown)) => {
+            (None, Some(ReportedState::Complete)) => true,
+            (None, Some(ReportedState::Unknown)) => {
                 self.warnings
                     .push(format!("`status` is \"{word}\", which says nothing that is known"));
                 false
             }
-            (None, Some(State::Failed | State::Blocked | State::AtWork)) => false,
+            (
+                None,
+                Some(ReportedState::Failed | ReportedState::Blocked | ReportedState::AtWork),
+            ) => false,
         };
         contradictions.extend(odd(complete, progress, &blockers));
         let phase = self.text("phase").or_else(|| self.text("current_task"));
@@ -189,7 +193,7 @@ impl Reader {
             blockers,
             contradictions,
         };
-        Ok(Read { report, warnings: self.warnings })
+        Ok(ParsedStatus { report, warnings: self.warnings })
     }
 
     /// A field that says something.
@@ -197,10 +201,10 @@ impl Reader {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    fn complete(&mut self) -> Result<Option<bool>, Invalid> {
+    fn complete(&mut self) -> Result<Option<bool>, InvalidStatus> {
         let Some(value) = self.field("complete") else { return Ok(None) };
         let Some(said) = yes_or_no(value) else {
-            return Err(Invalid::NotYesOrNo { found: shown(value) });
+            return Err(InvalidStatus::NotYesOrNo { found: shown(value) });
         };
         if value.is_string() {
             self.warnings.push("`complete` is a text: write true or false without quotes".into());

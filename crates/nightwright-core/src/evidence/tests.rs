@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::dialect::Dialect;
-use crate::agent::outcome::Death;
-use crate::agent::transcript::{Closing, Reading, Transcript};
+use crate::agent::outcome::ProcessExit;
+use crate::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 
-fn read(message: &str) -> Words {
-    words(message, &Completion::default(), Speech::Messages)
+fn read(message: &str) -> TextEvidence {
+    text_evidence(message, &Completion::default(), TextShape::Messages)
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn an_empty_phrase_is_in_no_message() {
         end_phrase: Some(String::new()),
         ..Completion::default()
     };
-    let found = words("anything at all", &completion, Speech::Messages);
+    let found = text_evidence("anything at all", &completion, TextShape::Messages);
     assert!(!found.signal && !found.end_phrase);
 }
 
 #[test]
 fn the_end_phrase_counts_only_near_the_end() {
     let completion = Completion { end_phrase: Some("SHIP IT".to_owned()), ..Completion::default() };
-    let found = |message: &str| words(message, &completion, Speech::Messages).end_phrase;
+    let found = |message: &str| text_evidence(message, &completion, TextShape::Messages).end_phrase;
     assert!(found("SHIP IT"));
     assert!(found("a\nOK, SHIP IT!\nb\nc\nd\ne\n\n\n"));
     assert!(!found("SHIP IT\nb\nc\nd\ne\nf"));
@@ -102,7 +102,7 @@ fn words_that_say_all_is_done_are_heard() {
         "1. Parser written\n2. All done",
         "# Summary\r\nAll requirements have been met.\r\n",
     ] {
-        assert!(read(message).says_done, "{message}");
+        assert!(read(message).states_done, "{message}");
     }
 }
 
@@ -137,7 +137,7 @@ fn words_that_take_it_back_are_not() {
         "The task is complete. The linter does not pass.",
         "> Note\nAll done.",
     ] {
-        assert!(!read(message).says_done, "{message}");
+        assert!(!read(message).states_done, "{message}");
     }
 }
 
@@ -151,8 +151,8 @@ fn a_summary_is_one_line_of_whole_words() {
 }
 
 /// What the words of an attempt amount to that printed these lines and ended well.
-fn heard(lines: &[&str]) -> Words {
-    let mut transcript = Transcript::new(Reading {
+fn heard(lines: &[&str]) -> TextEvidence {
+    let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &Completion::default(),
         purpose: None,
@@ -162,8 +162,9 @@ fn heard(lines: &[&str]) -> Words {
     for line in lines {
         transcript.line(Duration::from_secs(1), line.as_bytes(), &mut |_| {}, &mut |_| {});
     }
-    let closing = Closing { exit: Some(Death::Code(0)), stdout_bytes: 1, ..Closing::default() };
-    transcript.finish(Duration::from_mins(1), Timestamp::UNIX_EPOCH, closing).words
+    let closing =
+        AttemptExit { exit: Some(ProcessExit::Code(0)), stdout_bytes: 1, ..AttemptExit::default() };
+    transcript.finish(Duration::from_mins(1), Timestamp::UNIX_EPOCH, closing).text_evidence
 }
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
@@ -213,30 +214,30 @@ fn a_message_made_to_take_long_does_not() {
         "not all done ".repeat(50_000),
     ] {
         let found = read(&message);
-        assert!(!found.promise && !found.says_done, "{message:.20}");
+        assert!(!found.promise && !found.states_done, "{message:.20}");
     }
 }
 
 proptest! {
     #[test]
     fn any_message_is_read(message in any::<String>(), speech in any::<bool>()) {
-        let speech = if speech { Speech::Messages } else { Speech::OneText };
+        let speech = if speech { TextShape::Messages } else { TextShape::OneText };
         let completion =
             Completion { end_phrase: Some("é".to_owned()), signal: "a".to_owned(), ..Completion::default() };
-        words(&message, &completion, speech);
+        text_evidence(&message, &completion, speech);
     }
 
     #[test]
     fn any_markdown_is_read(message in "[-*+#>`~ \t\n\r1.)<!a\"„“”’«»\u{200b}ä]{0,300}") {
         let completion =
             Completion { end_phrase: Some("a".to_owned()), signal: "ä".to_owned(), ..Completion::default() };
-        words(&message, &completion, Speech::Messages);
+        text_evidence(&message, &completion, TextShape::Messages);
     }
 
     #[test]
     fn nothing_in_a_fence_claims_anything(inside in "[a-z <>/\n]{0,80}") {
         let message = format!("Look:\n```\n{inside}\n{PROMISE}\nall done\n```\n");
         let found = read(&message);
-        prop_assert!(!found.promise && !found.says_done);
+        prop_assert!(!found.promise && !found.states_done);
     }
 }

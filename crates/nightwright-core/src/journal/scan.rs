@@ -5,7 +5,7 @@
 //! off. Anything wrong before that is damage: something that *was* recorded is not there any more,
 //! and no program may decide to go on without it.
 
-use crate::journal::{LONGEST_LINE, Line, LineError, decode};
+use crate::journal::{JournalLine, LineError, MAX_LINE_BYTES, decode};
 use crate::units::RunId;
 
 /// A reader that is fed bytes and gives lines. After an error it is of no further use.
@@ -18,12 +18,12 @@ pub struct Scan {
     /// The run, known from the first line on.
     run: Option<RunId>,
     /// What came after the last good line.
-    rest: Rest,
+    rest: Remainder,
 }
 
 /// What came after the last good line.
 #[derive(Clone, Debug)]
-enum Rest {
+enum Remainder {
     /// The beginning of a line, or nothing.
     Piece(Vec<u8>),
     /// A whole line that is damaged. At the end of the file it is torn; before anything else it is
@@ -31,7 +31,7 @@ enum Rest {
     Suspect { length: u64, why: crate::journal::Damage },
 }
 
-impl Default for Rest {
+impl Default for Remainder {
     fn default() -> Self {
         Self::Piece(Vec::new())
     }
@@ -39,7 +39,7 @@ impl Default for Rest {
 
 /// What a journal came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct JournalEnd {
     /// The run; `None` if there is no line.
     pub run: Option<RunId>,
     /// How many good lines there are, which is also the `seq` of the last.
@@ -71,12 +71,12 @@ pub struct ScanError {
     pub offset: u64,
     /// What is wrong with it.
     #[source]
-    pub why: Wrong,
+    pub why: ScanErrorKind,
 }
 
 /// What can be wrong with a line of a journal.
 #[derive(Debug, thiserror::Error)]
-pub enum Wrong {
+pub enum ScanErrorKind {
     /// It can't be read.
     #[error(transparent)]
     Line(#[from] LineError),
@@ -97,7 +97,7 @@ pub enum Wrong {
         found: RunId,
     },
     /// It is longer than any line can be.
-    #[error("it is longer than {LONGEST_LINE} bytes")]
+    #[error("it is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
 }
 
@@ -108,7 +108,11 @@ impl Scan {
     }
 
     /// Takes the next bytes and hands over every line that they complete.
-    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Line)) -> Result<(), ScanError> {
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(JournalLine),
+    ) -> Result<(), ScanError> {
         self.feed_raw(bytes, |line, _| each(line))
     }
 
@@ -116,21 +120,21 @@ impl Scan {
     pub fn feed_raw(
         &mut self,
         bytes: &[u8],
-        mut each: impl FnMut(Line, &[u8]),
+        mut each: impl FnMut(JournalLine, &[u8]),
     ) -> Result<(), ScanError> {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             let mut piece = match std::mem::take(&mut self.rest) {
-                Rest::Piece(piece) => piece,
-                Rest::Suspect { why, .. } => return Err(self.wrong(LineError::Damaged(why))),
+                Remainder::Piece(piece) => piece,
+                Remainder::Suspect { why, .. } => return Err(self.wrong(LineError::Damaged(why))),
             };
             let end = memchr::memchr(b'\n', bytes);
-            if piece.len() + end.unwrap_or(bytes.len()) > LONGEST_LINE {
-                return Err(self.wrong(Wrong::TooLong));
+            if piece.len() + end.unwrap_or(bytes.len()) > MAX_LINE_BYTES {
+                return Err(self.wrong(ScanErrorKind::TooLong));
             }
             let Some(end) = end else {
                 piece.extend_from_slice(bytes);
-                self.rest = Rest::Piece(piece);
+                self.rest = Remainder::Piece(piece);
                 return Ok(());
             };
             if piece.is_empty() {
@@ -158,43 +162,47 @@ impl Scan {
     /// [`position`](Self::position). For a journal that is still being written, whose half-written
     /// end may be taken back.
     pub fn rewind(&mut self) {
-        self.rest = Rest::default();
+        self.rest = Remainder::default();
     }
 
     /// There are no more bytes.
-    pub fn finish(self) -> End {
+    pub fn finish(self) -> JournalEnd {
         let length = match &self.rest {
-            Rest::Piece(piece) => piece.len() as u64,
-            Rest::Suspect { length, .. } => *length,
+            Remainder::Piece(piece) => piece.len() as u64,
+            Remainder::Suspect { length, .. } => *length,
         };
         let torn = (length > 0).then_some(TornTail {
             line: self.lines + 1,
             offset: self.position,
             length,
         });
-        End { run: self.run, lines: self.lines, length: self.position, torn }
+        JournalEnd { run: self.run, lines: self.lines, length: self.position, torn }
     }
 
-    fn line(&mut self, bytes: &[u8], each: &mut impl FnMut(Line, &[u8])) -> Result<(), ScanError> {
+    fn line(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(JournalLine, &[u8]),
+    ) -> Result<(), ScanError> {
         let length = bytes.len() as u64 + 1;
         let line = match decode(bytes) {
             Ok(line) => line,
             Err(LineError::Damaged(why)) => {
-                self.rest = Rest::Suspect { length, why };
+                self.rest = Remainder::Suspect { length, why };
                 return Ok(());
             }
             Err(error) => return Err(self.wrong(error)),
         };
         let expected = self.lines + 1;
         if line.seq != expected {
-            return Err(self.wrong(Wrong::Gap { expected, found: line.seq }));
+            return Err(self.wrong(ScanErrorKind::Gap { expected, found: line.seq }));
         }
         match &self.run {
             None => self.run = Some(line.run.clone()),
             Some(run) if *run == line.run => {}
             Some(run) => {
                 let expected = run.clone();
-                return Err(self.wrong(Wrong::OtherRun { expected, found: line.run }));
+                return Err(self.wrong(ScanErrorKind::OtherRun { expected, found: line.run }));
             }
         }
         self.lines = expected;
@@ -204,7 +212,7 @@ impl Scan {
     }
 
     /// An error about the line after the last good one.
-    fn wrong(&self, why: impl Into<Wrong>) -> ScanError {
+    fn wrong(&self, why: impl Into<ScanErrorKind>) -> ScanError {
         ScanError { line: self.lines + 1, offset: self.position, why: why.into() }
     }
 }

@@ -48,7 +48,7 @@ fn newlines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count()
 }
 
-fn scan(bytes: &[u8]) -> Result<(Vec<Line>, End), ScanError> {
+fn scan(bytes: &[u8]) -> Result<(Vec<JournalLine>, JournalEnd), ScanError> {
     let mut lines = Vec::new();
     let mut scan = Scan::new();
     scan.feed(bytes, |line| lines.push(line))?;
@@ -90,7 +90,7 @@ fn every_event_comes_back_as_it_was() {
     for (event, seq) in event::samples().into_iter().chain(endings).zip(1..) {
         let record = record(event);
         let read = decode(&line(seq, &record)).unwrap();
-        assert_eq!(read, Line { seq, run: run(), record });
+        assert_eq!(read, JournalLine { seq, run: run(), record });
     }
 }
 
@@ -134,7 +134,7 @@ fn members_that_are_not_known_are_ignored_and_the_order_is_free() {
         ),
     ] {
         let read = decode(&sealed(&members)).unwrap();
-        assert_eq!(read, Line { seq: 1, run: RunId("r".to_owned()), record: warning("t") });
+        assert_eq!(read, JournalLine { seq: 1, run: RunId("r".to_owned()), record: warning("t") });
     }
 }
 
@@ -179,8 +179,8 @@ fn a_journal_gives_its_lines_and_its_length() {
     let count = event::samples().len() as u64;
     assert_eq!(lines.len() as u64, count);
     let length = bytes.len() as u64;
-    assert_eq!(end, End { run: Some(run()), lines: count, length, torn: None });
-    assert_eq!(scan(b"").unwrap().1, End { run: None, lines: 0, length: 0, torn: None });
+    assert_eq!(end, JournalEnd { run: Some(run()), lines: count, length, torn: None });
+    assert_eq!(scan(b"").unwrap().1, JournalEnd { run: None, lines: 0, length: 0, torn: None });
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_gap_or_a_repetition_is_damage_and_names_the_line() {
         }
         let error = scan(&bytes).unwrap_err();
         assert_eq!(error.line, 2);
-        assert!(matches!(error.why, Wrong::Gap { expected: 2, found } if found == wrong));
+        assert!(matches!(error.why, ScanErrorKind::Gap { expected: 2, found } if found == wrong));
     }
 }
 
@@ -202,7 +202,7 @@ fn a_line_of_another_run_is_damage() {
     encode(&mut bytes, 1, &run(), &warning("x"));
     encode(&mut bytes, 2, &RunId("other".to_owned()), &warning("x"));
     let error = scan(&bytes).unwrap_err();
-    assert!(matches!(error.why, Wrong::OtherRun { .. }));
+    assert!(matches!(error.why, ScanErrorKind::OtherRun { .. }));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_damaged_line_is_torn_only_at_the_very_end() {
     bytes.push(b'{');
     let error = scan(&bytes).unwrap_err();
     assert_eq!((error.line, error.offset), (torn.line, torn.offset));
-    assert!(matches!(error.why, Wrong::Line(LineError::Damaged(Damage::Mismatch { .. }))));
+    assert!(matches!(error.why, ScanErrorKind::Line(LineError::Damaged(Damage::Mismatch { .. }))));
 }
 
 #[test]
@@ -229,19 +229,19 @@ fn a_whole_last_line_that_cannot_be_understood_is_never_cut() {
     bytes.extend_from_slice(&sealed("{\"v\":2"));
     bytes.push(b'\n');
     let error = scan(&bytes).unwrap_err();
-    assert!(matches!(error.why, Wrong::Line(LineError::Newer { version: 2 })));
+    assert!(matches!(error.why, ScanErrorKind::Line(LineError::Newer { version: 2 })));
 }
 
 #[test]
 fn a_file_without_newlines_is_not_read_into_memory_whole() {
     let mut scan = Scan::new();
     let chunk = vec![b'x'; 1 << 20];
-    let chunks = LONGEST_LINE / chunk.len();
+    let chunks = MAX_LINE_BYTES / chunk.len();
     for _ in 0..chunks {
         scan.feed(&chunk, |_| ()).unwrap();
     }
     let error = scan.feed(&chunk, |_| ()).unwrap_err();
-    assert!(matches!(error.why, Wrong::TooLong));
+    assert!(matches!(error.why, ScanErrorKind::TooLong));
 }
 
 #[test]
@@ -312,7 +312,7 @@ proptest! {
         encode(&mut buffer, seq, &run, &record);
         prop_assert_eq!(newlines(&buffer), 1);
         let read = decode(&buffer[..buffer.len() - 1]).unwrap();
-        prop_assert_eq!(read, Line { seq, run, record });
+        prop_assert_eq!(read, JournalLine { seq, run, record });
     }
 
     #[test]

@@ -3,20 +3,22 @@
 use std::time::Duration;
 
 use super::ledger::Stage;
-use super::running::{LONGEST_END, Running};
-use super::{Asked, Machine, Opening};
+use super::running::{KILL_TIMEOUT, LiveProcess};
+use super::{IterationSetup, Machine, PendingKind};
 use crate::agent::dialect::InputShape;
-use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
-use crate::agent::report::{AgentNews, AttemptReport, Notice, Pulse, QuotaNews, Ready};
+use crate::agent::outcome::{AttemptOutcome, CancelReason, Consequence};
+use crate::agent::report::{AgentNews, AttemptReport, Pulse, QuotaNews, Ready, WatchdogFinding};
 use crate::effect::{Alarm, AttemptRequest, Effect, Grace};
-use crate::event::{Event, Figure, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind};
+use crate::event::{
+    CostSource, Event, IterationKind, IterationResult, StopWhen, WaitEnd, WaitKind,
+};
 use crate::input::TimerKey;
 use crate::outcome::Outcome;
-use crate::permissions::denial::{Denial, Refused};
-use crate::policy::limits::{self, Room, Share};
+use crate::permissions::denial::{Denial, DeniedCommand};
+use crate::policy::limits::{self, Allowance, Budget};
 use crate::policy::retry;
-use crate::policy::waiting::{self, Plan};
-use crate::prompt::{Briefing, Feedback, Previous};
+use crate::policy::waiting::{self, WaitPlan};
+use crate::prompt::{Briefing, Feedback, PreviousIteration};
 use crate::units::{AttemptId, Usd};
 
 /// What an attempt without any figure is charged when nothing better is known.
@@ -29,9 +31,9 @@ const DENIED_MAX: usize = 200;
 #[derive(Clone, Debug)]
 pub(super) struct LiveAttempt {
     pub(super) id: AttemptId,
-    pub(super) running: Running,
+    pub(super) process: LiveProcess,
     /// Messages sent into it: when, and in answer to what.
-    pub(super) nudges: Vec<(Duration, Notice)>,
+    pub(super) nudges: Vec<(Duration, WatchdogFinding)>,
     /// Whether more can be said to it.
     pub(super) open: bool,
     /// The model that was asked for, if any.
@@ -48,12 +50,13 @@ impl Machine {
         if self.ledger.paused {
             return;
         }
-        let room = limits::before_attempt(&self.ledger.settings, self.used());
-        let share = match (room, self.current().kind) {
-            (Room::Work(share), _) => share,
-            (Room::WrapUp(share, _), IterationKind::WrapUp) => share,
+        let budget = limits::before_attempt(&self.ledger.settings, self.used());
+        let share = match (budget, self.current().kind) {
+            (Budget::Work(share), _) => share,
+            (Budget::WrapUp(share, _), IterationKind::WrapUp) => share,
             // What is left is kept for the wrap-up, or there is nothing left.
-            (Room::WrapUp(..), IterationKind::Work | IterationKind::Proof) | (Room::None(_), _) => {
+            (Budget::WrapUp(..), IterationKind::Work | IterationKind::VerifyOnly)
+            | (Budget::None(_), _) => {
                 self.interrupt_iteration();
                 return self.advance();
             }
@@ -61,7 +64,7 @@ impl Machine {
         self.start_attempt(share);
     }
 
-    fn start_attempt(&mut self, share: Share) {
+    fn start_attempt(&mut self, share: Allowance) {
         let attempt = self.ledger.last_attempt.next();
         let iteration = self.current().iteration;
         let model = self.model();
@@ -73,11 +76,11 @@ impl Machine {
             model: model.clone(),
         });
         let deadlines = self.ledger.settings.deadlines.clone();
-        let running = Running::new(self.now.mono, share, deadlines, self.ledger.dialect);
-        let armed = running.armed;
+        let process = LiveProcess::new(self.now.mono, share, deadlines, self.ledger.dialect);
+        let armed = process.deadline_at;
         self.live.attempt = Some(LiveAttempt {
             id: attempt,
-            running,
+            process,
             nudges: Vec::new(),
             open: self.ledger.input() == InputShape::Messages,
             model: model.clone(),
@@ -96,7 +99,7 @@ impl Machine {
     fn model(&self) -> Option<String> {
         let model = &self.ledger.settings.model;
         match &model.escalate {
-            Some(stronger) if self.ledger.rows.idle >= 3 => Some(stronger.clone()),
+            Some(stronger) if self.ledger.streaks.idle >= 3 => Some(stronger.clone()),
             Some(_) | None => model.name.clone(),
         }
     }
@@ -104,12 +107,12 @@ impl Machine {
     fn briefing(&self) -> Briefing {
         let state = &self.ledger;
         let current = self.current();
-        let left = limits::left(&state.settings, self.used());
-        let told = |entry: &&super::ledger::Entry| entry.given_to == Some(current.iteration);
+        let remaining = limits::remaining(&state.settings, self.used());
+        let told = |entry: &&super::ledger::InboxEntry| entry.given_to == Some(current.iteration);
         Briefing {
             iteration: current.iteration,
             kind: current.kind,
-            last: left.iterations == Some(1),
+            last: remaining.iterations == Some(1),
             cut_off: current.attempts > 0,
             shorten: state.shorten,
             feedback: state
@@ -119,12 +122,12 @@ impl Machine {
                 .map(|entry| Feedback { source: entry.source, text: entry.text.clone() })
                 .collect(),
             decisions: state.decisions.clone(),
-            previous: state.last.as_ref().map(|last| Previous {
+            previous: state.last.as_ref().map(|last| PreviousIteration {
                 summary: last.finished.summary.clone(),
                 progress: last.finished.task,
                 phase: last.finished.phase.clone(),
             }),
-            left,
+            remaining,
         }
     }
 
@@ -137,11 +140,11 @@ impl Machine {
             AgentNews::Ready(ready) => self.ready(id, ready),
             AgentNews::Pulse(pulse) => self.pulse(&pulse),
             AgentNews::TurnEnded { how, noticed } => self.turn_ended(id, how, noticed),
-            AgentNews::Noticed(notice) => self.noticed(id, notice),
+            AgentNews::Noticed(finding) => self.watchdog_finding(id, finding),
             AgentNews::Denied(denial) => self.denied(id, &denial),
-            AgentNews::LoginRefused => self.cut_attempt(CutReason::Auth, Grace::Usual),
+            AgentNews::LoginRefused => self.cancel_attempt(CancelReason::Auth, Grace::Usual),
             AgentNews::Quota(quota) => self.quota_reported(quota),
-            AgentNews::Exited(report) => self.attempt_over(id, *report),
+            AgentNews::Exited(report) => self.attempt_exited(id, *report),
         }
     }
 
@@ -149,7 +152,7 @@ impl Machine {
     fn denied(&mut self, attempt: AttemptId, denial: &Denial) {
         for refused in self.ledger.refused(denial) {
             if self.ledger.denied.len() < DENIED_MAX && !self.ledger.denied.contains(&refused) {
-                let Refused { tool, command, rule } = refused;
+                let DeniedCommand { tool, command, rule } = refused;
                 self.record(Event::PermissionDenied { attempt, tool, command, rule });
             }
         }
@@ -158,7 +161,7 @@ impl Machine {
     fn ready(&mut self, attempt: AttemptId, ready: Ready) {
         let now = self.now.mono;
         let asked = self.live.attempt.as_mut().and_then(|live| {
-            live.running.ready(now);
+            live.process.ready(now);
             live.model.clone()
         });
         let failed = ready.failed_servers.join(", ");
@@ -178,16 +181,16 @@ impl Machine {
     fn pulse(&mut self, pulse: &Pulse) {
         let now = self.now.mono;
         let Some(live) = &mut self.live.attempt else { return };
-        live.running.pulse(now, pulse);
-        if live.running.is_over_its_tokens() {
-            self.cut_attempt(CutReason::Limit, Grace::Usual);
+        live.process.pulse(now, pulse);
+        if live.process.exceeds_tokens() {
+            self.cancel_attempt(CancelReason::Limit, Grace::Usual);
         }
         self.rearm_attempt();
     }
 
     pub(super) fn rearm_attempt(&mut self) {
         let Some(live) = &mut self.live.attempt else { return };
-        let (id, at) = (live.id, live.running.rearm());
+        let (id, at) = (live.id, live.process.rearm());
         if let Some(at) = at {
             self.arm(TimerKey::Attempt(id), at);
         }
@@ -198,14 +201,14 @@ impl Machine {
         if live.id != id {
             return;
         }
-        if live.running.cut.is_some() {
+        if live.process.cancelled.is_some() {
             return self.abandon_attempt(id);
         }
-        let (at, why) = live.running.due();
+        let (at, why) = live.process.due();
         if at <= self.now.mono {
-            self.cut_attempt(why, Grace::Usual);
+            self.cancel_attempt(why, Grace::Usual);
         } else {
-            live.running.armed = at;
+            live.process.deadline_at = at;
             self.arm(TimerKey::Attempt(id), at);
         }
     }
@@ -213,10 +216,10 @@ impl Machine {
     /// It was told to end, killed, and is still there. Nothing else may start beside it.
     fn abandon_attempt(&mut self, id: AttemptId) {
         let report = self.attempt_so_far(AttemptOutcome::Lost);
-        self.live.doom.get_or_insert(Outcome::BadAgent {
+        self.live.abort_outcome.get_or_insert(Outcome::BadAgent {
             why: "its processes could not be ended".to_owned(),
         });
-        self.attempt_over(id, report);
+        self.attempt_exited(id, report);
     }
 
     /// What is known of the running attempt without its own report.
@@ -225,7 +228,7 @@ impl Machine {
         match &self.live.attempt {
             Some(live) => {
                 let model = live.model.as_deref().unwrap_or_default();
-                self.priced_so_far(&live.running, model, bare)
+                self.priced_so_far(&live.process, model, bare)
             }
             None => bare,
         }
@@ -234,7 +237,7 @@ impl Machine {
     /// The report of something whose own never came, with what it has used by what was seen of it.
     pub(super) fn priced_so_far(
         &self,
-        running: &Running,
+        running: &LiveProcess,
         model: &str,
         report: AttemptReport,
     ) -> AttemptReport {
@@ -246,17 +249,17 @@ impl Machine {
     }
 
     /// Ends the running attempt. The first reason counts.
-    pub(super) fn cut_attempt(&mut self, why: CutReason, grace: Grace) {
+    pub(super) fn cancel_attempt(&mut self, why: CancelReason, grace: Grace) {
         let Some(live) = &mut self.live.attempt else { return };
-        let (attempt, first) = (live.id, live.running.cut(why));
+        let (attempt, first) = (live.id, live.process.cancel(why));
         if !first && grace == Grace::Usual {
             return;
         }
         if first && !self.live.journal_failed {
-            self.record(Event::AttemptCut { attempt, why });
+            self.record(Event::AttemptCancelled { attempt, why });
         }
-        self.effect(Effect::CutAttempt { attempt, why, grace });
-        self.arm(TimerKey::Attempt(attempt), self.now.mono + LONGEST_END);
+        self.effect(Effect::CancelAttempt { attempt, why, grace });
+        self.arm(TimerKey::Attempt(attempt), self.now.mono + KILL_TIMEOUT);
     }
 
     pub(super) fn quota_reported(&mut self, quota: QuotaNews) {
@@ -265,9 +268,9 @@ impl Machine {
         }
     }
 
-    fn attempt_over(&mut self, id: AttemptId, report: AttemptReport) {
+    fn attempt_exited(&mut self, id: AttemptId, report: AttemptReport) {
         let started =
-            self.live.attempt.take().map_or(self.now.mono, |live| live.running.watch.started);
+            self.live.attempt.take().map_or(self.now.mono, |live| live.process.watch.started);
         self.effect(Effect::ClearTimer { key: TimerKey::Attempt(id) });
         self.live.survey = None;
         self.live.work = None;
@@ -291,11 +294,11 @@ impl Machine {
             self.denied(attempt, denial);
         }
         let (cost, figure) = self.charge("work", cap, &report);
-        let notices = report.words.noticed.clone();
+        let notices = report.text_evidence.findings.clone();
         let report = Box::new(report);
         self.record(Event::AttemptFinished { attempt, cost, figure, duration, report });
-        for notice in notices {
-            self.record_notice(attempt, notice);
+        for finding in notices {
+            self.record_finding(attempt, finding);
         }
     }
 
@@ -306,22 +309,22 @@ impl Machine {
         purpose: &str,
         cap: Option<Usd>,
         report: &AttemptReport,
-    ) -> (Usd, Figure) {
+    ) -> (Usd, CostSource) {
         if let Some(cost) = report.cost {
-            return (cost, Figure::Reported);
+            return (cost, CostSource::Reported);
         }
         let positive = |cost: &Usd| *cost > Usd::ZERO;
         // What was seen of it counts in full, whatever it was allowed.
         if let Some(priced) = report.priced.filter(positive) {
-            return (priced, Figure::Estimated);
+            return (priced, CostSource::Estimated);
         }
         if report.tokens.is_zero() && report.outcome.never_asked() {
-            return (Usd::ZERO, Figure::Reported);
+            return (Usd::ZERO, CostSource::Reported);
         }
         // It was watched to its end and never got as far as to ask a model.
         let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
         if unasked && report.outcome != AttemptOutcome::Lost {
-            return (Usd::ZERO, Figure::Estimated);
+            return (Usd::ZERO, CostSource::Estimated);
         }
         let spend = self.ledger.totals.by_purpose.get(purpose).copied().unwrap_or_default();
         let guess = Some(spend.cost.per(u64::from(spend.count)))
@@ -329,7 +332,7 @@ impl Machine {
             .or_else(|| cap.map(|cap| cap.per(2)).filter(positive))
             .unwrap_or(UNKNOWN_COST);
         // The agent keeps to its cap, so no guess goes beyond it.
-        (cap.map_or(guess, |cap| guess.min(cap)), Figure::Estimated)
+        (cap.map_or(guess, |cap| guess.min(cap)), CostSource::Estimated)
     }
 
     /// An attempt is over: what follows?
@@ -342,13 +345,13 @@ impl Machine {
             return;
         };
         match report.outcome.consequence() {
-            Consequence::Judge => self.judge(),
-            Consequence::JudgeTree => self.judge_suspect(),
+            Consequence::Assess => self.assess(),
+            Consequence::AssessWorkTree => self.assess_suspect(),
             Consequence::Wait { limit, until } => self.wait_for_limit(limit, until),
             Consequence::Retry => self.retry(&report.outcome.sentence()),
             Consequence::FailIteration { too_long } => {
                 if report.outcome == AttemptOutcome::ContextFull {
-                    self.tell_of_full_context();
+                    self.queue_full_context_feedback();
                 }
                 self.fail_iteration(report.outcome.sentence(), too_long);
             }
@@ -375,7 +378,7 @@ impl Machine {
     }
 
     pub(super) fn wait_until(&mut self, alarm: Alarm) {
-        let ticket = self.ask(Asked::Wait { since: self.now.mono });
+        let ticket = self.ask(PendingKind::Wait { since: self.now.mono });
         self.effect(Effect::SetTimer { key: TimerKey::Wait(ticket), alarm });
     }
 
@@ -388,12 +391,12 @@ impl Machine {
             return self.advance();
         }
         let leash = self.ledger.settings.limits.max_wait;
-        match waiting::plan(self.ledger.waits, until, leash, self.now, self.ledger.seed) {
-            Plan::Wait { retry_at, wait, dated } => {
+        match waiting::plan(self.ledger.wait_streak, until, leash, self.now, self.ledger.seed) {
+            WaitPlan::Wait { retry_at, wait, dated } => {
                 self.record(Event::LimitWaitStarted { limit, until, retry_at, wait });
                 self.wait_until(if dated { Alarm::At(retry_at) } else { Alarm::After(wait) });
             }
-            Plan::TooLong => {
+            WaitPlan::TooLong => {
                 if self.ledger.current().is_some() {
                     self.finish_iteration(
                         IterationResult::Interrupted,
@@ -407,9 +410,9 @@ impl Machine {
         }
     }
 
-    pub(super) fn wait_over(&mut self, why: WaitEnd, since: Duration) {
+    pub(super) fn wait_ended(&mut self, why: WaitEnd, since: Duration) {
         self.live.untouched = false;
-        self.live.opening = Opening::default();
+        self.live.opening = IterationSetup::default();
         if self.ledger.wait.is_some() {
             let waited = self.now.mono.saturating_sub(since);
             self.record(Event::LimitWaitEnded { why, waited });

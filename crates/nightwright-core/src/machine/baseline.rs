@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::{CheckPurpose, CheckReport};
 use crate::outcome::{Outcome, Unchecked};
 use crate::policy::limits;
-use crate::settings::{Judge, Scope};
+use crate::settings::{Scope, VerdictMode};
 
 impl Machine {
     /// Whether the checks have to be run before the first iteration. A run that accepts no claim, or
@@ -36,7 +36,7 @@ impl Machine {
         let written = outputs.clone();
         let done = Event::ChecksFinished { purpose, reused_from, results, fingerprint, outputs };
         self.record(done);
-        if self.ledger.stop.is_some() || self.live.doom.is_some() {
+        if self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {
             return self.advance();
         }
         if let Some(why) = blocked {
@@ -67,8 +67,8 @@ impl Machine {
             Some(Unchecked::NoChecks) | None => return,
         };
         let then = match self.ledger.settings.verify.model {
-            Judge::Off => "a completion will not count as verified",
-            Judge::Auto | Judge::Always => "a model decides as well",
+            VerdictMode::Off => "a completion will not count as verified",
+            VerdictMode::Auto | VerdictMode::Always => "a model decides as well",
         };
         self.warn(format!("{what}, so passing cannot show that the work is done: {then}"));
     }

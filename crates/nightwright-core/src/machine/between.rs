@@ -3,42 +3,42 @@
 use std::time::Duration;
 
 use super::gate::failure;
-use super::ledger::{Current, Last, Phase};
-use super::{Asked, Machine, Opening};
+use super::ledger::{Current, LastIteration, Phase};
+use super::{IterationSetup, Machine, PendingKind};
 use crate::agent::report::{QuotaNews, QuotaWindow};
 use crate::effect::{Alarm, Effect, Needed};
 use crate::event::{
-    Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Movement,
-    Origin, StopWhen, WaitKind,
+    Event, FeedbackSource, GateResult, IterationFinished, IterationKind, IterationResult, Progress,
+    StopSource, StopWhen, WaitKind,
 };
 use crate::hook::Hook;
-use crate::input::{Boxes, Prepared, TimerKey};
+use crate::input::{Checklist, Prepared, TimerKey};
 use crate::outcome::{Outcome, Proof};
-use crate::policy::limits::{self, Room, Used};
+use crate::policy::limits::{self, Budget, Consumed};
 use crate::policy::{progress, retry};
 use crate::prompt;
 use crate::settings::{EvidenceKind, Scope, Stagnation};
 use crate::units::{Iteration, Ticket};
 
 /// A hook that skips can't spin.
-const SHORTEST_SKIP: Duration = Duration::from_secs(1);
+const MIN_SKIP_DELAY: Duration = Duration::from_secs(1);
 /// So many skips in a row end the run.
-const MOST_SKIPS: u32 = 10;
+const MAX_SKIPS: u32 = 10;
 /// So many rejected claims in a row end the run.
-const MOST_REJECTIONS: u32 = 3;
+const MAX_REJECTIONS: u32 = 3;
 /// So many gates in a row that come to nothing end the run.
-const MOST_INCONCLUSIVE: u32 = 2;
+const MAX_INCONCLUSIVE: u32 = 2;
 /// So many idle iterations in a row that report a blocker end the run.
-pub(super) const MOST_BLOCKED: u32 = 2;
+pub(super) const MAX_BLOCKED: u32 = 2;
 /// So many failed reviews in a row end the run.
-const MOST_REVIEW_ERRORS: u32 = 3;
+const MAX_REVIEW_ERRORS: u32 = 3;
 /// The same checks failing in the same way on the same tree so often end the run.
-const MOST_SAME_FAILURES: u32 = 3;
+const MAX_SAME_FAILURES: u32 = 3;
 
 impl Machine {
     /// What counts against the limits, up to now.
-    pub(super) fn used(&self) -> Used {
-        Used { active: self.active(), ..self.ledger.used() }
+    pub(super) fn used(&self) -> Consumed {
+        Consumed { active: self.active(), ..self.ledger.used() }
     }
 
     /// The first of these that holds: stop now, stop, pause, limits, quota; then the baseline, once;
@@ -59,12 +59,12 @@ impl Machine {
         if self.ledger.paused {
             return;
         }
-        let room = limits::before_iteration(&self.ledger.settings, self.used());
-        let before = match (room, &self.ledger.wrap_up) {
-            (Room::None(ending), _) => return self.finish_by_limit(ending),
+        let budget = limits::before_iteration(&self.ledger.settings, self.used());
+        let before = match (budget, &self.ledger.wrap_up) {
+            (Budget::None(ending), _) => return self.finish_by_limit(ending),
             (_, Some(ending)) => return self.finish_by_limit(ending.clone()),
-            (Room::Work(_), None) => None,
-            (Room::WrapUp(_, ending), None) => Some(ending),
+            (Budget::Work(_), None) => None,
+            (Budget::WrapUp(_, ending), None) => Some(ending),
         };
         if let Some(quota) = self.quota_reached() {
             return self.wait_for_limit(WaitKind::Quota, quota.resets_at);
@@ -110,7 +110,7 @@ impl Machine {
         // A hook may have changed the project; then its state has to be looked at again.
         let known = known && self.live.untouched && !self.live.opening.hooked;
         let mark = if known { Needed::Known } else { Needed::Yes };
-        let ticket = self.ask(Asked::Prepare);
+        let ticket = self.ask(PendingKind::Prepare);
         self.effect(Effect::Prepare { ticket, mark });
     }
 
@@ -123,22 +123,22 @@ impl Machine {
 
     pub(super) fn skip(&mut self) {
         let iteration = Iteration(self.ledger.totals.iterations).next();
-        self.live.opening = Opening::default();
+        self.live.opening = IterationSetup::default();
         self.record(Event::IterationSkipped { iteration });
-        if self.ledger.rows.skips >= MOST_SKIPS {
-            let why = format!("`next_iteration` skipped {MOST_SKIPS} iterations in a row");
+        if self.ledger.streaks.skips >= MAX_SKIPS {
+            let why = format!("`next_iteration` skipped {MAX_SKIPS} iterations in a row");
             return self.finish(Outcome::HookAbort { why }, None);
         }
-        self.delay(self.ledger.settings.delay.max(SHORTEST_SKIP));
+        self.delay(self.ledger.settings.delay.max(MIN_SKIP_DELAY));
     }
 
     fn delay(&mut self, delay: Duration) {
         // A stop that came meanwhile ends every wait, also one that has not begun.
-        if delay.is_zero() || self.ledger.stop.is_some() || self.live.doom.is_some() {
+        if delay.is_zero() || self.ledger.stop.is_some() || self.live.abort_outcome.is_some() {
             self.live.delayed = true;
             return self.advance();
         }
-        let ticket = self.ask(Asked::Delay);
+        let ticket = self.ask(PendingKind::Delay);
         self.effect(Effect::SetTimer { key: TimerKey::Delay(ticket), alarm: Alarm::After(delay) });
     }
 
@@ -146,10 +146,10 @@ impl Machine {
         let end = self.ledger.last.as_ref().and_then(|last| last.finished.end.clone());
         let Some(start) = prepared.mark.or(end) else {
             // The world said "as before" when there is no before: look properly.
-            self.live.opening = Opening { prepared: None, hooked: true };
+            self.live.opening = IterationSetup { prepared: None, hooked: true };
             return self.prepare();
         };
-        self.live.opening = Opening::default();
+        self.live.opening = IterationSetup::default();
         self.live.survey = None;
         self.live.work = None;
         self.live.advice = None;
@@ -157,19 +157,21 @@ impl Machine {
         let next = Iteration(self.ledger.totals.iterations).next();
         let (iteration, kind) = match before {
             Some(_) => (next, IterationKind::WrapUp),
-            None if self.is_proof(prepared.boxes) => (Iteration(0), IterationKind::Proof),
+            None if self.is_verify_only(prepared.checklist) => {
+                (Iteration(0), IterationKind::VerifyOnly)
+            }
             None => (next, IterationKind::Work),
         };
-        let known = self.ledger.last.as_ref().and_then(|last| last.finished.boxes);
-        let boxes = prepared.boxes.or(known);
+        let known = self.ledger.last.as_ref().and_then(|last| last.finished.checklist);
+        let checklist = prepared.checklist.or(known);
         let status = self.first_status(prepared.status.as_ref());
-        self.record(Event::IterationStarted { iteration, kind, before, start, boxes, status });
+        self.record(Event::IterationStarted { iteration, kind, before, start, checklist, status });
         self.advance();
     }
 
     /// Whether there is nothing to do but to judge: that is all that was asked for, or a run that
     /// builds from a plan finds every box of it ticked when it begins.
-    fn is_proof(&self, boxes: Option<Boxes>) -> bool {
+    fn is_verify_only(&self, checklist: Option<Checklist>) -> bool {
         match self.ledger.settings.scope {
             Scope::Gate => return true,
             Scope::Whole => {}
@@ -180,7 +182,7 @@ impl Machine {
         });
         first
             && self.ledger.settings.completion.evidence.contains(&EvidenceKind::Plan)
-            && boxes.is_some_and(Boxes::all_ticked)
+            && checklist.is_some_and(Checklist::is_complete)
     }
 
     /// Writes the iteration down with everything that is known of it. Nothing is concluded from
@@ -192,19 +194,19 @@ impl Machine {
         let blockers = self.blockers(&current, survey.as_deref());
         let new: Vec<_> = blockers
             .iter()
-            .filter(|blocker| !self.ledger.told.contains(&blocker.key))
+            .filter(|blocker| !self.ledger.reported_blockers.contains(&blocker.key))
             .filter(|_| !self.live.journal_failed)
             .cloned()
             .collect();
-        self.plan_telling(!new.is_empty());
+        self.queue_hooks(!new.is_empty());
         for blocker in new {
             self.record(Event::BlockerReported { blocker });
         }
-        let words = current.report.as_ref().map(|report| &report.words).filter(|_| judged);
+        let words = current.report.as_ref().map(|report| &report.text_evidence).filter(|_| judged);
         let claim = current.gate.as_ref().map(|gate| gate.claim.clone()).unwrap_or_default();
         let progress = match survey.as_deref() {
-            Some(survey) if judged => self.movement(&current, survey),
-            Some(_) | None => Movement::Uncounted,
+            Some(survey) if judged => self.progress(&current, survey),
+            Some(_) | None => Progress::Uncounted,
         };
         let status = survey.as_deref().and_then(|survey| survey.status.as_ref());
         let summary = status
@@ -221,12 +223,14 @@ impl Machine {
             blockers,
             signal: words.is_some_and(|words| words.signal),
             files_changed: survey.as_ref().map_or(0, |survey| survey.files_changed),
-            beside_list: survey.as_ref().and_then(|survey| survey.beside_list),
+            files_changed_outside_plan: survey
+                .as_ref()
+                .and_then(|survey| survey.files_changed_outside_plan),
             commits: survey.as_ref().map_or(0, |survey| survey.commits),
             changes: survey.as_ref().and_then(|survey| survey.changes.clone()),
             task: status.and_then(|status| status.progress),
             phase: status.and_then(|status| status.phase.clone()),
-            boxes: survey.as_ref().and_then(|survey| survey.boxes),
+            checklist: survey.as_ref().and_then(|survey| survey.checklist),
             end: survey.map(|survey| survey.mark),
             cost: self.ledger.totals.cost.minus(current.cost_before),
             duration: self.active().saturating_sub(current.active_before),
@@ -235,7 +239,7 @@ impl Machine {
         if judged && finished.claim.is_empty() {
             self.explain_marker(&current);
         }
-        self.climb_ladder(&finished);
+        self.queue_idle_feedback(&finished);
         self.record(Event::IterationFinished(Box::new(finished)));
     }
 
@@ -244,7 +248,7 @@ impl Machine {
         let evidence = &self.ledger.settings.completion.evidence;
         let by_marker = [EvidenceKind::Promise, EvidenceKind::Planned];
         let reads_it = by_marker.iter().any(|kind| evidence.contains(kind));
-        let ignored = Self::words(current).and_then(|words| words.marker_ignored.clone());
+        let ignored = Self::text_evidence(current).and_then(|words| words.marker_ignored.clone());
         if let Some(because) = ignored.filter(|_| reads_it) {
             self.feedback_once(FeedbackSource::Marker, prompt::marker_ignored(&because));
         }
@@ -252,12 +256,12 @@ impl Machine {
 
     /// An idle iteration that is not the last one lets the next be told. Said before the iteration
     /// is recorded: a crash in between says it again and forgets nothing.
-    fn climb_ladder(&mut self, finished: &IterationFinished) {
-        let idle = self.ledger.rows.idle + 1;
+    fn queue_idle_feedback(&mut self, finished: &IterationFinished) {
+        let idle = self.ledger.streaks.idle + 1;
         let threshold = self.ledger.settings.progress.threshold;
-        let counts = finished.progress == Movement::Idle && finished.blockers.is_empty();
+        let counts = finished.progress == Progress::Idle && finished.blockers.is_empty();
         if counts && (threshold == 0 || idle < threshold) {
-            self.feedback_once(FeedbackSource::Ladder, progress::ladder(idle));
+            self.feedback_once(FeedbackSource::Idle, progress::idle_feedback(idle));
         }
     }
 
@@ -265,13 +269,13 @@ impl Machine {
     /// nothing survives; a passed gate; stop; errors; rejections; blockers; no progress; limits.
     /// Otherwise the next iteration follows after the delay.
     pub(super) fn after_iteration(&mut self) {
-        if let Some(hook) = self.next_to_tell() {
+        if let Some(hook) = self.next_hook() {
             return self.run_hook(hook);
         }
         if self.live.delayed {
             return self.before_iteration();
         }
-        if let Some((ending, note)) = self.ending() {
+        if let Some((ending, note)) = self.outcome_after_iteration() {
             return self.finish(ending, note);
         }
         let failed = self
@@ -286,9 +290,9 @@ impl Machine {
 
     /// The ending that follows from the last iteration, if any does. Asks only the durable state,
     /// so a run that died right here ends the same way when it is resumed.
-    pub(super) fn ending(&self) -> Option<(Outcome, Option<String>)> {
+    pub(super) fn outcome_after_iteration(&self) -> Option<(Outcome, Option<String>)> {
         let state = &self.ledger;
-        let Last { finished, gate, .. } = state.last.as_ref()?;
+        let LastIteration { finished, gate, .. } = state.last.as_ref()?;
         if state.stop == Some(StopWhen::Now) {
             return Some((Outcome::Interrupted, None));
         }
@@ -305,7 +309,7 @@ impl Machine {
         if state.stop == Some(StopWhen::AfterIteration) {
             return Some((Outcome::Stopped, None));
         }
-        self.too_many_in_a_row(finished, gate.as_ref())
+        self.streak_outcome(finished, gate.as_ref())
             .map(|ending| (ending, self.note_without_claim()))
             .or_else(|| self.same_failure(gate.as_ref()))
             .or_else(|| self.limit_reached(gate.as_ref()))
@@ -314,7 +318,7 @@ impl Machine {
     /// What the gate found that ran although nothing claimed completion: which checks pass, and
     /// what else kept it from completing the run.
     fn note_without_claim(&self) -> Option<String> {
-        let Last { finished, gate, checks, .. } = self.ledger.last.as_ref()?;
+        let LastIteration { finished, gate, checks, .. } = self.ledger.last.as_ref()?;
         let gate = gate.as_ref().filter(|_| finished.claim == [EvidenceKind::NoProgress])?;
         let results = checks.iter().map(|result| {
             let command = &result.command;
@@ -337,33 +341,33 @@ impl Machine {
         Some(parts.join(", ")).filter(|note| !note.is_empty())
     }
 
-    fn too_many_in_a_row(
+    fn streak_outcome(
         &self,
         finished: &IterationFinished,
         gate: Option<&GateResult>,
     ) -> Option<Outcome> {
-        let rows = &self.ledger.rows;
+        let streaks = &self.ledger.streaks;
         let settings = &self.ledger.settings;
-        if rows.errors >= settings.retry.max_consecutive_errors.max(1) {
+        if streaks.errors >= settings.retry.max_consecutive_errors.max(1) {
             let last = match &finished.result {
                 IterationResult::Failed { why, .. } => why.clone(),
                 IterationResult::Done | IterationResult::Interrupted => String::new(),
             };
-            return Some(Outcome::ConsecutiveErrors { errors: rows.errors, last });
+            return Some(Outcome::ConsecutiveErrors { errors: streaks.errors, last });
         }
-        if rows.review_errors >= MOST_REVIEW_ERRORS {
+        if streaks.review_errors >= MAX_REVIEW_ERRORS {
             let last = format!("the review failed: {}", self.ledger.review_error);
-            return Some(Outcome::ConsecutiveErrors { errors: rows.review_errors, last });
+            return Some(Outcome::ConsecutiveErrors { errors: streaks.review_errors, last });
         }
         let once = settings.scope == Scope::Gate;
         let doubt = match gate {
             Some(GateResult::Rejected { why, .. })
-                if once || rows.rejections >= MOST_REJECTIONS =>
+                if once || streaks.rejections >= MAX_REJECTIONS =>
             {
                 Some(why)
             }
             Some(GateResult::Inconclusive { why })
-                if once || rows.inconclusive >= MOST_INCONCLUSIVE =>
+                if once || streaks.inconclusive >= MAX_INCONCLUSIVE =>
             {
                 Some(why)
             }
@@ -372,15 +376,15 @@ impl Machine {
         if let Some(why) = doubt {
             return Some(Outcome::Unverified { why: why.clone() });
         }
-        if rows.blocked >= MOST_BLOCKED {
+        if streaks.blocked >= MAX_BLOCKED {
             let needs: Vec<_> = finished.blockers.iter().map(|b| b.text.as_str()).collect();
             return Some(Outcome::Blocked { needs: needs.join("; ") });
         }
         let threshold = settings.progress.threshold;
-        if threshold > 0 && rows.idle >= threshold {
+        if threshold > 0 && streaks.idle >= threshold {
             return Some(match settings.progress.ending {
-                Stagnation::Stagnated => Outcome::Stagnated { idle: rows.idle },
-                Stagnation::NoChanges => Outcome::NoChanges { idle: rows.idle },
+                Stagnation::Stagnated => Outcome::Stagnated { idle: streaks.idle },
+                Stagnation::NoChanges => Outcome::NoChanges { idle: streaks.idle },
             });
         }
         None
@@ -391,7 +395,7 @@ impl Machine {
         let Some(GateResult::Rejected { why, failure: Some(failure) }) = gate else { return None };
         let same = self.ledger.failures.get(failure).copied().unwrap_or(0);
         let note = format!("the checks failed {same} times in the same way: {why}");
-        (same >= MOST_SAME_FAILURES).then_some((Outcome::Stagnated { idle: same }, Some(note)))
+        (same >= MAX_SAME_FAILURES).then_some((Outcome::Stagnated { idle: same }, Some(note)))
     }
 
     fn limit_reached(&self, gate: Option<&GateResult>) -> Option<(Outcome, Option<String>)> {
@@ -419,8 +423,8 @@ impl Machine {
             return Some(ending.clone());
         }
         match limits::before_iteration(&self.ledger.settings, self.used()) {
-            Room::None(ending) => Some(ending),
-            Room::Work(_) | Room::WrapUp(..) => None,
+            Budget::None(ending) => Some(ending),
+            Budget::Work(_) | Budget::WrapUp(..) => None,
         }
     }
 
@@ -452,7 +456,7 @@ impl Machine {
     pub(super) fn finish(&mut self, outcome: Outcome, note: Option<String>) {
         debug_assert!(!matches!(self.ledger.phase, Phase::Ended(_)), "a run ends once");
         let note = match (&outcome, self.ledger.stopped_by) {
-            (Outcome::Interrupted, Some(Origin::TerminalClosed)) if note.is_none() => {
+            (Outcome::Interrupted, Some(StopSource::TerminalClosed)) if note.is_none() => {
                 Some("the terminal was closed".to_owned())
             }
             (_, _) => note,

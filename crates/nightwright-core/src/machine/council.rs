@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::agent::report::{Answer, AttemptReport};
-use crate::event::{Event, FeedbackSource, Purpose};
+use crate::event::{CallPurpose, Event, FeedbackSource};
 use crate::principles::CONFLICT;
 use crate::prompt::{self, Decision};
 use crate::settings::{Council, EvidenceKind};
@@ -30,12 +30,12 @@ impl Machine {
             return false;
         }
         let wanted = self.ledger.settings.extras.council == Council::On
-            && !self.current().calls_done.contains(&Purpose::Council)
-            && self.goes_on(claim);
+            && !self.current().calls_done.contains(&CallPurpose::Council)
+            && self.will_continue(claim);
         if wanted {
             let state = &self.ledger;
             let question = prompt::council_question(&state.settings, &state.decisions, &conflict);
-            if self.extra_call(Purpose::Council, question, Machine::ADVICE_COST) {
+            if self.extra_call(CallPurpose::Council, question, Machine::ADVICE_COST) {
                 return true;
             }
         }
@@ -62,7 +62,7 @@ impl Machine {
     /// The conflict of principles that the agent could not resolve, if there is one. Where there
     /// are no principles, only the agreed word says so: others may speak of anything.
     fn conflict(&self) -> Option<String> {
-        let told = Self::words(self.current())?.conflict.as_deref()?;
+        let told = Self::text_evidence(self.current())?.conflict.as_deref()?;
         unmarked(told).or_else(|| {
             let has_principles = self.ledger.settings.principles.is_some();
             has_principles.then(|| told.trim().to_owned())

@@ -3,25 +3,25 @@
 use std::time::Duration;
 
 use super::ledger::Gate;
-use super::{Asked, Machine};
-use crate::agent::outcome::Death;
+use super::{Machine, PendingKind};
+use crate::agent::outcome::ProcessExit;
 use crate::agent::report::{Answer, AttemptReport, Verdict};
-use crate::baseline::{self, Standing};
+use crate::baseline::{self, BaselineStatus};
 use crate::effect::Effect;
 use crate::event::{
-    Event, FeedbackSource, GateResult, IterationResult, Purpose, StopWhen, VerdictKind,
+    CallPurpose, Event, FeedbackSource, GateResult, IterationResult, StopWhen, VerdictKind,
 };
 use crate::input::{
-    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Finding, Inspection, Survey,
+    CheckPurpose, CheckReport, CheckResult, CheckVerdict, Inspection, Survey, TamperFinding,
 };
 use crate::outcome::Proof;
 use crate::policy::limits;
-use crate::prompt::{self, Case};
-use crate::settings::{EvidenceKind, Judge, Tamper};
+use crate::prompt::{self, VerificationCase};
+use crate::settings::{EvidenceKind, Tamper, VerdictMode};
 use crate::units::Ticket;
 
 /// A verifier that gives no verdict is asked once more.
-const MOST_QUESTIONS: u32 = 2;
+const MAX_VERDICT_CALLS: u32 = 2;
 
 /// Files that a warning names.
 const NAMED: usize = 5;
@@ -50,11 +50,11 @@ impl Machine {
         // Whoever gives a verdict is shown the changes, also where nobody looks for tampering.
         let looks = verify.tamper != Tamper::Off || self.wants_verdict(&gate);
         if looks && gate.findings.is_none() {
-            let ticket = self.ask(Asked::Changes);
+            let ticket = self.ask(PendingKind::Changes);
             return self.effect(Effect::InspectChanges { ticket });
         }
         if gate.claim == [EvidenceKind::NoProgress]
-            && verify.model == Judge::Off
+            && verify.model == VerdictMode::Off
             && !self.fixed_a_check(&gate)
         {
             let why = "no check that failed when the run began passes now".to_owned();
@@ -82,7 +82,7 @@ impl Machine {
     pub(super) fn run_checks(&mut self, purpose: CheckPurpose, budget: Option<Duration>) {
         let commands = self.ledger.settings.verify.commands.clone();
         self.record(Event::ChecksStarted { purpose, commands });
-        let ticket = self.ask(Asked::Checks);
+        let ticket = self.ask(PendingKind::Checks);
         self.effect(Effect::RunChecks { ticket, purpose, budget });
     }
 
@@ -91,8 +91,8 @@ impl Machine {
     fn fixed_a_check(&self, gate: &Gate) -> bool {
         let results = gate.checks.iter().flat_map(|(results, _)| results);
         results.filter(|result| result.verdict.is_pass()).any(|result| {
-            let before = self.ledger.before(&result.command);
-            before.is_some_and(|before| baseline::standing(before) == Standing::Fails)
+            let before = self.ledger.baseline_of(&result.command);
+            before.is_some_and(|before| baseline::status(before) == BaselineStatus::Fails)
         })
     }
 
@@ -100,9 +100,9 @@ impl Machine {
         let verify = &self.ledger.settings.verify;
         let found = gate.findings.as_ref().is_some_and(|findings| !findings.is_empty());
         match verify.model {
-            Judge::Off => false,
-            Judge::Always => true,
-            Judge::Auto => {
+            VerdictMode::Off => false,
+            VerdictMode::Always => true,
+            VerdictMode::Auto => {
                 let only_words = gate.claim.iter().all(|kind| kind.is_only_words());
                 self.ledger.unchecked().is_some() || only_words || found
             }
@@ -119,7 +119,7 @@ impl Machine {
         let survey = self.live.survey.as_deref();
         let mut findings = gate.findings.clone().unwrap_or_default();
         findings.extend(self.contradictions());
-        let question = prompt::verify_question(&Case {
+        let question = prompt::verify_question(&VerificationCase {
             settings: &self.ledger.settings,
             claim: &gate.claim,
             checks: gate.checks.as_ref().map_or(&[][..], |(results, _)| results.as_slice()),
@@ -127,21 +127,24 @@ impl Machine {
             findings: &findings,
             inspection: self.live.inspection.as_ref(),
             blockers: &self.blockers(current, survey),
-            summary: current.report.as_ref().map_or("", |report| report.words.summary.as_str()),
+            summary: current
+                .report
+                .as_ref()
+                .map_or("", |report| report.text_evidence.summary.as_str()),
             status: survey.and_then(|survey| survey.status.as_ref()),
-            boxes: survey.and_then(|survey| survey.boxes),
+            checklist: survey.and_then(|survey| survey.checklist),
             list: survey.map_or("", |survey| survey.list.as_str()),
             form: self.ledger.dialect.answer_form(),
         });
-        self.start_call(Purpose::Verify, question, share);
+        self.start_call(CallPurpose::Verify, question, share);
     }
 
     /// What in the status file does not fit together, for whoever gives the verdict.
-    fn contradictions(&self) -> Vec<Finding> {
+    fn contradictions(&self) -> Vec<TamperFinding> {
         let status = self.live.survey.as_ref().and_then(|survey| survey.status.as_ref());
         let path = self.ledger.settings.files.status.as_deref().unwrap_or("the status file");
         let odd = status.map(|status| status.contradictions.as_slice()).unwrap_or_default();
-        odd.iter().map(|what| Finding { path: path.to_owned(), what: what.clone() }).collect()
+        odd.iter().map(|what| TamperFinding { path: path.to_owned(), what: what.clone() }).collect()
     }
 
     pub(super) fn checked(&mut self, ticket: Ticket, report: CheckReport) {
@@ -173,7 +176,7 @@ impl Machine {
         let done =
             Event::ChecksFinished { purpose, reused_from, results, fingerprint: mark, outputs };
         self.record(done);
-        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
             return self.advance();
         }
         for command in flaky {
@@ -198,12 +201,13 @@ impl Machine {
     }
 
     /// Boxes that were ticked in iterations that changed nothing else.
-    fn unearned(&self) -> Vec<Finding> {
+    fn unearned(&self) -> Vec<TamperFinding> {
         let current = self.current();
         let survey = self.live.survey.as_deref();
-        let ticks = &self.ledger.ticks;
-        let now = current.boxes.zip(survey).and_then(|(before, survey)| {
-            let ticked = ticks.unearned(before, survey.boxes?, survey.beside_list)?;
+        let ticks = &self.ledger.unearned_checkboxes;
+        let now = current.checklist.zip(survey).and_then(|(before, survey)| {
+            let ticked =
+                ticks.unearned(before, survey.checklist?, survey.files_changed_outside_plan)?;
             Some((current.iteration, ticked))
         });
         let path = self.ledger.settings.files.list.as_deref().unwrap_or("the list");
@@ -211,11 +215,12 @@ impl Machine {
         earlier
             .chain(now)
             .map(|(iteration, ticked)| {
-                let boxes = if ticked == 1 { "a box was" } else { &format!("{ticked} boxes were") };
-                Finding {
+                let checklist =
+                    if ticked == 1 { "a box was" } else { &format!("{ticked} boxes were") };
+                TamperFinding {
                     path: path.to_owned(),
                     what: format!(
-                        "{boxes} ticked in iteration {iteration}, which changed nothing else"
+                        "{checklist} ticked in iteration {iteration}, which changed nothing else"
                     ),
                 }
             })
@@ -226,7 +231,7 @@ impl Machine {
         if self.answered(ticket).is_none() {
             return;
         }
-        if self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some() {
+        if self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some() {
             return self.advance();
         }
         for warning in &inspection.warnings {
@@ -243,7 +248,7 @@ impl Machine {
             self.warn_once(format!("{}: {}", finding.path, finding.what));
         }
         let verify = &self.ledger.settings.verify;
-        let rejects = verify.tamper == Tamper::Reject || verify.model == Judge::Off;
+        let rejects = verify.tamper == Tamper::Reject || verify.model == VerdictMode::Off;
         let listed: Vec<_> =
             findings.iter().map(|finding| format!("{}: {}", finding.path, finding.what)).collect();
         let changes = inspection.changes.clone();
@@ -262,7 +267,7 @@ impl Machine {
 
     /// What the verifier said.
     pub(super) fn verdict(&mut self, report: &AttemptReport) {
-        let asked = self.current().gate.as_ref().map_or(0, |gate| gate.asked);
+        let asked = self.current().gate.as_ref().map_or(0, |gate| gate.verdict_calls);
         match &report.answer {
             Some(Answer::Verdict(Verdict { complete, reason, missing })) => {
                 let verdict = if *complete { VerdictKind::Yes } else { VerdictKind::No };
@@ -282,7 +287,7 @@ impl Machine {
                     self.reject(FeedbackSource::Verifier, &text, reason.clone(), None);
                 }
             }
-            Some(Answer::Text { .. }) | None if asked >= MOST_QUESTIONS => {
+            Some(Answer::Text { .. }) | None if asked >= MAX_VERDICT_CALLS => {
                 let reason = format!("no verdict could be got ({})", report.outcome.sentence());
                 self.record(Event::VerdictGiven {
                     verdict: VerdictKind::Inconclusive,
@@ -336,10 +341,10 @@ pub(super) fn named(files: &[String]) -> String {
 pub(super) fn failure(result: &CheckResult) -> String {
     let command = &result.command;
     match &result.verdict {
-        CheckVerdict::Failed { how: Death::Code(code) } => {
+        CheckVerdict::Failed { how: ProcessExit::Code(code) } => {
             format!("`{command}` failed (exit {code})")
         }
-        CheckVerdict::Failed { how: Death::Signal(signal) } => {
+        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
             format!("`{command}` was killed by signal {signal}")
         }
         CheckVerdict::TimedOut => format!("`{command}` took too long"),

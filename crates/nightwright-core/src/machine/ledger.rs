@@ -11,22 +11,23 @@ use std::ops::Deref;
 use std::time::Duration;
 
 pub use super::state::{
-    Answered, Current, Entry, Gate, Last, Nudge, OpenCall, Phase, Rows, Stage, State, Wait,
+    Answered, Current, Gate, InboxEntry, LastIteration, Nudge, OpenCall, Phase, Stage, State,
+    Streaks, Wait,
 };
 use crate::agent::dialect::Dialect;
 use crate::agent::outcome::{AttemptOutcome, Consequence, Deadline};
-use crate::agent::report::{AttemptReport, Blocker, Notice};
+use crate::agent::report::{AttemptReport, Blocker, WatchdogFinding};
 use crate::event::{
-    Continuation, Event, FeedbackSource, Figure, IterationKind, Purpose, Record, RunStarted,
-    StatusFacts, StopWhen, WaitEnd, WaitKind,
+    CallPurpose, Continuation, CostSource, Event, FeedbackSource, IterationKind, Record,
+    RunStarted, StatusFacts, StopWhen, WaitEnd, WaitKind,
 };
-use crate::input::{Boxes, CheckPurpose, CheckResult, CheckVerdict, Mark};
-use crate::permissions::denial::{self, Denial, Refused};
+use crate::input::{CheckPurpose, CheckResult, CheckVerdict, Checklist, WorkspaceMark};
+use crate::permissions::denial::{self, Denial, DeniedCommand};
 use crate::permissions::granted;
-use crate::policy::limits::{self, Room};
-use crate::policy::waiting::Row;
+use crate::policy::limits::{self, Budget};
+use crate::policy::waiting::WaitStreak;
 use crate::prompt::Decision;
-use crate::settings::{Change, ChangeSource, EvidenceKind, Settings};
+use crate::settings::{ChangeSource, EvidenceKind, SettingChange, Settings};
 use crate::units::{AttemptId, Fingerprint, Iteration, Usd};
 
 /// The durable state, behind a door that only events open.
@@ -82,16 +83,16 @@ impl State {
         self.active = record.active;
         self.totals.duration = record.active;
         self.conclude_by(&record.event);
-        self.status = StatusFacts::told_by(&record.event).or(self.status.take());
+        self.status = StatusFacts::from_event(&record.event).or(self.status.take());
         match &record.event {
             Event::RunStarted(started) => self.run_started(started),
             Event::RunContinued { why } => self.run_continued(*why),
-            Event::IterationStarted { iteration, kind, before, start, boxes, .. } => {
+            Event::IterationStarted { iteration, kind, before, start, checklist, .. } => {
                 self.wrap_up.clone_from(before);
-                self.iteration_started(*iteration, *kind, start, *boxes);
+                self.iteration_started(*iteration, *kind, start, *checklist);
             }
             Event::IterationSkipped { .. } => {
-                self.rows.skips += 1;
+                self.streaks.skips += 1;
                 self.phase = Phase::Ready;
             }
             Event::AttemptStarted { attempt, cap, .. } => self.attempt_started(*attempt, *cap),
@@ -105,20 +106,20 @@ impl State {
             }
             Event::LimitWaitStarted { limit, retry_at, wait, .. } => {
                 self.wait = Some(Wait { kind: *limit, retry_at: *retry_at, planned: *wait });
-                self.waits.rounds += 1;
+                self.wait_streak.rounds += 1;
             }
             Event::LimitWaitEnded { why, waited } => self.limit_wait_ended(*why, *waited),
             Event::QuotaReported { quota } => {
                 self.quotas.insert(quota.window, *quota);
             }
             Event::BlockerReported { blocker } => {
-                self.told.insert(blocker.key.clone());
+                self.reported_blockers.insert(blocker.key.clone());
             }
-            Event::WatchdogNoticed { notice, .. } => self.watchdog_noticed(notice),
+            Event::WatchdogNoticed { notice: finding, .. } => self.watchdog_noticed(finding),
             Event::NudgeSent { answers, text, .. } => self.nudge_sent(answers.as_ref(), text),
             Event::PermissionDenied { tool, command, rule, .. } => {
                 let (tool, command, rule) = (tool.clone(), command.clone(), rule.clone());
-                self.permission_denied(Refused { tool, command, rule });
+                self.permission_denied(DeniedCommand { tool, command, rule });
             }
             Event::GateStarted { claim, .. } => self.gate_started(claim),
             Event::ChecksStarted { purpose, commands } => self.checks_started(*purpose, commands),
@@ -145,7 +146,7 @@ impl State {
                 self.call_finished(*purpose, *cost, *figure, report);
             }
             Event::FeedbackAdded { source, text } => {
-                self.inbox.push(Entry { source: *source, text: text.clone(), given_to: None });
+                self.inbox.push(InboxEntry { source: *source, text: text.clone(), given_to: None });
             }
             Event::SettingsChanged { source, change } => self.setting_changed(*source, change),
             Event::CouncilDecided { iteration, conflict, decision } => {
@@ -173,9 +174,9 @@ impl State {
                 self.phase = Phase::Ended(outcome.clone());
             }
             Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::StatusChanged { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::HookFailed { .. }
             | Event::Warning { .. } => {}
         }
@@ -198,12 +199,12 @@ impl State {
     }
 
     /// What exactly was refused, by the rules that the agent has.
-    pub(super) fn refused(&self, denial: &Denial) -> Vec<Refused> {
+    pub(super) fn refused(&self, denial: &Denial) -> Vec<DeniedCommand> {
         let granted = granted(&self.settings);
         denial::refused(denial, &granted, &self.settings.surroundings.project_root)
     }
 
-    fn permission_denied(&mut self, refused: Refused) {
+    fn permission_denied(&mut self, refused: DeniedCommand) {
         if let Some(current) = self.current_mut() {
             current.denied.insert(refused.clone());
         }
@@ -219,11 +220,11 @@ impl State {
     }
 
     /// The gate that counts is the one pinned at the start, or by the operator's last change.
-    fn setting_changed(&mut self, source: ChangeSource, change: &Change) {
+    fn setting_changed(&mut self, source: ChangeSource, change: &SettingChange) {
         change.apply(source, &mut self.settings);
         // Room for work again: then a later wrap-up is another one.
         if change.is_limit()
-            && let Room::Work(_) = limits::before_attempt(&self.settings, self.used())
+            && let Budget::Work(_) = limits::before_attempt(&self.settings, self.used())
         {
             self.wrap_up = None;
         }
@@ -242,10 +243,10 @@ impl State {
             Continuation::AfterEnd => {
                 self.phase = Phase::Ready;
                 self.paused = false;
-                self.rows = Rows::default();
+                self.streaks = Streaks::default();
                 self.failures.clear();
                 self.problems.clear();
-                self.waits = Row::default();
+                self.wait_streak = WaitStreak::default();
                 self.wait = None;
                 self.wrap_up = None;
             }
@@ -256,20 +257,20 @@ impl State {
         &mut self,
         iteration: Iteration,
         kind: IterationKind,
-        start: &Mark,
-        boxes: Option<Boxes>,
+        start: &WorkspaceMark,
+        checklist: Option<Checklist>,
     ) {
         if self.origin.is_none() {
             self.origin = Some(start.clone());
         }
         // The end of the previous iteration is usually the start of this one; anything else is
         // somebody else's work, and must not count as the agent's.
-        self.seen.add(start, boxes);
-        self.rows.skips = 0;
+        self.seen.add(start, checklist);
+        self.streaks.skips = 0;
         for entry in &mut self.inbox {
             entry.given_to = Some(iteration);
         }
-        let current = Current::new(iteration, kind, start.clone(), boxes, self);
+        let current = Current::new(iteration, kind, start.clone(), checklist, self);
         self.phase = Phase::Iterating(Box::new(current));
     }
 
@@ -305,7 +306,7 @@ impl State {
                 claim: claim.to_vec(),
                 checks: None,
                 findings: None,
-                asked: 0,
+                verdict_calls: 0,
                 verdict: None,
                 result: None,
             });
@@ -317,18 +318,20 @@ impl State {
         self.totals.attempts += 1;
         if let Some(current) = self.current_mut() {
             current.attempts += 1;
-            current.said.clear();
-            for (_, answered) in &mut current.notices {
+            current.nudges.clear();
+            for (_, answered) in &mut current.findings {
                 *answered = Answered::Over;
             }
             current.stage = Stage::Attempting { attempt, cap };
         }
     }
 
-    fn attempt_finished(&mut self, cost: Usd, figure: Figure, report: &AttemptReport) {
+    fn attempt_finished(&mut self, cost: Usd, figure: CostSource, report: &AttemptReport) {
         self.charge("work", cost, figure, report);
         match report.outcome.consequence() {
-            Consequence::Judge | Consequence::JudgeTree => self.unmark_unheard(report.heard),
+            Consequence::Assess | Consequence::AssessWorkTree => {
+                self.unmark_unacknowledged(report.acknowledged);
+            }
             // Whatever was said, another attempt of this iteration is told anew.
             Consequence::Wait { .. }
             | Consequence::Retry
@@ -343,14 +346,15 @@ impl State {
             current.edited = current.edited.zip(edited).map(|(before, now)| before || now);
             current.denied.extend(denied);
             let told = std::mem::take(&mut current.blockers);
-            current.blockers = distinct(told.into_iter().chain(report.words.blockers.clone()));
+            current.blockers =
+                distinct(told.into_iter().chain(report.text_evidence.blockers.clone()));
             match report.outcome.consequence() {
                 Consequence::Retry => {
                     current.retries += 1;
                     current.suspects = 0;
                 }
-                Consequence::JudgeTree => current.suspects += 1,
-                Consequence::Judge => current.suspects = 0,
+                Consequence::AssessWorkTree => current.suspects += 1,
+                Consequence::Assess => current.suspects = 0,
                 Consequence::Wait { .. }
                 | Consequence::FailIteration { .. }
                 | Consequence::EndRun { .. } => {}
@@ -375,19 +379,19 @@ impl State {
 
     fn call_finished(
         &mut self,
-        purpose: Purpose,
+        purpose: CallPurpose,
         cost: Usd,
-        figure: Figure,
+        figure: CostSource,
         report: &AttemptReport,
     ) {
         self.charge(purpose.name(), cost, figure, report);
         let waits = matches!(report.outcome.consequence(), Consequence::Wait { .. });
-        if purpose == Purpose::Verify
+        if purpose == CallPurpose::Verify
             && matches!(report.outcome, AttemptOutcome::ModelNotFound { .. })
         {
             self.missing_verifiers += 1;
         }
-        if purpose == Purpose::Review {
+        if purpose == CallPurpose::Review {
             self.review_finished(&report.outcome);
         }
         if let Some(current) = self.current_mut() {
@@ -395,15 +399,15 @@ impl State {
             current.unconcluded = Some((purpose, Box::new(report.clone())));
             let lost = report.outcome == AttemptOutcome::Lost;
             // A limited one was not made at all, and a verifier's last word is still to come.
-            if waits || (lost && purpose == Purpose::Verify) {
+            if waits || (lost && purpose == CallPurpose::Verify) {
                 return;
             }
-            if purpose == Purpose::Verify {
+            if purpose == CallPurpose::Verify {
                 current.verifier = Some(report.clone());
                 // Nobody was there to be asked.
                 let missing = matches!(report.outcome, AttemptOutcome::ModelNotFound { .. });
                 if let Some(gate) = &mut current.gate.as_mut().filter(|_| !missing) {
-                    gate.asked += 1;
+                    gate.verdict_calls += 1;
                 }
             } else {
                 current.calls_done.insert(purpose);
@@ -416,29 +420,29 @@ impl State {
     fn review_finished(&mut self, outcome: &AttemptOutcome) {
         let ours = *outcome == AttemptOutcome::Lost || self.stop == Some(StopWhen::Now);
         match outcome.consequence() {
-            Consequence::Judge => self.rows.review_errors = 0,
-            Consequence::Retry if is_own_limit(outcome) => self.rows.review_errors = 0,
+            Consequence::Assess => self.streaks.review_errors = 0,
+            Consequence::Retry if is_own_limit(outcome) => self.streaks.review_errors = 0,
             Consequence::Wait { .. } => {}
-            Consequence::JudgeTree
+            Consequence::AssessWorkTree
             | Consequence::Retry
             | Consequence::FailIteration { .. }
             | Consequence::EndRun { .. } => {
                 if !ours {
-                    self.rows.review_errors += 1;
+                    self.streaks.review_errors += 1;
                     self.review_error = outcome.sentence();
                 }
             }
         }
     }
 
-    fn charge(&mut self, purpose: &str, cost: Usd, figure: Figure, report: &AttemptReport) {
+    fn charge(&mut self, purpose: &str, cost: Usd, figure: CostSource, report: &AttemptReport) {
         // Also one that hit a limit in the end may have got answers before it.
         let spent = report.cost.is_some_and(|cost| cost > Usd::ZERO);
         if report.outcome.got_an_answer() || report.tokens.output > 0 || spent {
-            self.waits = Row::default();
+            self.wait_streak = WaitStreak::default();
         }
         self.totals.cost += cost;
-        if figure == Figure::Estimated {
+        if figure == CostSource::Estimated {
             self.totals.estimated += cost;
         }
         self.totals.tokens += report.tokens;
@@ -452,7 +456,7 @@ impl State {
         self.totals.waited += waited;
         if let Some(wait) = self.wait.take() {
             // A wait to its end was as long as planned, also if a crash lay in between.
-            self.waits.waited += match why {
+            self.wait_streak.waited += match why {
                 WaitEnd::Elapsed => wait.planned,
                 WaitEnd::RetryNow | WaitEnd::Stopped => waited,
             };
@@ -473,39 +477,39 @@ impl State {
         }
     }
 
-    fn watchdog_noticed(&mut self, notice: &Notice) {
+    fn watchdog_noticed(&mut self, finding: &WatchdogFinding) {
         let Some(current) = self.current_mut() else {
             return;
         };
-        let first = !current.notices.iter().any(|(known, _)| known.key == notice.key);
-        current.notices.push((notice.clone(), Answered::No));
+        let first = !current.findings.iter().any(|(known, _)| known.key == finding.key);
+        current.findings.push((finding.clone(), Answered::No));
         if first {
-            *self.problems.entry(notice.key.clone()).or_default() += 1;
+            *self.problems.entry(finding.key.clone()).or_default() += 1;
         }
     }
 
     /// What a person says into a session is kept for the attempts after it, too: should this one
     /// fail, the next has heard nothing of it.
-    fn nudge_sent(&mut self, answers: Option<&Notice>, text: &str) {
+    fn nudge_sent(&mut self, answers: Option<&WatchdogFinding>, text: &str) {
         let Some(current) = self.current_mut() else {
             return;
         };
         let given_to = Some(current.iteration);
         let nudge =
-            Nudge { answers: answers.map(|notice| notice.key.clone()), text: text.to_owned() };
-        current.said.push(nudge);
+            Nudge { answers: answers.map(|finding| finding.key.clone()), text: text.to_owned() };
+        current.nudges.push(nudge);
         if let Some(answers) = answers {
             current.mark(&answers.key, Answered::Live);
         } else {
             let source = FeedbackSource::Human;
-            self.inbox.push(Entry { source, text: text.to_owned(), given_to });
+            self.inbox.push(InboxEntry { source, text: text.to_owned(), given_to });
         }
     }
 
     /// Answers that did not get there are none.
-    fn unmark_unheard(&mut self, heard: Option<u32>) {
+    fn unmark_unacknowledged(&mut self, heard: Option<u32>) {
         if let Some(current) = self.current_mut() {
-            let unheard = current.unheard(heard).to_vec();
+            let unheard = current.unacknowledged(heard).to_vec();
             for key in unheard.iter().filter_map(|nudge| nudge.answers.as_deref()) {
                 current.mark(key, Answered::No);
             }
@@ -514,13 +518,13 @@ impl State {
 
     /// What a person said into a session and did not get there is told to the next iteration.
     /// Other attempts of this one were told anyway.
-    fn give_back_unheard(&mut self) {
+    fn requeue_unacknowledged(&mut self) {
         let Some(current) = self.current_mut() else {
             return;
         };
         let iteration = Some(current.iteration);
-        let heard = current.report.as_ref().and_then(|report| report.heard);
-        let unheard = current.unheard(heard).to_vec();
+        let heard = current.report.as_ref().and_then(|report| report.acknowledged);
+        let unheard = current.unacknowledged(heard).to_vec();
         for nudge in unheard.iter().filter(|nudge| nudge.answers.is_none()) {
             let entry = self.inbox.iter_mut().rfind(|entry| {
                 entry.given_to == iteration

@@ -1,77 +1,77 @@
 //! How the last process of a run left it: what a machine that comes up again has to know.
 
-use crate::event::{Continuation, Event, Origin, Record};
+use crate::event::{Continuation, Event, Record, StopSource};
 use crate::outcome::Outcome;
 use crate::settings::Scope;
 
 /// How a run was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Interruption {
     /// It was never begun.
-    NotBegun,
+    NotStarted,
     /// Nobody wanted it to end: its process was killed, the power failed, or the system told it to
     /// end because it went down.
-    CutOff,
+    Crashed,
     /// It was cut off while it was paused: whoever paused it says when it goes on.
     Paused,
     /// It was cut off after somebody had asked it to stop.
     Stopping,
     /// It had come to an end.
-    Over,
+    Ended,
 }
 
-impl Left {
+impl Interruption {
     /// What a journal says.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
-        let mut fold = Fold::default();
+        let mut fold = InterruptionFold::default();
         for record in records {
             fold.record(&record.event);
         }
-        fold.left()
+        fold.interruption()
     }
 }
 
 /// What has to be known of a journal for that.
 #[derive(Default)]
-struct Fold {
-    begun: bool,
+struct InterruptionFold {
+    started: bool,
     paused: bool,
     /// A person asked it to stop.
     stopping: bool,
     /// The system told it to end.
     terminated: bool,
-    over: Option<Outcome>,
+    outcome: Option<Outcome>,
 }
 
-impl Fold {
+impl InterruptionFold {
     fn record(&mut self, event: &Event) {
         match event {
             // One that only judges has nothing to go on with: it is made anew.
-            Event::RunStarted(started) => self.begun = started.settings.scope == Scope::Whole,
+            Event::RunStarted(started) => self.started = started.settings.scope == Scope::Whole,
             Event::RunContinued { why } => {
                 let paused = self.paused && *why == Continuation::AfterCrash;
-                *self = Self { begun: self.begun, paused, ..Self::default() };
+                *self = Self { started: self.started, paused, ..Self::default() };
             }
-            Event::StopRequested { by: Origin::Terminate, .. } => self.terminated = true,
+            Event::StopRequested { by: StopSource::Terminate, .. } => self.terminated = true,
             Event::StopRequested {
                 by:
-                    Origin::Signal
-                    | Origin::TerminalClosed
-                    | Origin::Operator
-                    | Origin::StopFile
-                    | Origin::Key,
+                    StopSource::Signal
+                    | StopSource::TerminalClosed
+                    | StopSource::Operator
+                    | StopSource::StopFile
+                    | StopSource::Key,
                 ..
             } => self.stopping = true,
             Event::StopCancelled => self.stopping = false,
             Event::RunPaused => self.paused = true,
             Event::RunResumed => self.paused = false,
-            Event::RunFinished { outcome, .. } => self.over = Some(outcome.clone()),
+            Event::RunFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
             Event::IterationStarted { .. }
             | Event::IterationSkipped { .. }
             | Event::IterationFinished(_)
             | Event::AttemptStarted { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::AttemptFinished { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
@@ -87,7 +87,7 @@ impl Fold {
             | Event::ChecksFinished { .. }
             | Event::ChangesInspected { .. }
             | Event::CallStarted { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::CallFinished { .. }
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
@@ -100,18 +100,18 @@ impl Fold {
         }
     }
 
-    fn left(&self) -> Left {
-        let cut_off = match &self.over {
+    fn interruption(&self) -> Interruption {
+        let cut_off = match &self.outcome {
             None => true,
             Some(Outcome::Interrupted) => self.terminated,
             Some(_) => false,
         };
-        match (self.begun, cut_off) {
-            (false, _) => Left::NotBegun,
-            (true, false) => Left::Over,
-            (true, true) if self.stopping => Left::Stopping,
-            (true, true) if self.paused => Left::Paused,
-            (true, true) => Left::CutOff,
+        match (self.started, cut_off) {
+            (false, _) => Interruption::NotStarted,
+            (true, false) => Interruption::Ended,
+            (true, true) if self.stopping => Interruption::Stopping,
+            (true, true) if self.paused => Interruption::Paused,
+            (true, true) => Interruption::Crashed,
         }
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         }))
     }
 
-    fn stop(by: Origin) -> Event {
+    fn stop(by: StopSource) -> Event {
         Event::StopRequested { when: StopWhen::Now, by }
     }
 
@@ -148,7 +148,7 @@ mod tests {
         Event::RunFinished { outcome, note: None, totals: Totals::default() }
     }
 
-    fn left(events: &[Event]) -> Left {
+    fn left(events: &[Event]) -> Interruption {
         let first = [started(Scope::Whole)];
         let records: Vec<_> = first
             .iter()
@@ -159,66 +159,82 @@ mod tests {
                 event: event.clone(),
             })
             .collect();
-        Left::of(&records)
+        Interruption::of(&records)
     }
 
     #[test]
     fn a_run_whose_process_was_killed_or_told_to_end_was_cut_off() {
-        assert_eq!(left(&[]), Left::CutOff);
-        assert_eq!(left(&[stop(Origin::Terminate)]), Left::CutOff);
-        assert_eq!(left(&[stop(Origin::Terminate), over(Outcome::Interrupted)]), Left::CutOff);
+        assert_eq!(left(&[]), Interruption::Crashed);
+        assert_eq!(left(&[stop(StopSource::Terminate)]), Interruption::Crashed);
+        assert_eq!(
+            left(&[stop(StopSource::Terminate), over(Outcome::Interrupted)]),
+            Interruption::Crashed
+        );
     }
 
     #[test]
     fn a_run_that_somebody_stopped_was_not_whatever_came_after_that() {
         for by in [
-            Origin::Signal,
-            Origin::TerminalClosed,
-            Origin::Operator,
-            Origin::StopFile,
-            Origin::Key,
+            StopSource::Signal,
+            StopSource::TerminalClosed,
+            StopSource::Operator,
+            StopSource::StopFile,
+            StopSource::Key,
         ] {
-            assert_eq!(left(&[stop(by)]), Left::Stopping, "{by:?}");
-            assert_eq!(left(&[stop(by), over(Outcome::Interrupted)]), Left::Over, "{by:?}");
-            let both = [stop(by), stop(Origin::Terminate), over(Outcome::Interrupted)];
-            assert_eq!(left(&both), Left::Stopping, "{by:?}");
+            assert_eq!(left(&[stop(by)]), Interruption::Stopping, "{by:?}");
+            assert_eq!(
+                left(&[stop(by), over(Outcome::Interrupted)]),
+                Interruption::Ended,
+                "{by:?}"
+            );
+            let both = [stop(by), stop(StopSource::Terminate), over(Outcome::Interrupted)];
+            assert_eq!(left(&both), Interruption::Stopping, "{by:?}");
         }
-        assert_eq!(left(&[stop(Origin::Operator), Event::StopCancelled]), Left::CutOff);
+        assert_eq!(
+            left(&[stop(StopSource::Operator), Event::StopCancelled]),
+            Interruption::Crashed
+        );
     }
 
     #[test]
     fn a_run_that_ended_otherwise_is_over_even_if_it_was_told_to_end_too() {
-        assert_eq!(left(&[over(Outcome::Stopped)]), Left::Over);
-        assert_eq!(left(&[stop(Origin::Terminate), over(Outcome::Stopped)]), Left::Over);
+        assert_eq!(left(&[over(Outcome::Stopped)]), Interruption::Ended);
+        assert_eq!(
+            left(&[stop(StopSource::Terminate), over(Outcome::Stopped)]),
+            Interruption::Ended
+        );
     }
 
     #[test]
     fn who_paused_a_run_says_when_it_goes_on() {
-        let down = [stop(Origin::Terminate), over(Outcome::Interrupted)];
-        assert_eq!(left(&[Event::RunPaused]), Left::Paused);
-        assert_eq!(left(&[&[Event::RunPaused][..], &down].concat()), Left::Paused);
-        assert_eq!(left(&[Event::RunPaused, Event::RunResumed]), Left::CutOff);
+        let down = [stop(StopSource::Terminate), over(Outcome::Interrupted)];
+        assert_eq!(left(&[Event::RunPaused]), Interruption::Paused);
+        assert_eq!(left(&[&[Event::RunPaused][..], &down].concat()), Interruption::Paused);
+        assert_eq!(left(&[Event::RunPaused, Event::RunResumed]), Interruption::Crashed);
         let again = Event::RunContinued { why: Continuation::AfterEnd };
-        assert_eq!(left(&[&[Event::RunPaused][..], &down, &[again]].concat()), Left::CutOff);
+        assert_eq!(
+            left(&[&[Event::RunPaused][..], &down, &[again]].concat()),
+            Interruption::Crashed
+        );
         let crash = Event::RunContinued { why: Continuation::AfterCrash };
-        assert_eq!(left(&[Event::RunPaused, crash]), Left::Paused);
+        assert_eq!(left(&[Event::RunPaused, crash]), Interruption::Paused);
     }
 
     #[test]
     fn what_an_earlier_process_was_told_is_over_with_it() {
         let again = || Event::RunContinued { why: Continuation::AfterEnd };
-        let stopped = [stop(Origin::Operator), over(Outcome::Interrupted), again()];
-        assert_eq!(left(&stopped), Left::CutOff);
-        let down = [stop(Origin::Terminate), over(Outcome::Interrupted), again()];
-        let later = [&down[..], &[stop(Origin::Signal), over(Outcome::Interrupted)]].concat();
-        assert_eq!(left(&later), Left::Over);
+        let stopped = [stop(StopSource::Operator), over(Outcome::Interrupted), again()];
+        assert_eq!(left(&stopped), Interruption::Crashed);
+        let down = [stop(StopSource::Terminate), over(Outcome::Interrupted), again()];
+        let later = [&down[..], &[stop(StopSource::Signal), over(Outcome::Interrupted)]].concat();
+        assert_eq!(left(&later), Interruption::Ended);
     }
 
     #[test]
     fn one_that_only_judges_and_one_that_never_began_leave_nothing_to_go_on_with() {
-        assert_eq!(Left::of([]), Left::NotBegun);
+        assert_eq!(Interruption::of([]), Interruption::NotStarted);
         let event = started(Scope::Gate);
         let record = Record { at: Timestamp::UNIX_EPOCH, active: Duration::ZERO, event };
-        assert_eq!(Left::of([&record]), Left::NotBegun);
+        assert_eq!(Interruption::of([&record]), Interruption::NotStarted);
     }
 }

@@ -5,15 +5,15 @@ mod world;
 
 use proptest::prelude::*;
 
-use self::world::{OVERSHOOT, Owed, Run};
+use self::world::{OVERSHOOT, PendingAnswer, RandomRun};
 use super::ledger::Ledger;
 use crate::agent::outcome::Consequence;
-use crate::event::{Event, FeedbackSource, Origin, Purpose, StopWhen};
+use crate::event::{CallPurpose, Event, FeedbackSource, StopSource, StopWhen};
 use crate::input::{Control, Input};
 use crate::units::Usd;
 
-fn run(seed: u64, steps: usize) -> Run {
-    let mut run = Run::new(seed);
+fn run(seed: u64, steps: usize) -> RandomRun {
+    let mut run = RandomRun::new(seed);
     run.feed(Input::Start);
     for _ in 0..steps {
         run.step();
@@ -37,7 +37,7 @@ proptest! {
     fn the_same_inputs_give_the_same_decisions(seed: u64) {
         let original = run(seed, 80);
         if !original.crashed {
-            let mut again = Run::new(seed).story.machine;
+            let mut again = RandomRun::new(seed).story.machine;
             for (now, input, step) in original.fed {
                 prop_assert_eq!(again.handle(now, input), step);
             }
@@ -88,7 +88,7 @@ proptest! {
                 Event::IterationStarted { .. } => (made, told) = (Vec::new(), 0),
                 Event::CallFinished { purpose, report, .. } => {
                     let unmade = matches!(report.outcome.consequence(), Consequence::Wait { .. });
-                    if *purpose != Purpose::Verify && !unmade {
+                    if *purpose != CallPurpose::Verify && !unmade {
                         prop_assert!(!made.contains(purpose), "{purpose:?} twice");
                         made.push(*purpose);
                     }
@@ -122,7 +122,7 @@ proptest! {
 
     #[test]
     fn a_run_always_has_something_to_wait_for_or_is_paused_or_over(seed: u64) {
-        let mut run = Run::new(seed);
+        let mut run = RandomRun::new(seed);
         run.feed(Input::Start);
         for _ in 0..120 {
             run.step();
@@ -137,15 +137,15 @@ proptest! {
     #[test]
     fn stop_now_ends_every_run_once_what_runs_has_ended(seed: u64) {
         let mut run = run(seed, 40);
-        let stop = Control::Stop { when: StopWhen::Now, by: Origin::Operator };
+        let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Operator };
         run.feed(Input::Control(stop));
         for _ in 0..8 {
             if run.is_over() {
                 break;
             }
-            let index = run.owed.iter().position(|owed| matches!(owed, Owed::Answer(_)));
+            let index = run.owed.iter().position(|owed| matches!(owed, PendingAnswer::Answer(_)));
             let Some(index) = index else { break };
-            if let Owed::Answer(effect) = run.owed.remove(index) {
+            if let PendingAnswer::Answer(effect) = run.owed.remove(index) {
                 let input = run.answer(&effect);
                 run.feed(input);
             }

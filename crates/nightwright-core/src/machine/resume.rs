@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use super::Machine;
 use super::ledger::{Phase, Stage};
-use super::left::Left;
+use super::left::Interruption;
 use crate::agent::outcome::{AttemptOutcome, Consequence};
 use crate::agent::report::AttemptReport;
 use crate::effect::Alarm;
-use crate::event::{Continuation, Event, Purpose};
-use crate::input::{Again, Salvage};
+use crate::event::{CallPurpose, Continuation, Event};
+use crate::input::{ResumeData, ResumePolicy};
 use crate::outcome::Outcome;
-use crate::policy::limits::{self, Room};
+use crate::policy::limits::{self, Budget};
 use crate::policy::retry;
-use crate::settings::{Change, ChangeSource};
+use crate::settings::{ChangeSource, SettingChange};
 
 /// Why a run does not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ResumeRefusal {
     /// It never began.
-    NotBegun,
+    NotStarted,
     /// It was not cut off, and only a run that was is to continue.
-    NotCutOff,
+    NotCrashed,
     /// It completed, and nobody asked for more.
     Completed,
     /// This limit leaves no room: it has to be raised.
@@ -30,18 +30,26 @@ pub enum Refusal {
 
 impl Machine {
     /// Why this run would not continue; `None` if it would. Changes nothing.
-    pub fn refusal(&self, changes: &[(ChangeSource, Change)], again: Again) -> Option<Refusal> {
+    pub fn refusal(
+        &self,
+        changes: &[(ChangeSource, SettingChange)],
+        again: ResumePolicy,
+    ) -> Option<ResumeRefusal> {
         let outcome = match &self.ledger.phase {
-            Phase::New => return Some(Refusal::NotBegun),
+            Phase::New => return Some(ResumeRefusal::NotStarted),
             Phase::Ended(outcome) => Some(outcome),
             Phase::Ready | Phase::Iterating(_) | Phase::Concluding => None,
         };
         match again {
-            Again::IfCutOff => (self.left != Left::CutOff).then_some(Refusal::NotCutOff),
-            Again::IfUnfinished if matches!(outcome, Some(Outcome::Completed { .. })) => {
-                Some(Refusal::Completed)
+            ResumePolicy::IfCrashed => {
+                (self.interruption != Interruption::Crashed).then_some(ResumeRefusal::NotCrashed)
             }
-            Again::IfUnfinished | Again::Yes => self.limit_in_the_way(outcome?, changes),
+            ResumePolicy::IfUnfinished if matches!(outcome, Some(Outcome::Completed { .. })) => {
+                Some(ResumeRefusal::Completed)
+            }
+            ResumePolicy::IfUnfinished | ResumePolicy::Always => {
+                self.limit_in_the_way(outcome?, changes)
+            }
         }
     }
 
@@ -49,26 +57,26 @@ impl Machine {
     fn limit_in_the_way(
         &self,
         outcome: &Outcome,
-        changes: &[(ChangeSource, Change)],
-    ) -> Option<Refusal> {
+        changes: &[(ChangeSource, SettingChange)],
+    ) -> Option<ResumeRefusal> {
         let mut settings = self.ledger.settings.clone();
         for (source, change) in changes {
             change.apply(*source, &mut settings);
         }
         // A run can reach a limit with something left of it: too little for what comes next.
         if !limits::is_raised(&settings.limits, outcome) {
-            return Some(Refusal::Limit(outcome.clone()));
+            return Some(ResumeRefusal::Limit(outcome.clone()));
         }
         match limits::before_iteration(&settings, self.used()) {
-            Room::None(limit) => Some(Refusal::Limit(limit)),
-            Room::Work(_) | Room::WrapUp(..) => None,
+            Budget::None(limit) => Some(ResumeRefusal::Limit(limit)),
+            Budget::Work(_) | Budget::WrapUp(..) => None,
         }
     }
 
     /// What was going on is lost; what was finished is not done again.
-    pub(super) fn go_on(&mut self, salvage: Salvage) {
-        let Salvage { report, changes, again } = salvage;
-        if self.refusal(&changes, again).is_some() {
+    pub(super) fn resume_run(&mut self, resume_data: ResumeData) {
+        let ResumeData { report, changes, policy } = resume_data;
+        if self.refusal(&changes, policy).is_some() {
             return;
         }
         let ended = matches!(self.ledger.phase, Phase::Ended(_));
@@ -79,20 +87,20 @@ impl Machine {
         }
         // An operator who resumes a run wants it to work; a service that only restores it does not
         // decide that.
-        let by_operator = match again {
-            Again::IfCutOff => false,
-            Again::IfUnfinished | Again::Yes => true,
+        let by_operator = match policy {
+            ResumePolicy::IfCrashed => false,
+            ResumePolicy::IfUnfinished | ResumePolicy::Always => true,
         };
         if by_operator && self.ledger.paused {
             self.record(Event::RunResumed);
         }
-        self.settle(report);
-        self.pick_up();
+        self.record_lost_work(report);
+        self.continue_waiting();
     }
 
     /// Writes down what became of the attempt or call that was going on. What was made of its
     /// output is taken as it is: if there is a result in it, it finished and we did not.
-    fn settle(&mut self, report: Option<Box<AttemptReport>>) {
+    fn record_lost_work(&mut self, report: Option<Box<AttemptReport>>) {
         let Some(current) = self.ledger.current() else {
             return;
         };
@@ -111,13 +119,13 @@ impl Machine {
     }
 
     /// Waits go on to their end; a delay is skipped.
-    fn pick_up(&mut self) {
+    fn continue_waiting(&mut self) {
         let unconcluded = self.ledger.current().and_then(|current| current.unconcluded.clone());
         if let Some((purpose, report)) = unconcluded {
             // The gate starts from its beginning, and its verifier with it; what the others said
             // was paid for and is taken.
             return match (purpose, report.outcome.consequence()) {
-                (Purpose::Verify, Consequence::Judge | Consequence::Retry) => self.advance(),
+                (CallPurpose::Verify, Consequence::Assess | Consequence::Retry) => self.advance(),
                 (_, _) => self.conclude_call(purpose, &report),
             };
         }
@@ -136,7 +144,7 @@ impl Machine {
                 Stage::Begun | Stage::Attempting { .. } | Stage::Attempted => self.advance(),
             },
             Phase::Concluding => {
-                self.live.delayed = self.ending().is_none();
+                self.live.delayed = self.outcome_after_iteration().is_none();
                 self.advance();
             }
             Phase::New | Phase::Ready | Phase::Ended(_) => self.advance(),

@@ -4,53 +4,58 @@
 use std::time::Duration;
 
 use crate::agent::dialect::Dialect;
-use crate::agent::outcome::CutReason;
+use crate::agent::outcome::CancelReason;
 use crate::agent::report::Pulse;
-use crate::policy::deadlines::{self, Watch};
-use crate::policy::limits::Share;
+use crate::policy::deadlines::{self, AttemptTiming};
+use crate::policy::limits::Allowance;
 use crate::settings::Deadlines;
 use crate::units::Tokens;
 
 /// How long something that was told to end may take to be gone. Its grace and the time to read
 /// what is left of its output are well within this; past it, it can't be ended at all.
-pub(super) const LONGEST_END: Duration = Duration::from_secs(30);
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process of the agent, as the machine knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Running {
-    pub(super) watch: Watch,
+pub(super) struct LiveProcess {
+    pub(super) watch: AttemptTiming,
     /// When its share of the run's money is used up, where that goes by time.
-    bought: Option<Duration>,
+    paid_until: Option<Duration>,
     deadlines: Deadlines,
     /// When the timer for its deadlines fires.
-    pub(super) armed: Duration,
+    pub(super) deadline_at: Duration,
     /// Why we are ending it, if we are.
-    pub(super) cut: Option<CutReason>,
+    pub(super) cancelled: Option<CancelReason>,
     /// Tokens it may use.
     tokens_left: Option<u64>,
     /// Tokens it has used, as far as was told.
     pub(super) tokens: Tokens,
 }
 
-impl Running {
-    pub(super) fn new(now: Duration, share: Share, deadlines: Deadlines, dialect: Dialect) -> Self {
-        let bought = share.cost.and_then(|cost| dialect.time_for(cost)).map(|time| now + time);
-        let watch = Watch {
+impl LiveProcess {
+    pub(super) fn new(
+        now: Duration,
+        share: Allowance,
+        deadlines: Deadlines,
+        dialect: Dialect,
+    ) -> Self {
+        let paid_until = share.cost.and_then(|cost| dialect.time_for(cost)).map(|time| now + time);
+        let watch = AttemptTiming {
             started: now,
             // Nobody waits for a word that never comes.
             ready: !dialect.announces_itself(),
             last_line: now,
             tool: None,
-            leaving: None,
-            run_out: earlier(share.time.map(|time| now + time), bought),
+            exiting: None,
+            expires: earlier(share.time.map(|time| now + time), paid_until),
         };
-        let (armed, _) = deadlines::next(&deadlines, &watch);
+        let (deadline_at, _) = deadlines::next(&deadlines, &watch);
         Self {
             watch,
-            bought,
+            paid_until,
             deadlines,
-            armed,
-            cut: None,
+            deadline_at,
+            cancelled: None,
             tokens_left: share.tokens,
             tokens: Tokens::default(),
         }
@@ -66,27 +71,28 @@ impl Running {
         self.watch.last_line = ago(pulse.quiet);
         self.watch.tool =
             pulse.tool.as_ref().map(|tool| (ago(tool.running), tool.heartbeat.map(ago)));
-        if !pulse.leaving {
-            self.watch.leaving = None;
-        } else if self.watch.leaving.is_none() {
-            self.watch.leaving = Some(now);
+        if !pulse.exiting {
+            self.watch.exiting = None;
+        } else if self.watch.exiting.is_none() {
+            self.watch.exiting = Some(now);
         }
         self.tokens = pulse.tokens;
     }
 
     /// Whether it has used more tokens than it may, and nothing is done about it yet.
-    pub(super) fn is_over_its_tokens(&self) -> bool {
-        self.cut.is_none() && self.tokens_left.is_some_and(|left| self.tokens.counted() > left)
+    pub(super) fn exceeds_tokens(&self) -> bool {
+        self.cancelled.is_none()
+            && self.tokens_left.is_some_and(|left| self.tokens.counted() > left)
     }
 
     /// The limits have changed: so has its share.
-    pub(super) fn share_changed(&mut self, now: Duration, share: Share) {
+    pub(super) fn share_changed(&mut self, now: Duration, share: Allowance) {
         self.tokens_left = share.tokens;
-        self.watch.run_out = earlier(share.time.map(|time| now + time), self.bought);
+        self.watch.expires = earlier(share.time.map(|time| now + time), self.paid_until);
     }
 
     /// The next deadline, and what it then means.
-    pub(super) fn due(&self) -> (Duration, CutReason) {
+    pub(super) fn due(&self) -> (Duration, CancelReason) {
         deadlines::next(&self.deadlines, &self.watch)
     }
 
@@ -94,17 +100,17 @@ impl Running {
     /// away is noticed when the timer fires.
     pub(super) fn rearm(&mut self) -> Option<Duration> {
         let (at, _) = self.due();
-        let closer = at < self.armed && self.cut.is_none();
+        let closer = at < self.deadline_at && self.cancelled.is_none();
         closer.then(|| {
-            self.armed = at;
+            self.deadline_at = at;
             at
         })
     }
 
     /// Notes that it is being ended; the first reason counts. False when that is known already.
-    pub(super) fn cut(&mut self, why: CutReason) -> bool {
-        let first = self.cut.is_none();
-        self.cut = Some(self.cut.unwrap_or(why));
+    pub(super) fn cancel(&mut self, why: CancelReason) -> bool {
+        let first = self.cancelled.is_none();
+        self.cancelled = Some(self.cancelled.unwrap_or(why));
         first
     }
 }

@@ -7,19 +7,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::dialect::{Dialect, InputShape};
-use crate::agent::report::{AttemptReport, Blocker, Notice, QuotaNews, QuotaWindow};
-use crate::baseline::{self, Standing};
+use crate::agent::report::{AttemptReport, Blocker, QuotaNews, QuotaWindow, WatchdogFinding};
+use crate::baseline::{self, BaselineStatus};
 use crate::event::{
-    FeedbackSource, GateResult, IterationFinished, IterationKind, Origin, Purpose, StatusFacts,
-    StopWhen, Totals, VerdictKind, WaitKind,
+    CallPurpose, FeedbackSource, GateResult, IterationFinished, IterationKind, StatusFacts,
+    StopSource, StopWhen, Totals, VerdictKind, WaitKind,
 };
-use crate::input::{Boxes, CheckResult, Finding, Mark};
+use crate::input::{CheckResult, Checklist, TamperFinding, WorkspaceMark};
 use crate::outcome::{Outcome, Unchecked};
-use crate::permissions::denial::Refused;
-use crate::policy::limits::Used;
-use crate::policy::progress::Seen;
-use crate::policy::ticks::Ticks;
-use crate::policy::waiting::Row;
+use crate::permissions::denial::DeniedCommand;
+use crate::policy::limits::Consumed;
+use crate::policy::progress::SeenStates;
+use crate::policy::ticks::UnearnedCheckboxes;
+use crate::policy::waiting::WaitStreak;
 use crate::prompt::Decision;
 use crate::settings::{EvidenceKind, Settings};
 use crate::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
@@ -40,11 +40,11 @@ pub struct State {
     /// The limit that is being waited for.
     pub wait: Option<Wait>,
     /// Waits in a row without an answer from the provider.
-    pub waits: Row,
+    pub wait_streak: WaitStreak,
     /// Whether the run was asked to stop.
     pub stop: Option<StopWhen>,
     /// Who asked for the last stop.
-    pub stopped_by: Option<Origin>,
+    pub stopped_by: Option<StopSource>,
     /// Whether the operator wants nothing new to start.
     pub paused: bool,
     /// The last attempt started.
@@ -54,27 +54,27 @@ pub struct State {
     /// What the run has come to.
     pub totals: Totals,
     /// Things that happened several times in a row.
-    pub rows: Rows,
+    pub streaks: Streaks,
     /// The limit for whose sake the wrap-up iteration was begun.
     pub wrap_up: Option<Outcome>,
     /// States of the project seen so far.
-    pub seen: Seen,
+    pub seen: SeenStates,
     /// The project as it was at the start of the run.
-    pub origin: Option<Mark>,
+    pub origin: Option<WorkspaceMark>,
     /// Files that checks wrote: they are not work.
     pub outputs: BTreeSet<String>,
     /// How often the same checks failed in the same way on the same tree.
     pub failures: BTreeMap<String, u32>,
     /// Boxes that were ticked without anything to show for it.
-    pub ticks: Ticks,
+    pub unearned_checkboxes: UnearnedCheckboxes,
     /// How often the account had not the model that a verifier was to be.
     pub missing_verifiers: u32,
     /// What was told of the status file last, or what it said before the run.
     pub status: Option<StatusFacts>,
     /// What was refused and told already.
-    pub denied: BTreeSet<Refused>,
+    pub denied: BTreeSet<DeniedCommand>,
     /// Blockers told already.
-    pub told: BTreeSet<String>,
+    pub reported_blockers: BTreeSet<String>,
     /// In how many iterations each problem was noticed since the last progress.
     pub problems: BTreeMap<String, u32>,
     /// Conflicts of principles that were decided, oldest first.
@@ -82,7 +82,7 @@ pub struct State {
     /// What was wrong with the last review that failed.
     pub review_error: String,
     /// Words for the next iteration.
-    pub inbox: Vec<Entry>,
+    pub inbox: Vec<InboxEntry>,
     /// Whether the last prompt was too long.
     pub shorten: bool,
     /// The account's quotas as last reported.
@@ -90,7 +90,7 @@ pub struct State {
     /// What the checks came to before the first iteration, if they were run then.
     pub baseline: Option<Vec<CheckResult>>,
     /// How the last iteration went.
-    pub last: Option<Last>,
+    pub last: Option<LastIteration>,
     /// Iterations that came to their end.
     pub succeeded: u32,
 }
@@ -119,9 +119,9 @@ pub struct Current {
     /// Why it runs.
     pub kind: IterationKind,
     /// The project as it was.
-    pub start: Mark,
+    pub start: WorkspaceMark,
     /// The boxes of the list as they were.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// What the run had cost when it began.
     pub cost_before: Usd,
     /// Time at work when it began.
@@ -140,19 +140,19 @@ pub struct Current {
     /// known.
     pub edited: Option<bool>,
     /// What was refused in any of its attempts.
-    pub denied: BTreeSet<Refused>,
+    pub denied: BTreeSet<DeniedCommand>,
     /// What any of its attempts said it can't go on without, each once.
     pub blockers: Vec<Blocker>,
     /// What the watchdog noticed, and whether it was answered in the session.
-    pub notices: Vec<(Notice, Answered)>,
+    pub findings: Vec<(WatchdogFinding, Answered)>,
     /// What was said into the session of its last attempt.
-    pub said: Vec<Nudge>,
+    pub nudges: Vec<Nudge>,
     /// The call that is going on.
     pub call: Option<OpenCall>,
     /// A call that is over and whose answer has not been taken yet.
-    pub unconcluded: Option<(Purpose, Box<AttemptReport>)>,
+    pub unconcluded: Option<(CallPurpose, Box<AttemptReport>)>,
     /// Further calls made to their end, or lost: none is made twice.
-    pub calls_done: BTreeSet<Purpose>,
+    pub calls_done: BTreeSet<CallPurpose>,
     /// What the last verifier said.
     pub verifier: Option<AttemptReport>,
     /// The gate.
@@ -163,15 +163,15 @@ impl Current {
     pub(super) fn new(
         iteration: Iteration,
         kind: IterationKind,
-        start: Mark,
-        boxes: Option<Boxes>,
+        start: WorkspaceMark,
+        checklist: Option<Checklist>,
         state: &State,
     ) -> Self {
         Self {
             iteration,
             kind,
             start,
-            boxes,
+            checklist,
             cost_before: state.totals.cost,
             active_before: state.active,
             stage: Stage::Begun,
@@ -182,8 +182,8 @@ impl Current {
             edited: Some(false),
             denied: BTreeSet::new(),
             blockers: Vec::new(),
-            notices: Vec::new(),
-            said: Vec::new(),
+            findings: Vec::new(),
+            nudges: Vec::new(),
             call: None,
             unconcluded: None,
             calls_done: BTreeSet::new(),
@@ -193,15 +193,15 @@ impl Current {
     }
 
     /// What was said into the last session beyond so many messages that it took up.
-    pub(super) fn unheard(&self, heard: Option<u32>) -> &[Nudge] {
-        let heard = heard.map_or(self.said.len(), |heard| heard as usize);
-        self.said.get(heard..).unwrap_or_default()
+    pub(super) fn unacknowledged(&self, heard: Option<u32>) -> &[Nudge] {
+        let heard = heard.map_or(self.nudges.len(), |heard| heard as usize);
+        self.nudges.get(heard..).unwrap_or_default()
     }
 
     /// Notes whether what has this key was answered in the session.
     pub(super) fn mark(&mut self, key: &str, now: Answered) {
-        for (notice, answered) in &mut self.notices {
-            if notice.key == key && *answered != Answered::Over {
+        for (finding, answered) in &mut self.findings {
+            if finding.key == key && *answered != Answered::Over {
                 *answered = now;
             }
         }
@@ -255,7 +255,7 @@ pub struct OpenCall {
     /// Which.
     pub call: CallId,
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: CallPurpose,
     /// What it may cost.
     pub cap: Option<Usd>,
 }
@@ -268,9 +268,9 @@ pub struct Gate {
     /// What the checks came to, and the project after them.
     pub checks: Option<(Vec<CheckResult>, Fingerprint)>,
     /// What looks like tampering.
-    pub findings: Option<Vec<Finding>>,
+    pub findings: Option<Vec<TamperFinding>>,
     /// Verifier calls made to their end.
-    pub asked: u32,
+    pub verdict_calls: u32,
     /// What the model said.
     pub verdict: Option<VerdictKind>,
     /// What it came to.
@@ -297,7 +297,7 @@ pub struct Wait {
 
 /// Things that happened several times in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct Streaks {
     /// Failed iterations.
     pub errors: u32,
     /// Failed reviews.
@@ -320,7 +320,7 @@ pub struct Rows {
 
 /// A word for the next iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct InboxEntry {
     /// From whom.
     pub source: FeedbackSource,
     /// What.
@@ -331,7 +331,7 @@ pub struct Entry {
 
 /// How the last iteration went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Last {
+pub struct LastIteration {
     /// As it was recorded.
     pub finished: IterationFinished,
     /// What its gate came to, if there was one.
@@ -344,8 +344,8 @@ pub struct Last {
 
 impl State {
     /// What counts against the limits.
-    pub fn used(&self) -> Used {
-        Used {
+    pub fn used(&self) -> Consumed {
+        Consumed {
             iterations: self.totals.iterations,
             cost: self.totals.cost,
             tokens: self.totals.tokens.counted(),
@@ -361,11 +361,12 @@ impl State {
         }
         self.baseline.as_ref()?;
         // Nothing is known of a check that the operator added later.
-        let standing = |command| self.before(command).map_or(Standing::Unknown, baseline::standing);
+        let standing =
+            |command| self.baseline_of(command).map_or(BaselineStatus::Unknown, baseline::status);
         let standings: Vec<_> = commands.iter().map(|command| standing(command)).collect();
-        if standings.contains(&Standing::Fails) {
+        if standings.contains(&BaselineStatus::Fails) {
             None
-        } else if standings.contains(&Standing::Unknown) {
+        } else if standings.contains(&BaselineStatus::Unknown) {
             Some(Unchecked::UnknownBefore)
         } else {
             Some(Unchecked::PassedBefore)
@@ -373,7 +374,7 @@ impl State {
     }
 
     /// What a check came to before the first iteration.
-    pub fn before(&self, command: &str) -> Option<&CheckResult> {
+    pub fn baseline_of(&self, command: &str) -> Option<&CheckResult> {
         self.baseline.iter().flatten().find(|result| result.command == command)
     }
 

@@ -12,7 +12,7 @@ impl Machine {
     pub(super) fn status_read(&mut self, report: &StatusReport) {
         // Before the first iteration nothing is known to compare it with: what the file says then
         // was there before the run.
-        if self.ledger.origin.is_none() || !self.tells_status() {
+        if self.ledger.origin.is_none() || !self.reports_status() {
             return;
         }
         let now = self.status_facts(report);
@@ -24,7 +24,7 @@ impl Machine {
 
     /// What the file said before the run, to be kept with its first iteration.
     pub(super) fn first_status(&self, report: Option<&StatusReport>) -> Option<Box<StatusFacts>> {
-        let report = report.filter(|_| self.ledger.origin.is_none() && self.tells_status())?;
+        let report = report.filter(|_| self.ledger.origin.is_none() && self.reports_status())?;
         Some(Box::new(self.status_facts(report)))
     }
 
@@ -33,7 +33,7 @@ impl Machine {
     }
 
     /// Whether anybody wants to know. Who only judges writes no status.
-    fn tells_status(&self) -> bool {
+    fn reports_status(&self) -> bool {
         match self.ledger.settings.scope {
             Scope::Whole => self.ledger.settings.status_watch.enabled,
             Scope::Gate => false,

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::ledger::Stage;
-use super::{Asked, Machine, Opening, Pending};
-use crate::agent::outcome::{AttemptOutcome, Consequence, CutReason};
+use super::{IterationSetup, Machine, Pending, PendingKind};
+use crate::agent::outcome::{AttemptOutcome, CancelReason, Consequence};
 use crate::effect::{Effect, Grace};
-use crate::event::{Event, FeedbackSource, Origin, StopWhen, WaitEnd};
+use crate::event::{Event, FeedbackSource, StopSource, StopWhen, WaitEnd};
 use crate::input::{Control, TimerKey};
 use crate::outcome::Outcome;
-use crate::policy::limits::{self, Share};
-use crate::settings::{Change, ChangeSource, Limits, Settings};
+use crate::policy::limits::{self, Allowance};
+use crate::settings::{ChangeSource, Limits, SettingChange, Settings};
 
 /// The operator may try at once at most this often.
 const PROBE_GAP: Duration = Duration::from_mins(1);
@@ -22,7 +22,7 @@ impl Machine {
             Control::Stop { when: StopWhen::AfterIteration, by } => self.stop_after(by),
             Control::HangUp => {
                 if !self.is_ending() {
-                    self.stop_now(Origin::TerminalClosed);
+                    self.stop_now(StopSource::TerminalClosed);
                 }
             }
             Control::CancelStop => {
@@ -35,72 +35,79 @@ impl Machine {
                     self.record(Event::RunPaused);
                     // People pause in order to edit: what was found out before is stale then.
                     self.live.untouched = false;
-                    self.live.opening = Opening::default();
+                    self.live.opening = IterationSetup::default();
                 }
             }
             Control::Resume => {
                 if self.ledger.paused {
                     self.record(Event::RunResumed);
-                    self.live.opening = Opening::default();
+                    self.live.opening = IterationSetup::default();
                     self.advance();
                 }
             }
-            Control::Tell { text } => self.tell(text),
+            Control::Tell { text } => self.queue_operator_message(text),
             Control::RetryNow => self.retry_now(),
             Control::SetLimits(limits) => self.set_limits(limits),
         }
     }
 
     /// Everything is ended, nothing is concluded from it. A second signal doesn't wait for it.
-    fn stop_now(&mut self, by: Origin) {
+    fn stop_now(&mut self, by: StopSource) {
         if self.is_ending() {
             match by {
-                Origin::Signal | Origin::Terminate => self.kill(),
-                Origin::TerminalClosed | Origin::Operator | Origin::StopFile | Origin::Key => {}
+                StopSource::Signal | StopSource::Terminate => self.kill(),
+                StopSource::TerminalClosed
+                | StopSource::Operator
+                | StopSource::StopFile
+                | StopSource::Key => {}
             }
             return;
         }
         self.record(Event::StopRequested { when: StopWhen::Now, by });
-        self.cut_everything();
-        self.leave_off();
+        self.cancel_everything();
+        self.finish_stop();
     }
 
     /// Whether everything is being ended already.
     fn is_ending(&self) -> bool {
-        self.ledger.stop == Some(StopWhen::Now) || self.live.doom.is_some()
+        self.ledger.stop == Some(StopWhen::Now) || self.live.abort_outcome.is_some()
     }
 
-    fn stop_after(&mut self, by: Origin) {
+    fn stop_after(&mut self, by: StopSource) {
         if self.ledger.stop.is_some() {
             return;
         }
         self.record(Event::StopRequested { when: StopWhen::AfterIteration, by });
         // Nobody wants to know how things stand before an iteration that does not begin.
         if self.ledger.current().is_none() {
-            self.cut_checks(Grace::Usual);
+            self.cancel_checks(Grace::Usual);
         }
-        let waited = matches!(self.live.pending, Some(Pending { what: Asked::Wait { .. }, .. }));
+        let waited =
+            matches!(self.live.pending, Some(Pending { kind: PendingKind::Wait { .. }, .. }));
         self.end_waiting();
         // What was waited for is not tried any more, be it an attempt or a call. What was claimed
         // is judged all the same where that was a call that can be done without.
         if waited && self.ledger.current().is_some() && !self.is_attempted() {
             self.interrupt_iteration();
         }
-        self.leave_off();
+        self.finish_stop();
     }
 
     /// Whether the attempts of this iteration are over and its gate has not begun.
     fn is_attempted(&self) -> bool {
         self.ledger.current().is_some_and(|current| {
             let judged = current.report.as_ref().is_some_and(|report| {
-                matches!(report.outcome.consequence(), Consequence::Judge | Consequence::JudgeTree)
+                matches!(
+                    report.outcome.consequence(),
+                    Consequence::Assess | Consequence::AssessWorkTree
+                )
             });
             current.stage == Stage::Attempted && judged && current.gate.is_none()
         })
     }
 
     /// Goes on to the end that was asked for, if nothing is running any more.
-    fn leave_off(&mut self) {
+    fn finish_stop(&mut self) {
         let idle =
             self.live.pending.is_none() && self.live.attempt.is_none() && self.live.call.is_none();
         if idle && self.ledger.stop == Some(StopWhen::Now) && self.ledger.current().is_some() {
@@ -109,29 +116,29 @@ impl Machine {
         self.advance();
     }
 
-    pub(super) fn cut_everything(&mut self) {
-        self.cut_attempt(CutReason::StopNow, Grace::Usual);
-        self.cut_call(CutReason::StopNow, Grace::Usual);
-        self.cut_checks(Grace::Usual);
+    pub(super) fn cancel_everything(&mut self) {
+        self.cancel_attempt(CancelReason::StopNow, Grace::Usual);
+        self.cancel_call(CancelReason::StopNow, Grace::Usual);
+        self.cancel_checks(Grace::Usual);
         self.end_waiting();
-        self.forget_questions();
+        self.drop_pending();
     }
 
     /// A look at a project or a hook may take long, and nothing would be concluded from it any
     /// more. Only checks are waited for, because they are being ended.
-    fn forget_questions(&mut self) {
+    fn drop_pending(&mut self) {
         if let Some(pending) = self.live.pending
-            && pending.what != Asked::Checks
+            && pending.kind != PendingKind::Checks
         {
             self.live.pending = None;
         }
     }
 
-    fn cut_checks(&mut self, grace: Grace) {
+    fn cancel_checks(&mut self, grace: Grace) {
         if let Some(pending) = self.live.pending
-            && pending.what == Asked::Checks
+            && pending.kind == PendingKind::Checks
         {
-            self.effect(Effect::CutChecks { ticket: pending.ticket, grace });
+            self.effect(Effect::CancelChecks { ticket: pending.ticket, grace });
         }
     }
 
@@ -140,67 +147,71 @@ impl Machine {
         let Some(pending) = self.live.pending else {
             return;
         };
-        match pending.what {
-            Asked::Delay => {
+        match pending.kind {
+            PendingKind::Delay => {
                 self.live.pending = None;
                 self.effect(Effect::ClearTimer { key: TimerKey::Delay(pending.ticket) });
             }
-            Asked::Wait { since } => {
+            PendingKind::Wait { since } => {
                 self.live.pending = None;
                 self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
-                self.wait_over(WaitEnd::Stopped, since);
+                self.wait_ended(WaitEnd::Stopped, since);
             }
-            Asked::Hook(_) | Asked::Prepare | Asked::Survey | Asked::Checks | Asked::Changes => {}
+            PendingKind::Hook(_)
+            | PendingKind::Prepare
+            | PendingKind::Survey
+            | PendingKind::Checks
+            | PendingKind::Changes => {}
         }
     }
 
     /// Everything is killed, and we leave without waiting for it.
     fn kill(&mut self) {
-        self.cut_attempt(CutReason::StopNow, Grace::None);
-        self.cut_call(CutReason::StopNow, Grace::None);
-        self.cut_checks(Grace::None);
+        self.cancel_attempt(CancelReason::StopNow, Grace::None);
+        self.cancel_call(CancelReason::StopNow, Grace::None);
+        self.cancel_checks(Grace::None);
         let report = self.attempt_so_far(AttemptOutcome::Interrupted);
         if let Some(live) = self.live.attempt.take() {
-            let duration = self.now.mono.saturating_sub(live.running.watch.started);
+            let duration = self.now.mono.saturating_sub(live.process.watch.started);
             self.record_attempt(live.id, report, duration);
         }
         let report = self.call_so_far(AttemptOutcome::Interrupted);
         if let Some(live) = self.live.call.take() {
-            let duration = self.now.mono.saturating_sub(live.running.watch.started);
+            let duration = self.now.mono.saturating_sub(live.process.watch.started);
             self.record_call(live.id, live.purpose, report, duration);
         }
         self.live.pending = None;
-        let outcome = self.live.doom.clone().unwrap_or(Outcome::Interrupted);
-        self.perish(outcome);
+        let outcome = self.live.abort_outcome.clone().unwrap_or(Outcome::Interrupted);
+        self.abort_now(outcome);
     }
 
     /// Other limits hold at once, also for what is running.
     fn set_limits(&mut self, limits: Limits) {
         let wanted = Settings { limits, ..self.ledger.settings.clone() };
-        for change in Change::between(&self.ledger.settings, &wanted) {
+        for change in SettingChange::between(&self.ledger.settings, &wanted) {
             self.record(Event::SettingsChanged { source: ChangeSource::Operator, change });
         }
-        let left = limits::left(&self.ledger.settings, self.used());
-        let share = Share { cost: None, time: left.duration, tokens: left.tokens };
+        let left = limits::remaining(&self.ledger.settings, self.used());
+        let share = Allowance { cost: None, time: left.duration, tokens: left.tokens };
         let now = self.now.mono;
         if let Some(live) = &mut self.live.attempt {
-            live.running.share_changed(now, share);
-            if live.running.is_over_its_tokens() {
-                self.cut_attempt(CutReason::Limit, Grace::Usual);
+            live.process.share_changed(now, share);
+            if live.process.exceeds_tokens() {
+                self.cancel_attempt(CancelReason::Limit, Grace::Usual);
             }
         }
         if let Some(live) = &mut self.live.call {
-            live.running.share_changed(now, share);
-            if live.running.is_over_its_tokens() {
-                self.cut_call(CutReason::Limit, Grace::Usual);
+            live.process.share_changed(now, share);
+            if live.process.exceeds_tokens() {
+                self.cancel_call(CancelReason::Limit, Grace::Usual);
             }
         }
         self.rearm_attempt();
     }
 
-    fn tell(&mut self, text: String) {
+    fn queue_operator_message(&mut self, text: String) {
         let open = self.live.attempt.as_ref().filter(|attempt| {
-            attempt.open && attempt.running.watch.ready && attempt.running.cut.is_none()
+            attempt.open && attempt.process.watch.ready && attempt.process.cancelled.is_none()
         });
         match open.map(|attempt| attempt.id) {
             Some(attempt) => self.nudge(attempt, None, text),
@@ -213,7 +224,7 @@ impl Machine {
         let Some(pending) = self.live.pending else {
             return;
         };
-        let Asked::Wait { since } = pending.what else {
+        let PendingKind::Wait { since } = pending.kind else {
             return;
         };
         let now = self.now.mono;
@@ -223,7 +234,7 @@ impl Machine {
         self.live.probed = Some(now);
         self.live.pending = None;
         self.effect(Effect::ClearTimer { key: TimerKey::Wait(pending.ticket) });
-        self.wait_over(WaitEnd::RetryNow, since);
+        self.wait_ended(WaitEnd::RetryNow, since);
         self.advance();
     }
 }

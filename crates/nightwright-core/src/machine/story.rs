@@ -14,7 +14,7 @@ mod world;
 use std::time::Duration;
 
 use self::render::{effect_line, event_line};
-use self::world::World;
+use self::world::PendingRequests;
 use super::Machine;
 use super::ledger::Ledger;
 use crate::effect::Step;
@@ -30,14 +30,14 @@ pub(super) struct Story {
     pub(super) machine: Machine,
     pub(super) now: Now,
     pub(super) journal: Vec<Record>,
-    world: World,
+    world: PendingRequests,
 }
 
 /// Tells a story and checks it, line by line.
 pub(super) fn story(text: &str) -> Story {
     let mut settings = Settings::default();
     let mut agent = AgentFacts::default();
-    settings.verify.model = crate::settings::Judge::Off;
+    settings.verify.model = crate::settings::VerdictMode::Off;
     settings.verify.tamper = Tamper::Off;
     settings.verify.baseline = None;
     settings.delay = Duration::ZERO;
@@ -124,7 +124,7 @@ impl Story {
             machine: Machine::new(opening),
             now: Now { wall, mono: Duration::from_secs(1000) },
             journal: Vec::new(),
-            world: World::default(),
+            world: PendingRequests::default(),
         }
     }
 

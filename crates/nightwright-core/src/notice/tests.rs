@@ -3,33 +3,33 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::text::LONGEST_TEXT;
+use super::text::MAX_TEXT_CHARS;
 use super::*;
 use crate::agent::report::Blocker;
 use crate::event::{
-    AgentFacts, Continuation, IterationFinished, IterationKind, IterationResult, Movement, Record,
+    AgentFacts, Continuation, IterationFinished, IterationKind, IterationResult, Progress, Record,
     RunStarted, StatusField, Totals, WaitKind, samples,
 };
-use crate::input::{Mark, TaskProgress};
+use crate::input::{TaskProgress, WorkspaceMark};
 use crate::outcome::{self, Proof, Strictness};
 use crate::settings::Settings;
 use crate::units::{Fingerprint, Iteration, Usd};
 
 /// A run told line by line, a minute apart.
 #[derive(Default)]
-struct Story {
-    notices: Notices,
+struct NotificationStory {
+    notices: NotificationFold,
     seq: u64,
-    told: Vec<Notice>,
+    told: Vec<Notification>,
 }
 
-impl Story {
-    fn line(&mut self, event: Event) -> Line {
+impl NotificationStory {
+    fn line(&mut self, event: Event) -> JournalLine {
         self.seq += 1;
         let time = Duration::from_mins(self.seq);
         let at = Timestamp::UNIX_EPOCH + time;
         let run = RunId("20261116-2200-abcd".to_owned());
-        Line { seq: self.seq, run, record: Record { at, active: time, event } }
+        JournalLine { seq: self.seq, run, record: Record { at, active: time, event } }
     }
 
     fn then(mut self, event: Event) -> Self {
@@ -49,12 +49,12 @@ impl Story {
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.iter().map(|notice| notice.kind.name()).collect()
+        self.told.iter().map(|notification| notification.kind.name()).collect()
     }
 
     fn last(&self) -> (&str, &str) {
-        let notice = self.told.last().expect("something was told");
-        (&notice.title, &notice.text)
+        let notification = self.told.last().expect("something was told");
+        (&notification.title, &notification.text)
     }
 }
 
@@ -85,10 +85,10 @@ fn iteration(number: u32) -> Event {
     let fingerprint = Fingerprint("tree".to_owned());
     Event::IterationStarted {
         iteration: Iteration(number),
-        kind: if number == 0 { IterationKind::Proof } else { IterationKind::Work },
+        kind: if number == 0 { IterationKind::VerifyOnly } else { IterationKind::Work },
         before: None,
-        start: Mark { fingerprint, head: None, head_tree: None, status: None },
-        boxes: None,
+        start: WorkspaceMark { fingerprint, head: None, head_tree: None, status: None },
+        checklist: None,
         status: None,
     }
 }
@@ -98,18 +98,18 @@ fn done(number: u32, result: IterationResult) -> Event {
         iteration: Iteration(number),
         result,
         ends: None,
-        progress: Movement::Work,
+        progress: Progress::Work,
         claim: vec![],
         blockers: vec![],
         signal: false,
         end: None,
         files_changed: 4,
-        beside_list: None,
+        files_changed_outside_plan: None,
         commits: 2,
         changes: None,
         task: Some(TaskProgress { completed: 35, total: 60 }),
         phase: None,
-        boxes: None,
+        checklist: None,
         cost: Usd::from_cents(42),
         duration: Duration::from_secs(372),
         summary: "The parser reads\ndates.\u{1b}[2J".to_owned(),
@@ -126,13 +126,13 @@ fn again() -> Event {
 
 #[test]
 fn a_run_is_told_from_its_setup_to_its_end() {
-    let story = Story::begun()
+    let story = NotificationStory::begun()
         .then(iteration(1))
         .then(done(1, IterationResult::Done))
         .then(iteration(2))
         .then(ended(Outcome::completed(Proof::Checks)));
     assert_eq!(story.kinds(), ["setup_complete", "execution_start", "iteration", "completion"]);
-    let seqs: Vec<_> = story.told.iter().map(|notice| notice.seq).collect();
+    let seqs: Vec<_> = story.told.iter().map(|notification| notification.seq).collect();
     assert_eq!(seqs, [1, 2, 3, 5]);
     assert_eq!(story.told[0].title, "migrate-api: ready to start");
     assert_eq!(
@@ -158,52 +158,71 @@ fn a_run_is_told_from_its_setup_to_its_end() {
 #[test]
 fn every_ending_sends_exactly_one_notice_of_an_ending() {
     let wanted = |outcome: &Outcome| match outcome.exit_code(Strictness::Lenient) {
-        1 | 2 => Kind::Error,
-        130 => Kind::Stopped,
-        _ if matches!(outcome.exit_code(Strictness::RequireComplete), 0 | 4) => Kind::Completion,
-        _ => Kind::Stopped,
+        1 | 2 => NotificationKind::Error,
+        130 => NotificationKind::Stopped,
+        _ if matches!(outcome.exit_code(Strictness::RequireComplete), 0 | 4) => {
+            NotificationKind::Completion
+        }
+        _ => NotificationKind::Stopped,
     };
     for outcome in outcome::samples() {
-        let story = Story::begun().then(iteration(1)).then(ended(outcome.clone()));
-        let endings: Vec<_> = story.told.iter().filter(|notice| notice.kind.is_ending()).collect();
-        let [notice] = endings[..] else { panic!("{outcome}: {endings:?}") };
-        assert_eq!(notice.kind, wanted(&outcome), "{outcome}");
-        assert!(notice.text.starts_with(&outcome.sentence(0)), "{outcome}: {}", notice.text);
-        assert!(notice.text.contains("\nNext: "), "{outcome}: {}", notice.text);
+        let story = NotificationStory::begun().then(iteration(1)).then(ended(outcome.clone()));
+        let endings: Vec<_> =
+            story.told.iter().filter(|notification| notification.kind.is_ending()).collect();
+        let [notification] = endings[..] else { panic!("{outcome}: {endings:?}") };
+        assert_eq!(notification.kind, wanted(&outcome), "{outcome}");
+        assert!(
+            notification.text.starts_with(&outcome.sentence(0)),
+            "{outcome}: {}",
+            notification.text
+        );
+        assert!(notification.text.contains("\nNext: "), "{outcome}: {}", notification.text);
         let mut story = story;
-        let ending = view::Ending { outcome, note: None };
+        let ending = view::FinalOutcome { outcome, note: None };
         assert_eq!(story.notices.ending(ending, Timestamp::UNIX_EPOCH), None);
     }
 }
 
 #[test]
 fn an_ending_that_could_not_be_recorded_is_told_once() {
-    let mut story = Story::begun().then(iteration(1));
+    let mut story = NotificationStory::begun().then(iteration(1));
     let outcome = Outcome::JournalFailed { why: "no space left on device".to_owned() };
-    let ending = view::Ending { outcome, note: None };
-    let notice = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
-    assert_eq!((notice.kind, notice.seq), (Kind::Error, 3));
-    assert_eq!(notice.title, "migrate-api: failed");
-    assert!(notice.text.starts_with("The journal could not be written: no space"), "{notice:?}");
+    let ending = view::FinalOutcome { outcome, note: None };
+    let notification = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
+    assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 3));
+    assert_eq!(notification.title, "migrate-api: failed");
+    assert!(
+        notification.text.starts_with("The journal could not be written: no space"),
+        "{notification:?}"
+    );
     assert_eq!(story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH), None);
-    assert_eq!(Notices::default().ending(ending, Timestamp::UNIX_EPOCH), None, "it never began");
+    assert_eq!(
+        NotificationFold::default().ending(ending, Timestamp::UNIX_EPOCH),
+        None,
+        "it never began"
+    );
 }
 
 #[test]
 fn an_ending_of_the_past_does_not_hide_one_that_could_not_be_recorded() {
-    let mut story =
-        Story::default().past(started("claude")).past(iteration(1)).past(ended(Outcome::Stopped));
+    let mut story = NotificationStory::default()
+        .past(started("claude"))
+        .past(iteration(1))
+        .past(ended(Outcome::Stopped));
     let outcome = Outcome::JournalFailed { why: "no space left on device".to_owned() };
-    let ending = view::Ending { outcome, note: None };
-    let notice = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
-    assert_eq!((notice.kind, notice.seq), (Kind::Error, 4));
-    assert!(notice.text.starts_with("The journal could not be written: no space"), "{notice:?}");
+    let ending = view::FinalOutcome { outcome, note: None };
+    let notification = story.notices.ending(ending.clone(), Timestamp::UNIX_EPOCH).expect("one");
+    assert_eq!((notification.kind, notification.seq), (NotificationKind::Error, 4));
+    assert!(
+        notification.text.starts_with("The journal could not be written: no space"),
+        "{notification:?}"
+    );
     assert_eq!(story.notices.ending(ending, Timestamp::UNIX_EPOCH), None, "told once");
 }
 
 #[test]
 fn the_past_is_known_and_not_told_again() {
-    let story = Story::default()
+    let story = NotificationStory::default()
         .past(started("claude"))
         .past(iteration(1))
         .past(done(1, IterationResult::Done))
@@ -218,7 +237,7 @@ fn the_past_is_known_and_not_told_again() {
 
 #[test]
 fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
-    let story = Story::begun()
+    let story = NotificationStory::begun()
         .then(iteration(1))
         .then(ended(Outcome::MaxIterations { limit: 1 }))
         .then(again())
@@ -229,23 +248,24 @@ fn a_run_that_goes_on_after_its_end_sends_its_next_end_too() {
     assert_ne!(story.told[2].id(), story.told[3].id());
 
     // The earlier end was an earlier process's, and the next one can't be recorded.
-    let mut story = Story::default().past(started("claude")).past(ended(Outcome::Stopped));
+    let mut story =
+        NotificationStory::default().past(started("claude")).past(ended(Outcome::Stopped));
     story = story.then(again());
-    let ending = view::Ending { outcome: Outcome::Interrupted, note: None };
+    let ending = view::FinalOutcome { outcome: Outcome::Interrupted, note: None };
     assert!(story.notices.ending(ending, Timestamp::UNIX_EPOCH).is_some());
 }
 
 #[test]
 fn every_tenth_iteration_is_a_milestone() {
-    let mut story = Story::begun();
+    let mut story = NotificationStory::begun();
     for number in 0..=30 {
         story = story.then(iteration(number)).then(done(number, IterationResult::Done));
     }
     let milestones: Vec<_> = story
         .told
         .iter()
-        .filter(|notice| notice.kind == Kind::IterationMilestone)
-        .map(|notice| notice.title.as_str())
+        .filter(|notification| notification.kind == NotificationKind::IterationMilestone)
+        .map(|notification| notification.title.as_str())
         .collect();
     assert_eq!(
         milestones,
@@ -257,14 +277,14 @@ fn every_tenth_iteration_is_a_milestone() {
 #[test]
 fn a_failed_iteration_says_why() {
     let failed = IterationResult::Failed { why: "overloaded".to_owned(), too_long: false };
-    let story = Story::begun().then(iteration(1)).then(done(1, failed));
+    let story = NotificationStory::begun().then(iteration(1)).then(done(1, failed));
     assert_eq!(story.last().0, "migrate-api: iteration 1 failed");
     assert!(story.last().1.starts_with("overloaded\n"), "{}", story.last().1);
 }
 
 #[test]
 fn a_changed_status_has_its_fixed_first_line() {
-    let story = Story::begun().then(Event::StatusChanged {
+    let story = NotificationStory::begun().then(Event::StatusChanged {
         progress: Some(TaskProgress { completed: 35, total: 60 }),
         summary: "orders moved".to_owned(),
         complete: true,
@@ -281,7 +301,7 @@ fn a_changed_status_has_its_fixed_first_line() {
 
 #[test]
 fn waits_and_blockers_and_claims_that_fail_are_told() {
-    let story = Story::begun()
+    let story = NotificationStory::begun()
         .then(Event::LimitWaitStarted {
             limit: WaitKind::Usage,
             until: None,
@@ -298,7 +318,7 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
     );
     assert!(story.last().1.starts_with("It needs: the password\n"), "{}", story.last().1);
 
-    let gate = |result| Story::begun().then(Event::GateFinished { result });
+    let gate = |result| NotificationStory::begun().then(Event::GateFinished { result });
     let why = "`cargo test` failed".to_owned();
     let rejected = gate(GateResult::Rejected { why: why.clone(), failure: None });
     assert_eq!(rejected.kinds(), ["setup_complete", "verification_failed"]);
@@ -316,11 +336,16 @@ fn waits_and_blockers_and_claims_that_fail_are_told() {
 
 #[test]
 fn a_rehearsal_is_called_one_everywhere() {
-    let story = Story::default()
+    let story = NotificationStory::default()
         .then(started("rehearsal"))
         .then(iteration(1))
         .then(ended(Outcome::Stopped));
-    assert!(story.told.iter().all(|notice| notice.title.starts_with("[rehearsal] migrate-api: ")));
+    assert!(
+        story
+            .told
+            .iter()
+            .all(|notification| notification.title.starts_with("[rehearsal] migrate-api: "))
+    );
 }
 
 #[test]
@@ -328,45 +353,54 @@ fn no_text_of_an_agent_makes_a_notice_long_or_unsafe() {
     let endless = "never \u{1b}[31m\u{202e}\u{7}ending ".repeat(10_000);
     let needs = Outcome::Blocked { needs: endless.clone() };
     let note = Some(endless.clone());
-    let story = Story::begun()
+    let story = NotificationStory::begun()
         .then(Event::BlockerReported { blocker: Blocker { key: String::new(), text: endless } })
         .then(Event::RunFinished { outcome: needs, note, totals: Totals::default() });
-    for notice in &story.told {
-        assert!(notice.text.chars().count() <= LONGEST_TEXT, "{notice:?}");
-        assert!(notice.title.chars().count() <= 120 && !notice.title.contains('\n'), "{notice:?}");
-        let shown = format!("{}{}", notice.title, notice.text);
+    for notification in &story.told {
+        assert!(notification.text.chars().count() <= MAX_TEXT_CHARS, "{notification:?}");
+        assert!(
+            notification.title.chars().count() <= 120 && !notification.title.contains('\n'),
+            "{notification:?}"
+        );
+        let shown = format!("{}{}", notification.title, notification.text);
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'));
     }
 }
 
 #[test]
 fn no_event_is_too_odd_to_be_told_of() {
-    let mut story = Story::default();
+    let mut story = NotificationStory::default();
     for event in samples().into_iter().rev().chain(samples()) {
         story = story.then(event);
     }
-    let kinds: BTreeSet<_> = story.told.iter().map(|notice| notice.kind).collect();
+    let kinds: BTreeSet<_> = story.told.iter().map(|notification| notification.kind).collect();
     // The samples have iterations of other numbers, and one ending.
-    for kind in [Kind::SetupComplete, Kind::Blocked, Kind::LimitWait, Kind::StatusUpdate] {
+    for kind in [
+        NotificationKind::SetupComplete,
+        NotificationKind::Blocked,
+        NotificationKind::LimitWait,
+        NotificationKind::StatusUpdate,
+    ] {
         assert!(kinds.contains(&kind), "{kind:?}");
     }
 }
 
 #[test]
 fn names_lead_back_to_their_kinds() {
-    assert_eq!(Kind::NAMES.len(), BTreeSet::from(Kind::NAMES).len());
-    for kind in Kind::ALL {
-        assert_eq!(Kind::by_name(kind.name()), Some(kind));
+    assert_eq!(NotificationKind::NAMES.len(), BTreeSet::from(NotificationKind::NAMES).len());
+    for kind in NotificationKind::ALL {
+        assert_eq!(NotificationKind::by_name(kind.name()), Some(kind));
         assert!(kind.tags().iter().all(|tag| tag.is_ascii() && !tag.contains(',')));
     }
-    assert_eq!(Kind::by_name("test"), None, "nobody can ask for it");
-    let unusual: Vec<_> = Kind::ALL.into_iter().filter(|kind| !kind.is_usual()).collect();
-    assert_eq!(unusual, [Kind::Iteration]);
+    assert_eq!(NotificationKind::by_name("test"), None, "nobody can ask for it");
+    let unusual: Vec<_> =
+        NotificationKind::ALL.into_iter().filter(|kind| !kind.is_usual()).collect();
+    assert_eq!(unusual, [NotificationKind::Iteration]);
 }
 
 #[test]
 fn errors_are_urgent_and_what_wants_somebody_is_high() {
-    for kind in Kind::ALL {
+    for kind in NotificationKind::ALL {
         let wanted = match kind.name() {
             "error" => "urgent",
             "completion" | "blocked" | "stopped" => "high",
@@ -378,7 +412,7 @@ fn errors_are_urgent_and_what_wants_somebody_is_high() {
 
 #[test]
 fn the_ways_on_are_told_as_one_sentence_each() {
-    let story = Story::begun().then(ended(Outcome::MaxIterations { limit: 2 }));
+    let story = NotificationStory::begun().then(ended(Outcome::MaxIterations { limit: 2 }));
     let text = story.last().1;
     let ways: Vec<_> = text.lines().skip_while(|line| !line.starts_with("Next: ")).collect();
     assert_eq!(

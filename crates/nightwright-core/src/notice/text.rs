@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Kind, Notices};
+use super::{NotificationFold, NotificationKind};
 use crate::display::{display_safe, one_line};
 use crate::event::{
     Event, GateResult, IterationFinished, IterationKind, IterationResult, RunStarted, StatusText,
@@ -16,17 +16,22 @@ use crate::units::{RunId, Usd, human};
 use crate::view::RunView;
 
 /// More of what is worked on than this does not fit into a title, in characters.
-const LONGEST_SUBJECT: usize = 60;
+const MAX_SUBJECT_CHARS: usize = 60;
 /// More of what somebody said than this is not told, in characters.
-const LONGEST_QUOTE: usize = 500;
+const MAX_QUOTE_CHARS: usize = 500;
 /// So many things that are missing are told.
-const MOST_MISSING: usize = 5;
+const MAX_MISSING: usize = 5;
 /// No text is longer, in characters: what is meant for a telephone is short.
-pub(super) const LONGEST_TEXT: usize = 1_800;
+pub(super) const MAX_TEXT_CHARS: usize = 1_800;
 
-impl Notices {
+impl NotificationFold {
     /// Title and text.
-    pub(super) fn words(&self, kind: Kind, run: &RunId, event: Option<&Event>) -> (String, String) {
+    pub(super) fn title_and_text(
+        &self,
+        kind: NotificationKind,
+        run: &RunId,
+        event: Option<&Event>,
+    ) -> (String, String) {
         let (what, text) = match event {
             Some(Event::RunStarted(started)) => ("ready to start".to_owned(), ready(run, started)),
             Some(Event::IterationStarted { kind, .. }) => ("started".to_owned(), begun(run, *kind)),
@@ -54,10 +59,10 @@ impl Notices {
         (format!("{}: {what}", subject(&self.view)), bounded(&text))
     }
 
-    fn iteration(&self, kind: Kind, finished: &IterationFinished) -> (String, String) {
+    fn iteration(&self, kind: NotificationKind, finished: &IterationFinished) -> (String, String) {
         let number = finished.iteration;
         let what = match (kind, &finished.result) {
-            (Kind::IterationMilestone, _) => format!("{number} iterations"),
+            (NotificationKind::IterationMilestone, _) => format!("{number} iterations"),
             (_, IterationResult::Failed { .. }) => format!("iteration {number} failed"),
             (_, IterationResult::Interrupted) => format!("iteration {number} interrupted"),
             (_, IterationResult::Done) => format!("iteration {number}"),
@@ -66,7 +71,7 @@ impl Notices {
         if let IterationResult::Failed { why, .. } = &finished.result {
             lines.push(quote(why));
         }
-        if kind == Kind::IterationMilestone {
+        if kind == NotificationKind::IterationMilestone {
             lines.push(format!("So far: {}", totals(&self.view)));
         } else {
             lines.push(figures(finished));
@@ -89,13 +94,13 @@ impl Notices {
         let mut lines = vec![format!("Claimed complete, and not believed: {why}")];
         let missing = self.view.gate.iter().flat_map(|gate| &gate.missing);
         // Whether the run goes on after that is told by what comes next: this may be its last word.
-        lines.extend(missing.take(MOST_MISSING).map(|item| format!("- {}", quote(item))));
+        lines.extend(missing.take(MAX_MISSING).map(|item| format!("- {}", quote(item))));
         lines.join("\n")
     }
 
     fn end(&self, run: &RunId) -> (String, String) {
         let summary = self.view.summary(run);
-        let what = summary.outcome.as_ref().map_or("ended", in_a_word);
+        let what = summary.outcome.as_ref().map_or("ended", short_outcome);
         let mut lines = vec![quote(&summary.reason)];
         lines.extend(summary.note.as_deref().map(quote));
         lines.push(totals(&self.view));
@@ -116,7 +121,7 @@ impl Notices {
 fn subject(view: &RunView) -> String {
     let Some(facts) = &view.facts else { return "nightwright".to_owned() };
     let name = facts.task.as_deref().unwrap_or(&facts.goal);
-    let subject = match one_line(name, LONGEST_SUBJECT) {
+    let subject = match one_line(name, MAX_SUBJECT_CHARS) {
         name if name.is_empty() => "nightwright".to_owned(),
         name => name,
     };
@@ -139,7 +144,7 @@ fn begun(run: &RunId, kind: IterationKind) -> String {
     match kind {
         IterationKind::Work => format!("Run {run}: the agent begins to work."),
         IterationKind::WrapUp => format!("Run {run}: the agent begins with the wrap-up."),
-        IterationKind::Proof => format!("Run {run}: nothing is open, only the proof is left."),
+        IterationKind::VerifyOnly => format!("Run {run}: nothing is open, only the proof is left."),
     }
 }
 
@@ -191,7 +196,7 @@ fn limits(limits: &Limits) -> String {
 }
 
 /// An ending in a word or two.
-fn in_a_word(outcome: &Outcome) -> &'static str {
+fn short_outcome(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Completed { proof: Proof::Checks, .. } => "completed and verified",
         Outcome::Completed { proof: Proof::Model, .. } => "judged complete by a model",
@@ -220,15 +225,15 @@ fn in_a_word(outcome: &Outcome) -> &'static str {
 }
 
 fn quote(text: &str) -> String {
-    one_line(text, LONGEST_QUOTE)
+    one_line(text, MAX_QUOTE_CHARS)
 }
 
 /// No longer than a text may be, and safe.
 fn bounded(text: &str) -> String {
     let safe = display_safe(text);
-    if safe.chars().count() <= LONGEST_TEXT {
+    if safe.chars().count() <= MAX_TEXT_CHARS {
         return safe.into_owned();
     }
-    let kept: String = safe.chars().take(LONGEST_TEXT - 1).collect();
+    let kept: String = safe.chars().take(MAX_TEXT_CHARS - 1).collect();
     format!("{kept}…")
 }

@@ -307,7 +307,7 @@ fn after_documents(line: &str, from: usize, delimiters: &[String]) -> usize {
 fn words(command: &str) -> Vec<&str> {
     tokens(command)
         .into_iter()
-        .filter(|token| token.of == Of::Word)
+        .filter(|token| token.of == TokenKind::Word)
         .map(|token| &command[token.at])
         .collect()
 }
@@ -337,16 +337,16 @@ pub(super) fn paths(command: &str) -> (Vec<&str>, Vec<&str>) {
     for token in tokens(before_documents(command)) {
         let text = command[token.at].trim_matches(['\'', '"']);
         match token.of {
-            Of::Written => written.push(text),
-            Of::Word => named.push(text),
-            Of::Read => {}
+            TokenKind::Written => written.push(text),
+            TokenKind::Word => named.push(text),
+            TokenKind::Read => {}
         }
     }
     (written, named)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum TokenKind {
     Word,
     /// The target of `>` and the like.
     Written,
@@ -356,13 +356,13 @@ enum Of {
 
 struct Token {
     at: Range<usize>,
-    of: Of,
+    of: TokenKind,
 }
 
 fn tokens(command: &str) -> Vec<Token> {
     let bytes = command.as_bytes();
     let mut found: Vec<Token> = Vec::new();
-    let (mut at, mut of) = (0, Of::Word);
+    let (mut at, mut of) = (0, TokenKind::Word);
     while at < bytes.len() {
         if bytes[at].is_ascii_whitespace() {
             at += 1;
@@ -373,7 +373,7 @@ fn tokens(command: &str) -> Vec<Token> {
             let signs = command[at..].chars().take_while(|c| "<>&|".contains(*c)).count();
             let sign = &command[at..at + signs];
             let copies = sign.ends_with('&') && sign != "&>";
-            of = if sign.contains('>') && !copies { Of::Written } else { Of::Read };
+            of = if sign.contains('>') && !copies { TokenKind::Written } else { TokenKind::Read };
             // A number before the sign is the descriptor.
             let descriptor = found.last().is_some_and(|last| {
                 last.at.end == start && command[last.at.clone()].bytes().all(|b| b.is_ascii_digit())
@@ -393,7 +393,7 @@ fn tokens(command: &str) -> Vec<Token> {
                 _ => command.ceil_char_boundary(at + 1),
             };
         }
-        found.push(Token { at: start..at, of: std::mem::replace(&mut of, Of::Word) });
+        found.push(Token { at: start..at, of: std::mem::replace(&mut of, TokenKind::Word) });
     }
     found
 }

@@ -38,7 +38,7 @@ pub struct Denial {
 
 /// One thing that was refused, and the rule that allows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Refused {
+pub struct DeniedCommand {
     /// The tool.
     pub tool: String,
     /// The command, file or address; of a line of several commands the one that was refused.
@@ -47,7 +47,7 @@ pub struct Refused {
     pub rule: Option<String>,
 }
 
-impl Refused {
+impl DeniedCommand {
     /// What was refused, for people: the command, or the tool and what it was used on.
     pub fn what(&self) -> String {
         what(&self.tool, &self.command)
@@ -90,7 +90,7 @@ pub fn quoted(rule: &str) -> String {
 
 /// What exactly was refused, command by command. `granted` are the rules that the agent was given,
 /// and `project` is the folder in which it may read and edit.
-pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<Refused> {
+pub fn refused(denial: &Denial, granted: &[String], project: &str) -> Vec<DeniedCommand> {
     let mut all = with_any_rule(denial, granted, project);
     for refused in &mut all {
         // A rule that cannot be pasted as it is shown would allow something else, or nothing.
@@ -110,10 +110,11 @@ fn can_be_pasted(rule: &str) -> bool {
     word.len() <= RULE_MAX && one_line(&word, RULE_MAX) == word && !rule.contains(MASK)
 }
 
-fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<Refused> {
+fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<DeniedCommand> {
     let Denial { tool, input, why } = denial;
-    let one =
-        |rule: Option<String>| vec![Refused { tool: tool.clone(), command: input.clone(), rule }];
+    let one = |rule: Option<String>| {
+        vec![DeniedCommand { tool: tool.clone(), command: input.clone(), rule }]
+    };
     if cannot_be_allowed(why) {
         return one(None);
     }
@@ -121,8 +122,12 @@ fn with_any_rule(denial: &Denial, granted: &[String], project: &str) -> Vec<Refu
         "Bash" if input.is_empty() => one(Some("Bash".to_owned())),
         "Bash" => {
             let all = of_line(input, why, granted, project).into_iter();
-            all.map(|(command, rule)| Refused { tool: tool.clone(), command, rule: Some(rule) })
-                .collect()
+            all.map(|(command, rule)| DeniedCommand {
+                tool: tool.clone(),
+                command,
+                rule: Some(rule),
+            })
+            .collect()
         }
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if input.starts_with('/') => {
             one(Some(format!("Edit(/{input})")))
@@ -164,7 +169,7 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
         let refused: Vec<_> = commands(line)
             .into_iter()
             .filter_map(|command| Some((command, named(of_parts, command)?)))
-            .filter(|(command, named)| *named == Named::Alone || is_open(command, granted))
+            .filter(|(command, named)| *named == CommandMention::Alone || is_open(command, granted))
             .flat_map(|(command, named)| of_command(command, granted, project, named))
             .collect();
         if !refused.is_empty() {
@@ -182,7 +187,7 @@ fn of_line(line: &str, why: &str, granted: &[String], project: &str) -> Vec<(Str
 
 /// How the program names a refused command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum CommandMention {
     /// By itself, so it is this one.
     Alone,
     /// Together with others, or not at all: it may be another of them.
@@ -190,8 +195,8 @@ enum Named {
 }
 
 /// How the program's list of refused commands has this one; `None` if it has it not.
-fn named(parts: Option<&str>, command: &str) -> Option<Named> {
-    let Some(parts) = parts else { return Some(Named::Among) };
+fn named(parts: Option<&str>, command: &str) -> Option<CommandMention> {
+    let Some(parts) = parts else { return Some(CommandMention::Among) };
     let bare = without_redirections(command);
     let is_separate = |text: &str, marks: &[&str]| {
         text.trim().is_empty() || marks.iter().any(|mark| text.ends_with(mark))
@@ -204,12 +209,12 @@ fn named(parts: Option<&str>, command: &str) -> Option<Named> {
                 after.is_empty() || marks.iter().any(|mark| after.starts_with(mark))
             };
             if is_separate(before, &[", "]) && after_mark(&[","]) {
-                return Some(Named::Alone);
+                return Some(CommandMention::Alone);
             }
             let operators = ["&& ", "|| ", "; ", "| ", ", "];
             let behind = ["&&", "||", ";", "|", ",", ">", "<", "2>"];
             if is_separate(before, &operators) && after_mark(&behind) {
-                found = Some(Named::Among);
+                found = Some(CommandMention::Among);
             }
         }
     }
@@ -230,7 +235,7 @@ fn uncovered(line: &str, granted: &[String], project: &str) -> Vec<(String, Stri
     commands(line)
         .into_iter()
         .filter(|command| is_open(command, granted))
-        .flat_map(|command| of_command(command, granted, project, Named::Among))
+        .flat_map(|command| of_command(command, granted, project, CommandMention::Among))
         .collect()
 }
 
@@ -239,7 +244,7 @@ fn of_command(
     command: &str,
     granted: &[String],
     project: &str,
-    named_as: Named,
+    named_as: CommandMention,
 ) -> Vec<(String, String)> {
     let bare = without_redirections(command);
     let (written, named) = paths(command);
@@ -261,7 +266,7 @@ fn of_command(
     let is_covered = granted.iter().any(|rule| covers(rule, &bare));
     if all.is_empty() || !(is_covered || READERS.contains(&program) || WRITERS.contains(&program)) {
         // What a rule covers and is refused all the same is refused for something else.
-        let rule = if is_covered && named_as == Named::Alone {
+        let rule = if is_covered && named_as == CommandMention::Alone {
             "Bash".to_owned()
         } else {
             rule_for(&bare)

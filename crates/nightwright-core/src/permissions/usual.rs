@@ -14,19 +14,19 @@ const ANY: &str = "any";
 const ORDER: [&str; 10] =
     ["npm", "python", "cargo", "go", "make", "maven", "gradle", "dotnet", "bun", GENERIC];
 
-static DATA: LazyLock<BTreeMap<String, Part>> = LazyLock::new(|| {
+static DATA: LazyLock<BTreeMap<String, CommandSet>> = LazyLock::new(|| {
     toml::from_str(include_str!("usual.toml")).expect("the file is part of the program and tested")
 });
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct CommandSet {
     commands: Vec<String>,
     #[serde(default)]
     patterns: Vec<String>,
 }
 
-impl Part {
+impl CommandSet {
     fn rules(&self) -> impl Iterator<Item = String> {
         let commands = self.commands.iter().map(|command| format!("Bash({command}:*)"));
         commands.chain(self.patterns.iter().map(|pattern| format!("Bash({pattern})")))
@@ -51,16 +51,16 @@ pub fn rules(types: &[String], own: &[String]) -> Vec<String> {
     let is_known = |name: &String| name != GENERIC && DATA.contains_key(name);
     if types.iter().any(is_known) {
         let parts = types.iter().filter(|name| is_known(name)).filter_map(|name| DATA.get(name));
-        parts.flat_map(Part::rules).for_each(&mut add);
+        parts.flat_map(CommandSet::rules).for_each(&mut add);
     } else {
         // The first of each type, then the second: the start of the list stands for all of it.
         let mut parts: Vec<_> =
-            ORDER.iter().filter_map(|name| DATA.get(*name)).map(Part::rules).collect();
+            ORDER.iter().filter_map(|name| DATA.get(*name)).map(CommandSet::rules).collect();
         while !parts.is_empty() {
             parts.retain_mut(|part| part.next().map(&mut add).is_some());
         }
     }
-    DATA.get(ANY).into_iter().flat_map(Part::rules).for_each(&mut add);
+    DATA.get(ANY).into_iter().flat_map(CommandSet::rules).for_each(&mut add);
     all
 }
 

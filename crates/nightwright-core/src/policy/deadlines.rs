@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::agent::outcome::{CutReason, Deadline};
+use crate::agent::outcome::{CancelReason, Deadline};
 use crate::settings::Deadlines;
 
 /// What is known of a running attempt. All times are on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
+pub struct AttemptTiming {
     /// When it was started.
     pub started: Duration,
     /// Whether it has said that it is ready.
@@ -18,31 +18,31 @@ pub struct Watch {
     /// that is furthest back of any call that gives some.
     pub tool: Option<(Duration, Option<Duration>)>,
     /// Since when only its exit is missing.
-    pub leaving: Option<Duration>,
+    pub exiting: Option<Duration>,
     /// When its share of the run's time is used up.
-    pub run_out: Option<Duration>,
+    pub expires: Option<Duration>,
 }
 
 /// The earliest deadline: when it fires, and what it then means.
-pub fn next(deadlines: &Deadlines, watch: &Watch) -> (Duration, CutReason) {
+pub fn next(deadlines: &Deadlines, watch: &AttemptTiming) -> (Duration, CancelReason) {
     let mut all = Vec::with_capacity(5);
-    if let Some(leaving) = watch.leaving {
-        all.push((leaving + deadlines.after_result, CutReason::AfterResult));
+    if let Some(leaving) = watch.exiting {
+        all.push((leaving + deadlines.after_result, CancelReason::AfterResult));
     } else if !watch.ready {
-        all.push((watch.started + deadlines.start, CutReason::Deadline(Deadline::Start)));
+        all.push((watch.started + deadlines.start, CancelReason::Deadline(Deadline::Start)));
     } else if let Some((since, heartbeat)) = watch.tool {
-        all.push((since + deadlines.tool, CutReason::Deadline(Deadline::Tool)));
+        all.push((since + deadlines.tool, CancelReason::Deadline(Deadline::Tool)));
         if let Some(beat) = heartbeat {
-            all.push((beat + deadlines.heartbeat, CutReason::Deadline(Deadline::Tool)));
+            all.push((beat + deadlines.heartbeat, CancelReason::Deadline(Deadline::Tool)));
         }
     } else {
-        all.push((watch.last_line + deadlines.idle, CutReason::Deadline(Deadline::Idle)));
+        all.push((watch.last_line + deadlines.idle, CancelReason::Deadline(Deadline::Idle)));
     }
     if let Some(attempt) = deadlines.attempt {
-        all.push((watch.started + attempt, CutReason::Deadline(Deadline::Attempt)));
+        all.push((watch.started + attempt, CancelReason::Deadline(Deadline::Attempt)));
     }
-    if let Some(run_out) = watch.run_out {
-        all.push((run_out, CutReason::Limit));
+    if let Some(run_out) = watch.expires {
+        all.push((run_out, CancelReason::Limit));
     }
     all.into_iter()
         .min_by_key(|(at, _)| *at)
@@ -57,56 +57,56 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn watch() -> Watch {
-        Watch {
+    fn watch() -> AttemptTiming {
+        AttemptTiming {
             started: seconds(100),
             ready: true,
             last_line: seconds(150),
             tool: None,
-            leaving: None,
-            run_out: None,
+            exiting: None,
+            expires: None,
         }
     }
 
-    fn due(watch: &Watch) -> (u64, CutReason) {
+    fn due(watch: &AttemptTiming) -> (u64, CancelReason) {
         let (at, why) = next(&Deadlines::default(), watch);
         (at.as_secs(), why)
     }
 
     #[test]
     fn an_agent_that_never_gets_ready_has_two_minutes() {
-        let watch = Watch { ready: false, ..watch() };
-        assert_eq!(due(&watch), (220, CutReason::Deadline(Deadline::Start)));
+        let watch = AttemptTiming { ready: false, ..watch() };
+        assert_eq!(due(&watch), (220, CancelReason::Deadline(Deadline::Start)));
     }
 
     #[test]
     fn silence_counts_from_the_last_line_and_only_while_no_tool_runs() {
-        assert_eq!(due(&watch()), (750, CutReason::Deadline(Deadline::Idle)));
-        let busy = Watch { tool: Some((seconds(160), None)), ..watch() };
-        assert_eq!(due(&busy), (1960, CutReason::Deadline(Deadline::Tool)));
+        assert_eq!(due(&watch()), (750, CancelReason::Deadline(Deadline::Idle)));
+        let busy = AttemptTiming { tool: Some((seconds(160), None)), ..watch() };
+        assert_eq!(due(&busy), (1960, CancelReason::Deadline(Deadline::Tool)));
     }
 
     #[test]
     fn a_tool_that_gave_heartbeats_must_go_on_giving_them() {
-        let busy = Watch { tool: Some((seconds(160), Some(seconds(400)))), ..watch() };
-        assert_eq!(due(&busy), (700, CutReason::Deadline(Deadline::Tool)));
+        let busy = AttemptTiming { tool: Some((seconds(160), Some(seconds(400)))), ..watch() };
+        assert_eq!(due(&busy), (700, CancelReason::Deadline(Deadline::Tool)));
     }
 
     #[test]
     fn after_the_result_only_the_exit_is_waited_for() {
-        let leaving = Watch { leaving: Some(seconds(500)), ..watch() };
-        assert_eq!(due(&leaving), (515, CutReason::AfterResult));
+        let leaving = AttemptTiming { exiting: Some(seconds(500)), ..watch() };
+        assert_eq!(due(&leaving), (515, CancelReason::AfterResult));
     }
 
     #[test]
     fn the_run_s_time_left_shortens_the_attempt_and_is_no_failure() {
-        let short = Watch { run_out: Some(seconds(160)), ..watch() };
-        assert_eq!(due(&short), (160, CutReason::Limit));
+        let short = AttemptTiming { expires: Some(seconds(160)), ..watch() };
+        assert_eq!(due(&short), (160, CancelReason::Limit));
     }
 
     #[test]
     fn the_whole_attempt_has_an_hour_however_lively_it_is() {
-        let lively = Watch { last_line: seconds(3699), ..watch() };
-        assert_eq!(due(&lively), (3700, CutReason::Deadline(Deadline::Attempt)));
+        let lively = AttemptTiming { last_line: seconds(3699), ..watch() };
+        assert_eq!(due(&lively), (3700, CancelReason::Deadline(Deadline::Attempt)));
     }
 }

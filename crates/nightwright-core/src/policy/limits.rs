@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use crate::outcome::Outcome;
-use crate::prompt::Left;
-use crate::settings::{Judge, Limits, Settings};
+use crate::prompt::RemainingLimits;
+use crate::settings::{Limits, Settings, VerdictMode};
 use crate::units::{Usd, human};
 
 /// No attempt starts with less money than this.
-pub const LEAST_COST: Usd = Usd::from_cents(1);
+pub const MIN_COST: Usd = Usd::from_cents(1);
 /// No attempt starts with less time than this.
-pub const LEAST_TIME: Duration = Duration::from_secs(30);
+pub const MIN_TIME: Duration = Duration::from_secs(30);
 /// A reserve smaller than this is none.
-const LEAST_RESERVE_COST: Usd = Usd::from_cents(5);
+const MIN_RESERVE_COST: Usd = Usd::from_cents(5);
 /// A reserve shorter than this is none.
-const LEAST_RESERVE_TIME: Duration = Duration::from_mins(1);
+const MIN_RESERVE_TIME: Duration = Duration::from_mins(1);
 
 /// What has been used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct Consumed {
     /// Iterations finished.
     pub iterations: u32,
     /// Money.
@@ -31,18 +31,18 @@ pub struct Used {
 
 /// Whether there is room for an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Budget {
     /// For work.
-    Work(Share),
+    Work(Allowance),
     /// Only for leaving things in order; then the run ends as said.
-    WrapUp(Share, Outcome),
+    WrapUp(Allowance, Outcome),
     /// For nothing.
     None(Outcome),
 }
 
 /// What one attempt may take. `None` = no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct Allowance {
     /// Money.
     pub cost: Option<Usd>,
     /// Time.
@@ -52,9 +52,9 @@ pub struct Share {
 }
 
 /// What is left.
-pub fn left(settings: &Settings, used: Used) -> Left {
+pub fn remaining(settings: &Settings, used: Consumed) -> RemainingLimits {
     let limits = &settings.limits;
-    Left {
+    RemainingLimits {
         iterations: limits.max_iterations.map(|max| max.saturating_sub(used.iterations)),
         cost: limits.max_cost.map(|max| max.minus(used.cost)),
         duration: limits.max_duration.map(|max| max.saturating_sub(used.active)),
@@ -90,43 +90,43 @@ pub fn is_raised(limits: &Limits, outcome: &Outcome) -> bool {
 }
 
 /// Whether another iteration may begin.
-pub fn before_iteration(settings: &Settings, used: Used) -> Room {
+pub fn before_iteration(settings: &Settings, used: Consumed) -> Budget {
     match settings.limits.max_iterations {
-        Some(limit) if used.iterations >= limit => Room::None(Outcome::MaxIterations { limit }),
+        Some(limit) if used.iterations >= limit => Budget::None(Outcome::MaxIterations { limit }),
         _ => before_attempt(settings, used),
     }
 }
 
 /// Whether another attempt may begin.
-pub fn before_attempt(settings: &Settings, used: Used) -> Room {
+pub fn before_attempt(settings: &Settings, used: Consumed) -> Budget {
     let limits = &settings.limits;
-    let left = left(settings, used);
+    let left = remaining(settings, used);
     if let (Some(limit), Some(left)) = (limits.max_cost, left.cost)
-        && left < LEAST_COST
+        && left < MIN_COST
     {
-        return Room::None(Outcome::MaxCost { limit });
+        return Budget::None(Outcome::MaxCost { limit });
     }
     if let (Some(limit), Some(0)) = (limits.max_tokens, left.tokens) {
-        return Room::None(Outcome::MaxTokens { limit });
+        return Budget::None(Outcome::MaxTokens { limit });
     }
     if let (Some(limit), Some(left)) = (limits.max_duration, left.duration)
-        && left < LEAST_TIME
+        && left < MIN_TIME
     {
-        return Room::None(Outcome::MaxDuration { limit });
+        return Budget::None(Outcome::MaxDuration { limit });
     }
 
-    let all = Share { cost: left.cost, time: left.duration, tokens: left.tokens };
+    let all = Allowance { cost: left.cost, time: left.duration, tokens: left.tokens };
     let (cost_reserve, time_reserve) = reserves(settings);
     if let (Some(limit), Some(left), Some(reserve)) = (limits.max_cost, left.cost, cost_reserve)
-        && left.minus(reserve) < LEAST_COST
+        && left.minus(reserve) < MIN_COST
     {
-        return Room::WrapUp(all, Outcome::MaxCost { limit });
+        return Budget::WrapUp(all, Outcome::MaxCost { limit });
     }
     if let (Some(limit), Some(left), Some(reserve)) =
         (limits.max_duration, left.duration, time_reserve)
-        && left.saturating_sub(reserve) < LEAST_TIME
+        && left.saturating_sub(reserve) < MIN_TIME
     {
-        return Room::WrapUp(all, Outcome::MaxDuration { limit });
+        return Budget::WrapUp(all, Outcome::MaxDuration { limit });
     }
 
     let cost = left.cost.map(|left| {
@@ -134,32 +134,32 @@ pub fn before_attempt(settings: &Settings, used: Used) -> Room {
         // Money for the gate is held back, unless that would leave nothing to do the work with:
         // checks cost nothing, and a claim that can't be judged is told as such.
         match work.minus(gate_cost(settings)) {
-            rest if rest >= LEAST_COST => rest,
+            rest if rest >= MIN_COST => rest,
             _ => work,
         }
     });
     let time = left.duration.map(|left| left.saturating_sub(time_reserve.unwrap_or_default()));
-    Room::Work(Share { cost, time, tokens: left.tokens })
+    Budget::Work(Allowance { cost, time, tokens: left.tokens })
 }
 
 /// How much time the checks may take before the first iteration, so that at least as much is left for
 /// the work; `None` = no limit.
-pub fn time_before_work(settings: &Settings, used: Used) -> Option<Duration> {
-    left(settings, used).duration.map(|left| left.saturating_sub(LEAST_TIME) / 2)
+pub fn time_before_work(settings: &Settings, used: Consumed) -> Option<Duration> {
+    remaining(settings, used).duration.map(|left| left.saturating_sub(MIN_TIME) / 2)
 }
 
 /// Why a run ends by a limit that it has not used up: the rest is too little to begin anything.
-pub fn too_little(limit: &Outcome, used: Used) -> Option<String> {
+pub fn too_little(limit: &Outcome, used: Consumed) -> Option<String> {
     match limit {
         Outcome::MaxDuration { limit } => {
             let left = limit.saturating_sub(used.active);
-            let short = !left.is_zero() && left < LEAST_TIME;
-            short.then(|| format!("no time for another iteration (minimum {})", human(LEAST_TIME)))
+            let short = !left.is_zero() && left < MIN_TIME;
+            short.then(|| format!("no time for another iteration (minimum {})", human(MIN_TIME)))
         }
         Outcome::MaxCost { limit } => {
             let left = limit.minus(used.cost);
-            let short = left > Usd::ZERO && left < LEAST_COST;
-            let least = LEAST_COST.exact();
+            let short = left > Usd::ZERO && left < MIN_COST;
+            let least = MIN_COST.exact();
             short.then(|| format!("no money for another iteration (minimum {least})"))
         }
         _ => None,
@@ -168,28 +168,32 @@ pub fn too_little(limit: &Outcome, used: Used) -> Option<String> {
 
 /// What a call of this price may take, or the limit that it does not fit into. The reserve is left
 /// out of account: what a call takes from it is missing from the wrap-up, not from the limit.
-pub fn before_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, Outcome> {
-    if let Room::None(ending) = before_attempt(settings, used) {
+pub fn before_call(settings: &Settings, used: Consumed, cap: Usd) -> Result<Allowance, Outcome> {
+    if let Budget::None(ending) = before_attempt(settings, used) {
         return Err(ending);
     }
-    let left = left(settings, used);
+    let left = remaining(settings, used);
     match (settings.limits.max_cost, left.cost) {
         (Some(limit), Some(left)) if left < cap => Err(Outcome::MaxCost { limit }),
-        _ => Ok(Share { cost: Some(cap), time: left.duration, tokens: left.tokens }),
+        _ => Ok(Allowance { cost: Some(cap), time: left.duration, tokens: left.tokens }),
     }
 }
 
 /// The same for a call that can be done without: the gate that would follow comes before it, with
 /// its money, its time, and half of the tokens.
-pub fn before_extra_call(settings: &Settings, used: Used, cap: Usd) -> Result<Share, Outcome> {
+pub fn before_extra_call(
+    settings: &Settings,
+    used: Consumed,
+    cap: Usd,
+) -> Result<Allowance, Outcome> {
     let share = before_call(settings, used, cap + gate_cost(settings))?;
     let time = share.time.map(|left| left.saturating_sub(gate_time(settings)));
     if let (Some(limit), Some(time)) = (settings.limits.max_duration, time)
-        && time < LEAST_TIME
+        && time < MIN_TIME
     {
         return Err(Outcome::MaxDuration { limit });
     }
-    Ok(Share { cost: Some(cap), time, tokens: share.tokens.map(|left| left / 2) })
+    Ok(Allowance { cost: Some(cap), time, tokens: share.tokens.map(|left| left / 2) })
 }
 
 fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
@@ -197,8 +201,8 @@ fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
     let cost = limits.max_cost.map(|max| max.percent(limits.reserve));
     let time = limits.max_duration.map(|max| max * u32::from(limits.reserve) / 100);
     (
-        cost.filter(|reserve| *reserve >= LEAST_RESERVE_COST),
-        time.filter(|reserve| *reserve >= LEAST_RESERVE_TIME),
+        cost.filter(|reserve| *reserve >= MIN_RESERVE_COST),
+        time.filter(|reserve| *reserve >= MIN_RESERVE_TIME),
     )
 }
 
@@ -206,9 +210,9 @@ fn reserves(settings: &Settings) -> (Option<Usd>, Option<Duration>) {
 /// in any case.
 fn gate_time(settings: &Settings) -> Duration {
     match settings.verify.model {
-        Judge::Off => Duration::ZERO,
-        Judge::Auto | Judge::Always => {
-            settings.verify.verdict_time(settings.verdict_depth()) + LEAST_TIME
+        VerdictMode::Off => Duration::ZERO,
+        VerdictMode::Auto | VerdictMode::Always => {
+            settings.verify.verdict_time(settings.verdict_depth()) + MIN_TIME
         }
     }
 }
@@ -216,7 +220,7 @@ fn gate_time(settings: &Settings) -> Duration {
 /// What the gate that would follow may cost.
 fn gate_cost(settings: &Settings) -> Usd {
     match settings.verify.model {
-        Judge::Off => Usd::ZERO,
-        Judge::Auto | Judge::Always => settings.verify.max_cost,
+        VerdictMode::Off => Usd::ZERO,
+        VerdictMode::Auto | VerdictMode::Always => settings.verify.max_cost,
     }
 }

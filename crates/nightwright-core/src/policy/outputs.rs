@@ -9,26 +9,26 @@ use std::collections::BTreeMap;
 use crate::tamper;
 
 /// More names are not remembered: the files beyond them count as before.
-const MOST: usize = 200;
+const MAX_OUTPUTS: usize = 200;
 
 /// A new folder with more files than this counts as a whole, also for files that come later.
-const FEW: usize = 3;
+const FOLDER_THRESHOLD: usize = 3;
 
 /// Text that people write and formatters rewrite, besides source code.
 const WRITTEN_BY_HAND: [&str; 8] = ["md", "rst", "css", "scss", "less", "toml", "yaml", "yml"];
 
 /// A file that is not what it was before the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub struct TouchedFile {
     /// Relative to the project, with `/`.
     pub path: String,
     /// What happened to it.
-    pub how: How,
+    pub how: TouchKind,
 }
 
 /// What the checks did to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum TouchKind {
     /// It was not there before.
     Created,
     /// It was there with other contents.
@@ -39,7 +39,7 @@ pub enum How {
 
 /// What the checks did to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Touches {
+pub struct TouchedFiles {
     /// Files, and folders with a `/` at the end, that are not work.
     pub outputs: Vec<String>,
     /// Files that still count as work.
@@ -48,20 +48,20 @@ pub struct Touches {
 
 /// Tells output from work. `files_in` counts the files in a folder as it is now, at most as many as
 /// it is given.
-pub fn sort(touched: &[Touched], files_in: impl Fn(&str, usize) -> usize) -> Touches {
-    let mut touches = Touches::default();
+pub fn sort(touched: &[TouchedFile], files_in: impl Fn(&str, usize) -> usize) -> TouchedFiles {
+    let mut touches = TouchedFiles::default();
     let mut created = Vec::new();
-    for Touched { path, how } in touched {
+    for TouchedFile { path, how } in touched {
         match how {
-            How::Created => created.push(path.as_str()),
-            How::Changed if !is_written_by_hand(path) => touches.outputs.push(path.clone()),
-            How::Changed | How::Removed => touches.changed.push(path.clone()),
+            TouchKind::Created => created.push(path.as_str()),
+            TouchKind::Changed if !is_written_by_hand(path) => touches.outputs.push(path.clone()),
+            TouchKind::Changed | TouchKind::Removed => touches.changed.push(path.clone()),
         }
     }
     created.sort_unstable();
     fold("", &created, &files_in, &mut touches.outputs);
     touches.outputs.sort_unstable();
-    touches.outputs.truncate(MOST);
+    touches.outputs.truncate(MAX_OUTPUTS);
     touches
 }
 
@@ -90,7 +90,7 @@ fn fold(
     for (inner, created) in folders {
         // Nothing in it was there before the checks.
         let is_new = files_in(inner, created.len() + 1) == created.len();
-        if is_new && created.len() > FEW {
+        if is_new && created.len() > FOLDER_THRESHOLD {
             outputs.push(inner.to_owned());
         } else {
             fold(inner, &created, files_in, outputs);
@@ -108,19 +108,22 @@ fn is_written_by_hand(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn touched(paths: &[(&str, How)]) -> Vec<Touched> {
-        paths.iter().map(|(path, how)| Touched { path: (*path).to_owned(), how: *how }).collect()
+    fn touched(paths: &[(&str, TouchKind)]) -> Vec<TouchedFile> {
+        paths
+            .iter()
+            .map(|(path, how)| TouchedFile { path: (*path).to_owned(), how: *how })
+            .collect()
     }
 
     #[test]
     fn what_checks_create_or_rewrite_is_output_and_what_they_format_stays_work() {
         let touched = touched(&[
-            ("coverage.xml", How::Created),
-            ("results.json", How::Changed),
-            ("src/lib.rs", How::Changed),
-            ("README.md", How::Changed),
-            ("src/generated.rs", How::Created),
-            ("old.txt", How::Removed),
+            ("coverage.xml", TouchKind::Created),
+            ("results.json", TouchKind::Changed),
+            ("src/lib.rs", TouchKind::Changed),
+            ("README.md", TouchKind::Changed),
+            ("src/generated.rs", TouchKind::Created),
+            ("old.txt", TouchKind::Removed),
         ]);
         let touches = sort(&touched, |_, _| 9);
         assert_eq!(touches.outputs, ["coverage.xml", "results.json", "src/generated.rs"]);
@@ -130,9 +133,12 @@ mod tests {
     #[test]
     fn a_new_folder_with_many_files_is_one_output_and_a_file_in_an_old_one_is_a_file() {
         let paths: Vec<_> = (0..500).map(|n| format!("target/debug/deps/{n}.o")).collect();
-        let all: Vec<_> = paths.iter().map(|path| (path.as_str(), How::Created)).collect();
+        let all: Vec<_> = paths.iter().map(|path| (path.as_str(), TouchKind::Created)).collect();
         let mut all = touched(&all);
-        all.extend(touched(&[("out/a.txt", How::Created), ("new/one.txt", How::Created)]));
+        all.extend(touched(&[
+            ("out/a.txt", TouchKind::Created),
+            ("new/one.txt", TouchKind::Created),
+        ]));
         let files_in = |folder: &str, most: usize| match folder {
             "out/" => 2.min(most),
             "new/" => 1,

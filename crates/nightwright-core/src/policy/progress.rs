@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Movement;
-use crate::input::{Boxes, Mark, Survey};
-use crate::settings::{Excuse, Progress};
+use crate::event::Progress;
+use crate::input::{Checklist, Survey, WorkspaceMark};
+use crate::settings::{Excuse, ProgressSettings};
 use crate::units::Fingerprint;
 
 /// States of the project that this run has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenStates {
     /// Everything that counts as work.
     pub fingerprints: BTreeSet<Fingerprint>,
     /// Trees of commits.
@@ -18,24 +18,24 @@ pub struct Seen {
     pub fewest_open: Option<u32>,
 }
 
-impl Seen {
+impl SeenStates {
     /// Takes note of a state.
-    pub fn add(&mut self, mark: &Mark, boxes: Option<Boxes>) {
+    pub fn add(&mut self, mark: &WorkspaceMark, checklist: Option<Checklist>) {
         self.fingerprints.insert(mark.fingerprint.clone());
         self.trees.extend(mark.head_tree.clone());
-        if let Some(Boxes { open, .. }) = boxes {
+        if let Some(Checklist { open, .. }) = checklist {
             self.fewest_open = Some(self.fewest_open.map_or(open, |fewest| fewest.min(open)));
         }
     }
 
     /// Whether the project is in a state this run has not been in before. A commit that changes no
     /// tree is no work, nor is going back and forth between two states.
-    pub fn is_work(&self, start: &Mark, survey: &Survey) -> bool {
+    pub fn is_work(&self, start: &WorkspaceMark, survey: &Survey) -> bool {
         let new_files = !self.fingerprints.contains(&survey.mark.fingerprint);
         let new_tree =
             survey.mark.head_tree.as_ref().is_some_and(|tree| !self.trees.contains(tree));
-        let fewer_open = match (survey.boxes, self.fewest_open) {
-            (Some(Boxes { open, .. }), Some(fewest)) => open < fewest,
+        let fewer_open = match (survey.checklist, self.fewest_open) {
+            (Some(Checklist { open, .. }), Some(fewest)) => open < fewest,
             (Some(_), None) | (None, _) => false,
         };
         let changed = survey.mark.fingerprint != start.fingerprint;
@@ -44,20 +44,24 @@ impl Seen {
 }
 
 /// What an iteration that did no work, and whose claim did not go to the gate, amounts to.
-pub fn without_work(policy: &Progress, worked: Option<bool>, excused_in_row: u32) -> Movement {
+pub fn without_work(
+    policy: &ProgressSettings,
+    worked: Option<bool>,
+    excused_in_row: u32,
+) -> Progress {
     match (policy.excuse, worked) {
         // Without a threshold there is nothing that a row of excuses could lead to.
         (Excuse::Worked, Some(true))
             if policy.threshold == 0 || excused_in_row < policy.threshold.saturating_mul(2) =>
         {
-            Movement::Excused
+            Progress::Excused
         }
-        (Excuse::Worked | Excuse::None, _) => Movement::Idle,
+        (Excuse::Worked | Excuse::None, _) => Progress::Idle,
     }
 }
 
 /// The ladder: what the next iteration is told after so many idle ones in a row.
-pub fn ladder(idle: u32) -> String {
+pub fn idle_feedback(idle: u32) -> String {
     let seen = match idle {
         1 => "The last iteration changed nothing in the project.".to_owned(),
         _ => format!("The last {idle} iterations changed nothing in the project."),

@@ -7,18 +7,18 @@ use crate::settings::Retry;
 use crate::units::AttemptId;
 
 /// The shortest delay that can be set.
-pub const LEAST: Duration = Duration::from_secs(1);
+pub const MIN_DELAY: Duration = Duration::from_secs(1);
 /// The delay stops doubling here.
-const LONGEST_DOUBLED: Duration = Duration::from_mins(1);
+const MAX_DOUBLED_DELAY: Duration = Duration::from_mins(1);
 
 /// The longest that one delay can be.
 pub fn longest(policy: &Retry) -> Duration {
-    policy.delay.max(LONGEST_DOUBLED)
+    policy.delay.max(MAX_DOUBLED_DELAY)
 }
 
 /// At least this long between two attempts of one iteration, and after a failed iteration.
 pub fn shortest(policy: &Retry) -> Duration {
-    policy.delay.max(LEAST)
+    policy.delay.max(MIN_DELAY)
 }
 
 /// The delay after the `retries`-th failed attempt (from 1): doubling, spread by a quarter either
@@ -58,7 +58,7 @@ mod tests {
             }
         }
         let none = Retry { delay: Duration::ZERO, ..Retry::default() };
-        assert!(delay(&none, 1, 7, AttemptId(1)) >= LEAST);
+        assert!(delay(&none, 1, 7, AttemptId(1)) >= MIN_DELAY);
     }
 
     #[test]

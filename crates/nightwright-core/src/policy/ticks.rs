@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{IterationFinished, IterationResult, Movement};
-use crate::input::Boxes;
+use crate::event::{IterationFinished, IterationResult, Progress};
+use crate::input::Checklist;
 use crate::units::Iteration;
 
 /// What was ticked in iterations that changed nothing but the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
+pub struct UnearnedCheckboxes {
     /// How many boxes, by iteration.
     pub unearned: BTreeMap<Iteration, u32>,
     /// Iterations that may have done work and ticked nothing: a later one may tick for them.
     credit: u32,
 }
 
-impl Ticks {
+impl UnearnedCheckboxes {
     /// Takes note of an iteration that began with these boxes.
-    pub fn note(&mut self, before: Option<Boxes>, finished: &IterationFinished) {
+    pub fn note(&mut self, before: Option<Checklist>, finished: &IterationFinished) {
         match &finished.result {
             IterationResult::Done => {}
             // What it did on disk may well be done; it had no chance to tick it.
@@ -26,18 +26,18 @@ impl Ticks {
                 return;
             }
         }
-        let (Some(before), Some(after)) = (before, finished.boxes) else { return };
+        let (Some(before), Some(after)) = (before, finished.checklist) else { return };
         if after.done < before.done {
             // What was ticked too early is open again.
             self.unearned.clear();
         }
-        let only_list = finished.beside_list == Some(0);
-        match self.unearned(before, after, finished.beside_list) {
+        let only_list = finished.files_changed_outside_plan == Some(0);
+        match self.unearned(before, after, finished.files_changed_outside_plan) {
             Some(ticked) => {
                 self.unearned.insert(finished.iteration, ticked);
             }
             None if after.done > before.done && only_list => self.credit -= 1,
-            None if after == before && !only_list && finished.progress == Movement::Work => {
+            None if after == before && !only_list && finished.progress == Progress::Work => {
                 self.credit += 1;
             }
             None => {}
@@ -46,7 +46,12 @@ impl Ticks {
 
     /// How many boxes an iteration ticked that changed nothing else, unless an earlier one can
     /// have earned them.
-    pub fn unearned(&self, before: Boxes, after: Boxes, beside: Option<u32>) -> Option<u32> {
+    pub fn unearned(
+        &self,
+        before: Checklist,
+        after: Checklist,
+        beside: Option<u32>,
+    ) -> Option<u32> {
         let ticked = after.done.saturating_sub(before.done);
         (ticked > 0 && beside == Some(0) && self.credit == 0).then_some(ticked)
     }
@@ -59,35 +64,39 @@ mod tests {
     use super::*;
     use crate::units::Usd;
 
-    fn finished(number: u32, boxes: Option<Boxes>, files_changed: u32) -> IterationFinished {
+    fn finished(
+        number: u32,
+        checklist: Option<Checklist>,
+        files_changed: u32,
+    ) -> IterationFinished {
         IterationFinished {
             iteration: Iteration(number),
             result: IterationResult::Done,
             ends: None,
-            progress: Movement::Work,
+            progress: Progress::Work,
             claim: Vec::new(),
             blockers: Vec::new(),
             signal: false,
             end: None,
             files_changed,
-            beside_list: Some(files_changed.saturating_sub(1)),
+            files_changed_outside_plan: Some(files_changed.saturating_sub(1)),
             commits: 0,
             changes: None,
             task: None,
             phase: None,
-            boxes,
+            checklist,
             cost: Usd::ZERO,
             duration: Duration::ZERO,
             summary: String::new(),
         }
     }
 
-    fn boxes(open: u32, done: u32) -> Boxes {
-        Boxes { open, done }
+    fn boxes(open: u32, done: u32) -> Checklist {
+        Checklist { open, done }
     }
 
-    fn noted(iterations: &[(Boxes, IterationFinished)]) -> Ticks {
-        let mut ticks = Ticks::default();
+    fn noted(iterations: &[(Checklist, IterationFinished)]) -> UnearnedCheckboxes {
+        let mut ticks = UnearnedCheckboxes::default();
         for (before, finished) in iterations {
             ticks.note(Some(*before), finished);
         }
@@ -143,7 +152,7 @@ mod tests {
     #[test]
     fn where_nobody_knows_what_else_changed_boxes_are_earned() {
         let finished = finished(1, Some(boxes(0, 2)), 0);
-        let finished = IterationFinished { beside_list: None, ..finished };
+        let finished = IterationFinished { files_changed_outside_plan: None, ..finished };
         assert!(noted(&[(boxes(2, 0), finished)]).unearned.is_empty());
     }
 

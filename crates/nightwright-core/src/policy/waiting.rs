@@ -13,7 +13,7 @@ const SPREAD: Duration = Duration::from_mins(1);
 
 /// What is to be done about a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum WaitPlan {
     /// Wait, then try once.
     Wait {
         /// Until then.
@@ -29,7 +29,7 @@ pub enum Plan {
 
 /// Waits already made in a row, without an answer from the provider between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct WaitStreak {
     /// How many.
     pub rounds: u32,
     /// How long in all.
@@ -39,22 +39,28 @@ pub struct Row {
 /// A limit that ended this short a time ago ended while the agent was being told of it.
 const JUST_ENDED: SignedDuration = SignedDuration::from_mins(1);
 /// What is waited all the same before the next try.
-const BREATH: Duration = Duration::from_secs(5);
+const MIN_WAIT: Duration = Duration::from_secs(5);
 
 /// Plans the next wait. A date that passed long ago says nothing, nor does one that has just
 /// passed or comes soon after one that was wrong: then it is a back-off of 5, 10, 20, 30, 30, … minutes.
-pub fn plan(row: Row, until: Option<Timestamp>, leash: Duration, now: Now, seed: u64) -> Plan {
+pub fn plan(
+    row: WaitStreak,
+    until: Option<Timestamp>,
+    leash: Duration,
+    now: Now,
+    seed: u64,
+) -> WaitPlan {
     let over = |until: Timestamp| now.wall.duration_since(until);
     let dated = until
         .filter(|until| {
             !over(*until).is_positive() || (row.rounds == 0 && over(*until) < JUST_ENDED)
         })
-        .map(|until| now.until(until).max(BREATH))
+        .map(|until| now.until(until).max(MIN_WAIT))
         // A date that was wrong once may always be a moment ahead.
         .filter(|wait| row.rounds == 0 || *wait >= back_off(row.rounds));
     let wait = dated.unwrap_or_else(|| back_off(row.rounds));
     if row.waited.saturating_add(wait) > leash {
-        return Plan::TooLong;
+        return WaitPlan::TooLong;
     }
     let late = match dated {
         Some(wait) => {
@@ -64,7 +70,7 @@ pub fn plan(row: Row, until: Option<Timestamp>, leash: Duration, now: Now, seed:
         None => Duration::ZERO,
     };
     let wait = wait + late;
-    Plan::Wait { retry_at: now.plus(wait), wait, dated: dated.is_some() }
+    WaitPlan::Wait { retry_at: now.plus(wait), wait, dated: dated.is_some() }
 }
 
 fn back_off(rounds: u32) -> Duration {
@@ -86,10 +92,10 @@ mod tests {
         Now { wall: Timestamp::from_second(1_800_000_000).unwrap(), mono: Duration::ZERO }
     }
 
-    fn minutes(row: Row, until: Option<Timestamp>) -> Option<u64> {
+    fn minutes(row: WaitStreak, until: Option<Timestamp>) -> Option<u64> {
         match plan(row, until, LEASH, now(), 3) {
-            Plan::Wait { wait, .. } => Some(wait.as_secs() / 60),
-            Plan::TooLong => None,
+            WaitPlan::Wait { wait, .. } => Some(wait.as_secs() / 60),
+            WaitPlan::TooLong => None,
         }
     }
 
@@ -97,8 +103,8 @@ mod tests {
     fn a_known_end_is_waited_for_and_a_minute_at_most_on_top() {
         let until = now().plus(Duration::from_hours(2));
         for seed in 0..100 {
-            let Plan::Wait { wait, dated: true, .. } =
-                plan(Row::default(), Some(until), LEASH, now(), seed)
+            let WaitPlan::Wait { wait, dated: true, .. } =
+                plan(WaitStreak::default(), Some(until), LEASH, now(), seed)
             else {
                 panic!("no dated wait")
             };
@@ -110,7 +116,8 @@ mod tests {
     fn a_short_wait_stays_short() {
         let until = now().plus(Duration::from_secs(20));
         for seed in 0..100 {
-            let Plan::Wait { wait, .. } = plan(Row::default(), Some(until), LEASH, now(), seed)
+            let WaitPlan::Wait { wait, .. } =
+                plan(WaitStreak::default(), Some(until), LEASH, now(), seed)
             else {
                 panic!("no wait")
             };
@@ -120,7 +127,7 @@ mod tests {
 
     #[test]
     fn an_unknown_end_backs_off_5_10_20_30_minutes() {
-        let rounds = |rounds| Row { rounds, waited: Duration::ZERO };
+        let rounds = |rounds| WaitStreak { rounds, waited: Duration::ZERO };
         let waits: Vec<_> = (0..6).map(|round| minutes(rounds(round), None)).collect();
         assert_eq!(waits, [5, 10, 20, 30, 30, 30].map(Some));
     }
@@ -128,36 +135,37 @@ mod tests {
     #[test]
     fn a_date_that_passed_long_ago_backs_off() {
         let long_ago = now().wall - JUST_ENDED;
-        assert_eq!(minutes(Row::default(), Some(long_ago)), Some(5));
+        assert_eq!(minutes(WaitStreak::default(), Some(long_ago)), Some(5));
     }
 
     #[test]
     fn a_limit_that_has_just_ended_is_tried_once_at_once() {
         let just_now = now().wall - SignedDuration::from_secs(3);
-        assert_eq!(minutes(Row::default(), Some(just_now)), Some(0));
-        let again = Row { rounds: 1, waited: BREATH };
+        assert_eq!(minutes(WaitStreak::default(), Some(just_now)), Some(0));
+        let again = WaitStreak { rounds: 1, waited: MIN_WAIT };
         assert_eq!(minutes(again, Some(just_now)), Some(10));
     }
 
     #[test]
     fn a_date_that_is_always_just_ahead_does_not_make_a_storm_of_tries() {
         let soon = Some(now().plus(Duration::from_secs(2)));
-        let waits: Vec<_> =
-            (0..5).map(|rounds| minutes(Row { rounds, waited: Duration::ZERO }, soon)).collect();
+        let waits: Vec<_> = (0..5)
+            .map(|rounds| minutes(WaitStreak { rounds, waited: Duration::ZERO }, soon))
+            .collect();
         assert_eq!(waits, [0, 10, 20, 30, 30].map(Some));
         let hours = Some(now().plus(Duration::from_hours(3)));
-        let again = Row { rounds: 2, waited: Duration::from_hours(5) };
+        let again = WaitStreak { rounds: 2, waited: Duration::from_hours(5) };
         assert!(minutes(again, hours).is_some_and(|wait| (180..=181).contains(&wait)));
     }
 
     #[test]
     fn an_end_beyond_the_leash_is_too_long() {
-        assert_eq!(minutes(Row::default(), Some(now().plus(LEASH + SPREAD))), None);
+        assert_eq!(minutes(WaitStreak::default(), Some(now().plus(LEASH + SPREAD))), None);
     }
 
     #[test]
     fn waits_in_a_row_share_one_leash() {
-        let row = Row { rounds: 9, waited: Duration::from_mins(12 * 60 - 29) };
+        let row = WaitStreak { rounds: 9, waited: Duration::from_mins(12 * 60 - 29) };
         assert_eq!(minutes(row, None), None);
     }
 }

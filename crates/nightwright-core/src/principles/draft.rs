@@ -14,12 +14,12 @@ pub struct Mistake {
     /// What is said at the place itself.
     pub label: String,
     /// What helps.
-    pub help: Help,
+    pub help: MistakeHelp,
 }
 
 /// What helps against a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Help {
+pub enum MistakeHelp {
     /// Nothing but the message.
     None,
     /// This advice.
@@ -39,10 +39,10 @@ impl Mistake {
         message: impl Into<String>,
         label: impl Into<String>,
     ) -> Self {
-        Self { span, message: message.into(), label: label.into(), help: Help::None }
+        Self { span, message: message.into(), label: label.into(), help: MistakeHelp::None }
     }
 
-    pub(super) fn help(self, help: Help) -> Self {
+    pub(super) fn help(self, help: MistakeHelp) -> Self {
         Self { help, ..self }
     }
 
@@ -55,12 +55,12 @@ impl Mistake {
 
 /// Which words a form has for what all forms say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum PrinciplesFormat {
     Toml,
     Yaml,
 }
 
-impl Form {
+impl PrinciplesFormat {
     pub(super) fn table(self, layer: Layer) -> &'static str {
         match self {
             Self::Toml => layer.name(),
@@ -89,15 +89,15 @@ impl Form {
 
 /// What was read so far.
 #[derive(Debug)]
-pub(super) struct Draft {
-    form: Form,
+pub(super) struct PrinciplesDraft {
+    form: PrinciplesFormat,
     preset: Option<Preset>,
     weights: Vec<(&'static str, Weight)>,
     pub(super) mistakes: Vec<Mistake>,
 }
 
-impl Draft {
-    pub(super) fn new(form: Form) -> Self {
+impl PrinciplesDraft {
+    pub(super) fn new(form: PrinciplesFormat) -> Self {
         Self { form, preset: None, weights: Vec::new(), mistakes: Vec::new() }
     }
 
@@ -107,7 +107,7 @@ impl Draft {
         if self.preset.is_none() {
             let among = Preset::ALL.map(Preset::name).to_vec();
             let mistake = Mistake::new(span, no_preset(), "this is none of them");
-            self.mistakes.push(mistake.help(Help::Nearest { word: name.to_owned(), among }));
+            self.mistakes.push(mistake.help(MistakeHelp::Nearest { word: name.to_owned(), among }));
         }
     }
 
@@ -120,7 +120,7 @@ impl Draft {
     ) {
         let table = self.form.table(layer);
         let Some(principle) = SCALE.iter().find(|principle| principle.name == name) else {
-            let help = Help::Nearest { word: name.to_owned(), among: layer.names() };
+            let help = MistakeHelp::Nearest { word: name.to_owned(), among: layer.names() };
             let message = format!("there is no principle `{table}.{name}`");
             self.mistakes.push(Mistake::new(key, message, "unknown").help(help));
             return;
@@ -128,8 +128,9 @@ impl Draft {
         if principle.layer != layer {
             let help = format!("move it below `{}`", self.form.heading(principle.layer));
             let message = format!("`{name}` does not belong to `{table}`");
-            self.mistakes
-                .push(Mistake::new(key, message, "in the wrong table").help(Help::Say(help)));
+            self.mistakes.push(
+                Mistake::new(key, message, "in the wrong table").help(MistakeHelp::Say(help)),
+            );
             return;
         }
         match value {
@@ -137,7 +138,8 @@ impl Draft {
             Err(label) => {
                 let message = format!("`{table}.{name}` has to be a whole number from 1 to 10");
                 let scale = format!("1 is {}, 10 is {}", principle.low, principle.high);
-                self.mistakes.push(Mistake::new(place, message, label).help(Help::Say(scale)));
+                self.mistakes
+                    .push(Mistake::new(place, message, label).help(MistakeHelp::Say(scale)));
             }
         }
     }
@@ -146,9 +148,9 @@ impl Draft {
     pub(super) fn unknown(&mut self, name: &str, span: Range<usize>) {
         let help = match SCALE.iter().find(|principle| principle.name == name) {
             Some(principle) => {
-                Help::Say(format!("move it below `{}`", self.form.heading(principle.layer)))
+                MistakeHelp::Say(format!("move it below `{}`", self.form.heading(principle.layer)))
             }
-            None => Help::Nearest { word: name.to_owned(), among: self.form.outermost() },
+            None => MistakeHelp::Nearest { word: name.to_owned(), among: self.form.outermost() },
         };
         let message = format!("there is no key `{name}` here");
         self.mistakes.push(Mistake::new(span, message, "unknown").help(help));

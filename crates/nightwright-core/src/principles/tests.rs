@@ -13,9 +13,9 @@ fn wrong(found: Result<Principles, Vec<Mistake>>, text: &str) -> Vec<String> {
     let line = |mistake: &Mistake| {
         let place = &text[mistake.span.clone()];
         let help = match &mistake.help {
-            Help::None => String::new(),
-            Help::Say(advice) => format!(" | {advice}"),
-            Help::Nearest { word, among } => format!(" | {word} of {}", among.len()),
+            MistakeHelp::None => String::new(),
+            MistakeHelp::Say(advice) => format!(" | {advice}"),
+            MistakeHelp::Nearest { word, among } => format!(" | {word} of {}", among.len()),
         };
         format!("{}: {} [{place}]{help}", mistake.line(text), mistake.message)
     };

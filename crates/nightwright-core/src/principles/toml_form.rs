@@ -3,8 +3,8 @@
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::draft::{Draft, Form, no_preset};
-use super::{Help, Layer, Mistake, Principle, Principles, Weight};
+use super::draft::{PrinciplesDraft, PrinciplesFormat, no_preset};
+use super::{Layer, Mistake, MistakeHelp, Principle, Principles, Weight};
 
 impl Principles {
     /// Reads the TOML form. Weights left out are the preset's, and a preset left out is `custom`.
@@ -17,7 +17,7 @@ impl Principles {
             };
             return Err(errors.iter().map(mistake).collect());
         }
-        let mut draft = Draft::new(Form::Toml);
+        let mut draft = PrinciplesDraft::new(PrinciplesFormat::Toml);
         for (name, value) in table.get_ref() {
             let key = name.get_ref().as_ref();
             let layer = Layer::ALL.into_iter().find(|layer| layer.name() == key);
@@ -26,8 +26,10 @@ impl Principles {
                 (Some(layer), other) => {
                     let label = format!("this is {}", kind(other));
                     let message = format!("`{key}` is a table of weights");
-                    let help =
-                        Help::Say(format!("write `[{}]`, and its weights below", layer.name()));
+                    let help = MistakeHelp::Say(format!(
+                        "write `[{}]`, and its weights below",
+                        layer.name()
+                    ));
                     draft.mistakes.push(Mistake::new(value.span(), message, label).help(help));
                 }
                 (None, DeValue::String(preset)) if key == "preset" => {
@@ -63,7 +65,7 @@ const HEAD: &str = "\
 # that is left out is the preset's. What the agent is told of them: nightwright principles --show
 ";
 
-fn weights(draft: &mut Draft, layer: Layer, table: &DeTable<'_>) {
+fn weights(draft: &mut PrinciplesDraft, layer: Layer, table: &DeTable<'_>) {
     for (name, value) in table {
         draft.weight(layer, (name.get_ref(), name.span()), (weight(value), value.span()));
     }

@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::draft::{Draft, Form};
-use super::{Help, Layer, Mistake, Principles, Weight};
+use super::draft::{PrinciplesDraft, PrinciplesFormat};
+use super::{Layer, Mistake, MistakeHelp, Principles, Weight};
 
 impl Principles {
     /// Reads the YAML form. What is left out is as in the TOML form.
     pub fn parse_yaml(text: &str) -> Result<Self, Vec<Mistake>> {
-        let mut reader = Reader {
-            draft: Draft::new(Form::Yaml),
-            within: Within::Nothing,
+        let mut reader = YamlReader {
+            draft: PrinciplesDraft::new(PrinciplesFormat::Yaml),
+            within: YamlContext::Nothing,
             seen: BTreeSet::new(),
         };
         let mut at = 0;
@@ -24,16 +24,16 @@ impl Principles {
     }
 }
 
-struct Reader<'t> {
-    draft: Draft,
-    within: Within,
+struct YamlReader<'t> {
+    draft: PrinciplesDraft,
+    within: YamlContext,
     /// The keys that were there, each with what it stands in.
     seen: BTreeSet<(&'static str, &'t str)>,
 }
 
 /// What an indented line belongs to.
 #[derive(Clone, Copy)]
-enum Within {
+enum YamlContext {
     /// There is nothing above it that it could belong to.
     Nothing,
     /// Weights of this layer, with as many spaces in front as the first has.
@@ -43,9 +43,9 @@ enum Within {
 }
 
 /// A piece of the text.
-type Piece<'t> = (&'t str, Range<usize>);
+type SpannedText<'t> = (&'t str, Range<usize>);
 
-impl<'t> Reader<'t> {
+impl<'t> YamlReader<'t> {
     fn line(&mut self, start: usize, line: &'t str) {
         let content = line.trim_start_matches(' ');
         let indent = line.len() - content.len();
@@ -67,15 +67,15 @@ impl<'t> Reader<'t> {
         };
         match (indent, self.within) {
             (0, _) => self.outermost(&key, value),
-            (_, Within::Unknown) => {}
-            (_, Within::Nothing) => {
+            (_, YamlContext::Unknown) => {}
+            (_, YamlContext::Nothing) => {
                 self.wrong(span, "this line is indented, and belongs to nothing", "here");
             }
-            (_, Within::Map(_, Some(first))) if first != indent => {
+            (_, YamlContext::Map(_, Some(first))) if first != indent => {
                 self.wrong(span, "this line is not indented like those above it", "here");
             }
-            (_, Within::Map(layer, _)) => {
-                self.within = Within::Map(layer, Some(indent));
+            (_, YamlContext::Map(layer, _)) => {
+                self.within = YamlContext::Map(layer, Some(indent));
                 if self.is_new(layer.yaml_name(), &key) {
                     let number = value.0.parse::<u8>().ok().and_then(Weight::new);
                     let number = number.ok_or_else(|| "this is not allowed".to_owned());
@@ -86,12 +86,12 @@ impl<'t> Reader<'t> {
     }
 
     /// A key that begins its line.
-    fn outermost(&mut self, key: &Piece<'t>, value: Piece<'t>) {
-        self.within = Within::Nothing;
+    fn outermost(&mut self, key: &SpannedText<'t>, value: SpannedText<'t>) {
+        self.within = YamlContext::Nothing;
         let (name, place) = key.clone();
         let layer = Layer::ALL.into_iter().find(|layer| layer.yaml_name() == name);
         if let Some(layer) = layer {
-            self.within = Within::Map(layer, None);
+            self.within = YamlContext::Map(layer, None);
         }
         if !self.is_new("", key) {
             return;
@@ -99,7 +99,7 @@ impl<'t> Reader<'t> {
         match (layer, name) {
             (Some(_), _) if !value.0.is_empty() => {
                 let message = format!("`{name}` is a map of weights");
-                let help = Help::Say("write the weights below it, one a line".to_owned());
+                let help = MistakeHelp::Say("write the weights below it, one a line".to_owned());
                 let mistake = Mistake::new(value.1, message, "this is something else");
                 self.draft.mistakes.push(mistake.help(help));
             }
@@ -108,13 +108,13 @@ impl<'t> Reader<'t> {
             (None, "preset") => self.draft.preset(value.0, value.1),
             (None, _) => {
                 self.draft.unknown(name, place);
-                self.within = Within::Unknown;
+                self.within = YamlContext::Unknown;
             }
         }
     }
 
     /// Whether a key is there for the first time.
-    fn is_new(&mut self, within: &'static str, (name, span): &Piece<'t>) -> bool {
+    fn is_new(&mut self, within: &'static str, (name, span): &SpannedText<'t>) -> bool {
         let is_new = self.seen.insert((within, name));
         if !is_new {
             let message = format!("`{name}` is there twice");
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
 }
 
 /// A key, and what stands behind its colon.
-fn split(start: usize, content: &str) -> Option<(Piece<'_>, Piece<'_>)> {
+fn split(start: usize, content: &str) -> Option<(SpannedText<'_>, SpannedText<'_>)> {
     let colon = content.find(':')?;
     let (name, rest) = (&content[..colon], &content[colon + 1..]);
     if !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
@@ -144,7 +144,7 @@ fn split(start: usize, content: &str) -> Option<(Piece<'_>, Piece<'_>)> {
 }
 
 /// A value without quotes and without the comment behind it.
-fn plain(value: Piece<'_>) -> Result<Piece<'_>, (Range<usize>, &'static str)> {
+fn plain(value: SpannedText<'_>) -> Result<SpannedText<'_>, (Range<usize>, &'static str)> {
     let (text, span) = value;
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         let end = if text.starts_with('#') { 0 } else { text.find(" #").unwrap_or(text.len()) };

@@ -1,9 +1,10 @@
 //! What changes from one iteration to the next: it comes last.
 
-use super::quoted::{block, in_one_voice, quoted};
+use super::quoted::{block, mark_quoted, quoted};
 use super::{
-    Briefing, Collected, DECISIONS_MAX, Decision, Feedback, INBOX_MAX, Left, MOST_DECISIONS,
-    NOTES_MAX, Notes, SHORT_MAX, cut_middle, joined, writes,
+    Briefing, CollectedPrinciples, DECISIONS_MAX, Decision, Feedback, INBOX_MAX,
+    MAX_DECISION_COUNT, NOTES_MAX, NotesExcerpt, RemainingLimits, SHORT_MAX, cut_middle, joined,
+    writes,
 };
 use crate::event::{FeedbackSource, IterationKind};
 use crate::input::TaskProgress;
@@ -12,11 +13,11 @@ use crate::settings::Settings;
 use crate::units::{Iteration, Usd, human};
 
 /// The notes of earlier iterations.
-pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&Notes>) -> String {
+pub(super) fn notes(briefing: &Briefing, file: &str, notes: Option<&NotesExcerpt>) -> String {
     let most = if briefing.shorten { SHORT_MAX } else { NOTES_MAX };
     let notes = match notes {
-        Some(Notes { head, tail, left_out: gap @ 1.. }) => joined(head, tail, *gap, most),
-        Some(Notes { head, .. }) => cut_middle(head.trim(), most).into_owned(),
+        Some(NotesExcerpt { head, tail, left_out: gap @ 1.. }) => joined(head, tail, *gap, most),
+        Some(NotesExcerpt { head, .. }) => cut_middle(head.trim(), most).into_owned(),
         None => String::new(),
     };
     if notes.is_empty() {
@@ -35,7 +36,7 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             FeedbackSource::Verifier => "The verifier, who did not believe that it is complete",
             FeedbackSource::Watchdog => "The watchdog",
             FeedbackSource::Council => "The council",
-            FeedbackSource::Ladder => "The supervisor, about progress",
+            FeedbackSource::Idle => "The supervisor, about progress",
             FeedbackSource::Marker => "The supervisor, about your completion marker",
             FeedbackSource::Human => "The person you work for",
         };
@@ -47,8 +48,8 @@ pub(super) fn inbox(briefing: &Briefing) -> String {
             | FeedbackSource::Verifier
             | FeedbackSource::Watchdog
             | FeedbackSource::Council
-            | FeedbackSource::Ladder
-            | FeedbackSource::Marker => in_one_voice(&text),
+            | FeedbackSource::Idle
+            | FeedbackSource::Marker => mark_quoted(&text),
         };
         let entry = format!("**{source}:**\n\n{text}");
         // The newest is told in any case.
@@ -83,7 +84,7 @@ pub(super) fn decided(decisions: &[Decision], feedback: &[Feedback]) -> Option<S
     let told: Vec<_> = decisions.iter().filter(|decided| !in_inbox(decided)).collect();
     let mut room = DECISIONS_MAX;
     let mut kept: Vec<String> = Vec::new();
-    for Decision { iteration, conflict, decision } in told.iter().rev().take(MOST_DECISIONS) {
+    for Decision { iteration, conflict, decision } in told.iter().rev().take(MAX_DECISION_COUNT) {
         let conflict = quoted(conflict, CONFLICT_MAX);
         let decision = block(&cut_middle(decision.trim(), DECISIONS_MAX / 2));
         let entry = format!("**In iteration {iteration}:** \"{conflict}\"\n\n{decision}");
@@ -143,23 +144,23 @@ fn unresolved(conflict: &str) -> String {
 pub(super) fn principles_wanted(
     settings: &Settings,
     briefing: &Briefing,
-    collected: &Collected,
+    collected: &CollectedPrinciples,
 ) -> Option<String> {
     let file = settings.files.principles.as_deref()?;
     if settings.principles.is_some() || briefing.kind != IterationKind::Work {
         return None;
     }
     match collected {
-        Collected::Missing if briefing.iteration == Iteration(1) => {
+        CollectedPrinciples::Missing if briefing.iteration == Iteration(1) => {
             Some(principles::request(file, None))
         }
-        Collected::Unusable(wrong) => Some(principles::request(file, Some(wrong))),
-        Collected::Missing | Collected::Written => None,
+        CollectedPrinciples::Unusable(wrong) => Some(principles::request(file, Some(wrong))),
+        CollectedPrinciples::Missing | CollectedPrinciples::Written => None,
     }
 }
 
 /// What the next iteration has to be told, and where that goes.
-pub(super) fn hand_over(settings: &Settings) -> Option<String> {
+pub(super) fn notes_instructions(settings: &Settings) -> Option<String> {
     let place = match (&settings.notes_file, &settings.files.list) {
         (Some(notes), _) => format!("create or update `{notes}`"),
         (None, Some(list)) => format!("keep the section `## Notes` at the end of `{list}` true"),
@@ -191,7 +192,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
             writes(&mut text, format_args!(" It was at: {}.", quoted(phase, PHASE_MAX)));
         }
     }
-    limits_left(&mut text, &briefing.left);
+    remaining_limits(&mut text, &briefing.remaining);
     if briefing.cut_off {
         text.push_str(
             "\n\nAn earlier attempt at this iteration was cut off, and its work may be half done. \
@@ -203,7 +204,7 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
             "\n\nNo other iteration follows this one. Finish what is most worth finishing, and \
              leave everything so that somebody else can go on from it.",
         ),
-        IterationKind::Work | IterationKind::Proof => {}
+        IterationKind::Work | IterationKind::VerifyOnly => {}
         IterationKind::WrapUp => text.push_str(
             "\n\nThe limits of this run are nearly used up, and this is the wrap-up. Start nothing \
              new: finish what is nearly finished, take back what is not, bring the project into \
@@ -213,8 +214,8 @@ pub(super) fn this_iteration(briefing: &Briefing) -> String {
     text
 }
 
-fn limits_left(text: &mut String, left: &Left) {
-    let Left { iterations, cost, duration, tokens } = left;
+fn remaining_limits(text: &mut String, left: &RemainingLimits) {
+    let RemainingLimits { iterations, cost, duration, tokens } = left;
     let parts: Vec<String> = [
         iterations.map(|count| match count {
             1 => "1 iteration, this one".to_owned(),

@@ -1,9 +1,9 @@
 //! What a model is asked beside the work: for a verdict, a review, advice, a decision.
 
-use super::quoted::{block, pointing_at_nothing};
+use super::quoted::{block, escape_at_mentions};
 use super::{Decision, changing, cut_middle, section, writes};
-use crate::agent::report::{Blocker, Notice, WatchSignal};
-use crate::input::{Boxes, CheckResult, Finding, Inspection, StatusReport};
+use crate::agent::report::{Blocker, WatchdogFinding, WatchdogSignal};
+use crate::input::{CheckResult, Checklist, Inspection, StatusReport, TamperFinding};
 use crate::outcome::Unchecked;
 use crate::policy::escalation;
 use crate::settings::{EvidenceKind, Settings};
@@ -17,7 +17,7 @@ const OUTPUT_MAX: usize = 4 << 10;
 
 /// Everything that a verifier is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub struct VerificationCase<'a> {
     /// What the run was told.
     pub settings: &'a Settings,
     /// What claims completion.
@@ -27,7 +27,7 @@ pub struct Case<'a> {
     /// Why passing checks cannot show that the work is done, if they cannot.
     pub unchecked: Option<Unchecked>,
     /// What makes passing checks worth less.
-    pub findings: &'a [Finding],
+    pub findings: &'a [TamperFinding],
     /// What changed since the run began, if anybody looked.
     pub inspection: Option<&'a Inspection>,
     /// What the agent says it can't go on without.
@@ -37,7 +37,7 @@ pub struct Case<'a> {
     /// What the status file says.
     pub status: Option<&'a StatusReport>,
     /// The boxes of the list.
-    pub boxes: Option<Boxes>,
+    pub checklist: Option<Checklist>,
     /// The list itself; empty if there is none.
     pub list: &'a str,
     /// How the answer comes.
@@ -55,24 +55,24 @@ pub enum AnswerForm {
 
 /// What a reviewer is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Reviewed<'a> {
+pub struct ReviewInput<'a> {
     /// What the run was told.
     pub settings: &'a Settings,
     /// What to look for, in the user's words; empty for ours.
-    pub wish: &'a str,
+    pub instruction: &'a str,
     /// What the agent says it did.
     pub summary: &'a str,
 }
 
 /// Asks for a second look at what the last iteration did, and for repairs.
-pub fn review_question(reviewed: Reviewed<'_>) -> String {
-    let Reviewed { settings, wish, summary } = reviewed;
-    let wish = match wish.trim() {
+pub fn review_question(reviewed: ReviewInput<'_>) -> String {
+    let ReviewInput { settings, instruction, summary } = reviewed;
+    let instruction = match instruction.trim() {
         "" => {
             "Look for mistakes, for cases that were forgotten, for tests that prove nothing, and \
              for anything that does not serve the goal."
         }
-        wish => wish,
+        instruction => instruction,
     };
     let mut text = "# Review\n\n\
         An agent has just worked on the goal below. Review what it changed last, and repair what is \
@@ -86,7 +86,7 @@ pub fn review_question(reviewed: Reviewed<'_>) -> String {
         let summary = block(&cut_middle(summary.trim(), OUTPUT_MAX));
         section(&mut text, "What the agent says it did", &summary);
     }
-    section(&mut text, "What to look for", wish);
+    section(&mut text, "What to look for", instruction);
     section(
         &mut text,
         "How to work",
@@ -104,7 +104,7 @@ fn principles(settings: &Settings) -> Option<String> {
 }
 
 /// The same for somebody who is asked a short question; empty if there is nothing.
-fn gone_by(settings: &Settings) -> String {
+fn short_goal(settings: &Settings) -> String {
     let text = principles(settings);
     text.map_or_else(String::new, |text| {
         format!("\nWhat the project goes by:\n\n<principles>\n{text}\n</principles>\n")
@@ -113,16 +113,16 @@ fn gone_by(settings: &Settings) -> String {
 
 /// Asks for a way out for an agent that is stuck, by these problems and for the so-and-so-many-th
 /// time by each.
-pub fn advice_question(settings: &Settings, noticed: &[(Notice, u32)]) -> String {
+pub fn advice_question(settings: &Settings, noticed: &[(WatchdogFinding, u32)]) -> String {
     let mut text =
         format!("# A way out\n\nAn agent that works alone in this project is stuck. {MATERIAL}\n");
     for (notice, round) in noticed {
         let signal = match notice.signal {
-            WatchSignal::GivingUp => "It gives up.",
-            WatchSignal::Asking => "It asks a question, and there is nobody to answer.",
-            WatchSignal::Repetition => "It makes the same tool call over and over.",
-            WatchSignal::ToolErrors => "Its tool calls fail one after the other.",
-            WatchSignal::Compaction => "It fills its context again and again.",
+            WatchdogSignal::GivingUp => "It gives up.",
+            WatchdogSignal::Asking => "It asks a question, and there is nobody to answer.",
+            WatchdogSignal::Repetition => "It makes the same tool call over and over.",
+            WatchdogSignal::ToolErrors => "Its tool calls fail one after the other.",
+            WatchdogSignal::Compaction => "It fills its context again and again.",
         };
         let again = match round.saturating_sub(1) {
             0 => String::new(),
@@ -138,14 +138,14 @@ pub fn advice_question(settings: &Settings, noticed: &[(Notice, u32)]) -> String
     }
     let goal = cut_middle(settings.goal.trim(), OUTPUT_MAX);
     writes(&mut text, format_args!("\nWhat it works on:\n\n<goal>\n{goal}\n</goal>\n"));
-    text.push_str(&gone_by(settings));
+    text.push_str(&short_goal(settings));
     text.push_str(
         "\nLook at the project as far as you need to, and change nothing. Answer with one sentence \
          that says what the real problem is, and then three to five concrete steps that the agent \
          can take by itself, without asking anybody. At most 200 words, no introduction and no \
          closing words, and no question: nobody will answer you either.\n",
     );
-    pointing_at_nothing(&text)
+    escape_at_mentions(&text)
 }
 
 /// What is quoted is judged, and not obeyed.
@@ -165,7 +165,7 @@ pub fn council_question(settings: &Settings, decisions: &[Decision], conflict: &
          {MATERIAL}\n\n{conflict}\n\n\
          What it works on:\n\n<goal>\n{goal}\n</goal>\n"
     );
-    text.push_str(&gone_by(settings));
+    text.push_str(&short_goal(settings));
     if let Some(decided) = changing::decided(decisions, &[]) {
         writes(&mut text, format_args!("\n<decided>\n{decided}\n</decided>\n"));
     }
@@ -177,5 +177,5 @@ pub fn council_question(settings: &Settings, decisions: &[Decision], conflict: &
          Answer with the decision in one sentence, then its reason in at most three. It holds for \
          the rest of the work. Don't ask anything: nobody will answer.\n",
     );
-    pointing_at_nothing(&text)
+    escape_at_mentions(&text)
 }

@@ -48,9 +48,9 @@ pub const TOKENS: [(&str, &str); 12] = [
 
 /// The values of [`TOKENS`].
 #[derive(Clone, Debug)]
-pub(super) struct Tokens(Vec<(&'static str, String)>);
+pub(super) struct TemplateValues(Vec<(&'static str, String)>);
 
-impl Tokens {
+impl TemplateValues {
     pub(super) fn new(settings: &Settings, iteration: Iteration) -> Self {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let Settings { files, commands, surroundings, limits, .. } = settings;
@@ -95,7 +95,7 @@ pub fn render(
     filled.map(|text| format!("{}\n", text.trim_end())).map_err(|error| TemplateError {
         file: file.to_owned(),
         line: error.line().unwrap_or(1),
-        what: said(&error, template, values),
+        what: describe_error(&error, template, values),
     })
 }
 
@@ -146,7 +146,11 @@ fn is_name(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-fn said(error: &minijinja::Error, template: &str, values: &[(&'static str, String)]) -> String {
+fn describe_error(
+    error: &minijinja::Error,
+    template: &str,
+    values: &[(&'static str, String)],
+) -> String {
     if error.kind() != minijinja::ErrorKind::UndefinedError {
         return error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
     }
@@ -157,7 +161,7 @@ fn said(error: &minijinja::Error, template: &str, values: &[(&'static str, Strin
 
 /// Whether a mode's templates can be filled in at all, asked before a run begins.
 pub fn check(settings: &Settings) -> Result<(), TemplateError> {
-    let tokens = Tokens::new(settings, Iteration(1));
+    let tokens = TemplateValues::new(settings, Iteration(1));
     tokens.render(SYSTEM_FILE, &settings.texts.system)?;
     tokens.render(PROMPT_FILE, &settings.texts.prompt)?;
     Ok(())

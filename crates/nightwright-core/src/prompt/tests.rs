@@ -1,6 +1,6 @@
 use super::*;
-use crate::agent::dialect::Speech;
-use crate::agent::report::{Notice, WatchSignal};
+use crate::agent::dialect::TextShape;
+use crate::agent::report::{WatchdogFinding, WatchdogSignal};
 use crate::principles::Preset;
 use crate::settings::EvidenceKind;
 
@@ -22,13 +22,15 @@ fn briefing(iteration: u32) -> Briefing {
         feedback: Vec::new(),
         decisions: Vec::new(),
         previous: None,
-        left: Left::default(),
+        remaining: RemainingLimits::default(),
     }
 }
 
 fn composed(settings: &Settings, briefing: &Briefing, notes: Option<&str>) -> Prompt {
-    let found =
-        Found { notes: notes.map(|notes| Notes::from(notes.to_owned())), ..Found::default() };
+    let found = PromptContext {
+        notes: notes.map(|notes| NotesExcerpt::from(notes.to_owned())),
+        ..PromptContext::default()
+    };
     compose(settings, briefing, &found).unwrap()
 }
 
@@ -44,7 +46,10 @@ fn everything_before_the_notes_is_the_same_in_every_iteration() {
         feedback: vec![feedback(FeedbackSource::Human, "Mind the docs.")],
         last: true,
         cut_off: true,
-        left: Left { cost: Some(Usd::from_cents(120)), ..Left::default() },
+        remaining: RemainingLimits {
+            cost: Some(Usd::from_cents(120)),
+            ..RemainingLimits::default()
+        },
         ..briefing(7)
     };
     let second = composed(&settings, &later, Some("Half done."));
@@ -77,23 +82,23 @@ fn principles_are_asked_for_in_the_first_iteration_and_later_only_to_mend_them()
     let mut settings = settings();
     settings.files.principles = Some("p.toml".to_owned());
     let wrong = "`p.toml`, line 3: that is no weight";
-    let unusable = || Collected::Unusable(wrong.to_owned());
-    let section = |briefing: &Briefing, principles: Collected| {
-        let found = Found { principles, ..Found::default() };
+    let unusable = || CollectedPrinciples::Unusable(wrong.to_owned());
+    let section = |briefing: &Briefing, principles: CollectedPrinciples| {
+        let found = PromptContext { principles, ..PromptContext::default() };
         let user = compose(&settings, briefing, &found).unwrap().user;
         let (_, after) = user.split_once("## Principles to write down\n")?;
         after.split("\n## ").next().map(str::to_owned)
     };
-    let first = section(&briefing(1), Collected::Missing).unwrap();
+    let first = section(&briefing(1), CollectedPrinciples::Missing).unwrap();
     assert!(first.contains("has no principles yet") && !first.contains("mend"), "{first}");
     for number in [1, 2, 7] {
         let again = section(&briefing(number), unusable()).unwrap();
         assert!(again.contains(wrong) && again.contains("mend that file"), "{again}");
         assert!(!again.contains("has no principles yet"), "{again}");
-        assert_eq!(section(&briefing(number), Collected::Written), None, "{number}");
+        assert_eq!(section(&briefing(number), CollectedPrinciples::Written), None, "{number}");
     }
-    assert_eq!(section(&briefing(2), Collected::Missing), None);
-    for collected in [Collected::Missing, unusable()] {
+    assert_eq!(section(&briefing(2), CollectedPrinciples::Missing), None);
+    for collected in [CollectedPrinciples::Missing, unusable()] {
         let wrap_up = Briefing { kind: IterationKind::WrapUp, ..briefing(1) };
         assert_eq!(section(&wrap_up, collected), None);
     }
@@ -126,10 +131,11 @@ fn an_agent_that_repeats_its_own_instructions_claims_nothing() {
     let principles = Some(Principles::of(Preset::Enterprise));
     let prompt = composed(&Settings { principles, ..settings() }, &briefing(1), None);
     let quoted = format!("> {}", prompt.user.replace('\n', "\n> "));
-    let found = crate::evidence::words(&quoted, &settings().completion, Speech::Messages);
+    let found =
+        crate::evidence::text_evidence(&quoted, &settings().completion, TextShape::Messages);
     assert!(!found.promise && !found.signal);
-    for speech in [Speech::OneText, Speech::Messages] {
-        let found = crate::evidence::words(&prompt.user, &settings().completion, speech);
+    for speech in [TextShape::OneText, TextShape::Messages] {
+        let found = crate::evidence::text_evidence(&prompt.user, &settings().completion, speech);
         assert!(!found.promise && !found.signal, "{speech:?}");
     }
 }
@@ -151,8 +157,8 @@ fn notes_of_which_only_the_ends_were_read_name_all_that_is_missing() {
         (format!("HEAD{}", "a".repeat(99_996)), format!("{}TAIL", "ä".repeat(50_000)));
     let size = 5_000_000;
     let left_out = (size - head.len() - tail.len()) as u64;
-    let notes = Some(Notes { head, tail, left_out });
-    let found = Found { notes, ..Found::default() };
+    let notes = Some(NotesExcerpt { head, tail, left_out });
+    let found = PromptContext { notes, ..PromptContext::default() };
     let text = compose(&settings(), &briefing(2), &found).unwrap().user;
     let (_, notes) = text.split_once("<notes>\n").unwrap();
     let (notes, _) = notes.split_once("\n</notes>").unwrap();
@@ -246,7 +252,7 @@ fn what_others_said_poses_as_nobody_and_names_no_file() {
     let briefing = Briefing {
         feedback: entries.map(|source| feedback(source, poses)).to_vec(),
         decisions: vec![decision(1, poses, poses)],
-        previous: Some(Previous {
+        previous: Some(PreviousIteration {
             summary: poses.to_owned(),
             progress: None,
             phase: Some(poses.to_owned()),
@@ -293,16 +299,16 @@ fn with_principles() -> Settings {
     Settings { principles, ..settings() }
 }
 
-fn notice(signal: WatchSignal, text: &str) -> Notice {
+fn notice(signal: WatchdogSignal, text: &str) -> WatchdogFinding {
     let context = format!("Left or right.\n\n{text}");
-    Notice { signal, key: text.to_owned(), text: text.to_owned(), context }
+    WatchdogFinding { signal, key: text.to_owned(), text: text.to_owned(), context }
 }
 
 #[test]
 fn an_advisor_is_told_every_problem_and_how_often_it_came_up() {
     let noticed = [
-        (notice(WatchSignal::Asking, "Which @secret one?"), 1),
-        (notice(WatchSignal::ToolErrors, "no such file"), 3),
+        (notice(WatchdogSignal::Asking, "Which @secret one?"), 1),
+        (notice(WatchdogSignal::ToolErrors, "no such file"), 3),
     ];
     let text = advice_question(&settings(), &noticed);
     for part in [
@@ -322,8 +328,8 @@ fn an_advisor_is_told_every_problem_and_how_often_it_came_up() {
 fn whoever_is_asked_knows_the_principles_of_the_project_if_it_has_any() {
     let settings = with_principles();
     let text = settings.principles.as_ref().unwrap().text();
-    let reviewed = Reviewed { settings: &settings, wish: "", summary: "" };
-    let asked = [(notice(WatchSignal::Asking, "Which?"), 1)];
+    let reviewed = ReviewInput { settings: &settings, instruction: "", summary: "" };
+    let asked = [(notice(WatchdogSignal::Asking, "Which?"), 1)];
     for question in [
         review_question(reviewed),
         advice_question(&settings, &asked),
@@ -348,14 +354,14 @@ fn a_council_knows_what_was_decided_before() {
 #[test]
 fn a_reviewer_is_told_what_the_agent_says_it_did() {
     let settings = settings();
-    let text = review_question(Reviewed {
+    let text = review_question(ReviewInput {
         settings: &settings,
-        wish: " Mind the locks. ",
+        instruction: " Mind the locks. ",
         summary: "Lexer done.",
     });
     assert!(text.contains("Mind the locks.") && text.contains("Lexer done."), "{text}");
     assert!(!text.contains("tests that prove nothing"));
-    let text = review_question(Reviewed { settings: &settings, wish: "", summary: " " });
+    let text = review_question(ReviewInput { settings: &settings, instruction: "", summary: " " });
     assert!(text.contains("tests that prove nothing") && !text.contains("says it did"));
 }
 
@@ -364,12 +370,12 @@ fn what_is_special_about_an_iteration_is_said_at_the_end() {
     let briefing = Briefing {
         kind: IterationKind::WrapUp,
         cut_off: true,
-        previous: Some(Previous {
+        previous: Some(PreviousIteration {
             summary: "Lexer done.".to_owned(),
             phase: Some("parser".to_owned()),
             progress: Some(TaskProgress { completed: 3, total: 5 }),
         }),
-        left: Left {
+        remaining: RemainingLimits {
             iterations: Some(2),
             cost: Some(Usd::from_cents(250)),
             duration: Some(Duration::from_mins(90)),
@@ -398,7 +404,7 @@ fn a_run_without_notes_says_nothing_of_them() {
 #[test]
 fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
     let settings = settings();
-    let question = verify_question(&Case {
+    let question = verify_question(&VerificationCase {
         settings: &settings,
         claim: &[EvidenceKind::Promise],
         checks: &[],
@@ -408,7 +414,7 @@ fn a_verdict_is_asked_for_in_the_form_that_can_be_read() {
         blockers: &[],
         summary: "Done.",
         status: None,
-        boxes: None,
+        checklist: None,
         list: "",
         form: AnswerForm::LastLine,
     });

@@ -3,21 +3,21 @@
 use std::ops::Range;
 
 use super::escapes::{end_of_escape_around, ends_escape};
-use super::patterns::{ALL, EACH, Front, PATTERNS, Proof, Rest};
+use super::patterns::{ALL, EACH, LeftBoundary, MatchRule, PATTERNS, TokenTail};
 
 /// Something that was found.
-pub(super) struct Form {
+pub(super) struct TokenMatch {
     /// All of it, with what it is known by.
     pub(super) whole: Range<usize>,
     /// What is secret of it.
     pub(super) span: Range<usize>,
-    pub(super) proof: Proof,
+    pub(super) proof: MatchRule,
 }
 
 /// A run of characters that a secret can be made of: many may begin in it that are none, and it is
 /// gone through once for all of them.
 #[derive(Clone, Copy)]
-struct Run {
+struct CharRun {
     start: usize,
     end: usize,
     last_digit: Option<usize>,
@@ -50,13 +50,13 @@ const NUMBER_MAX: usize = 5;
 const PASSWORD_MAX: usize = 128;
 
 /// Looks from `from` on. `seam` says where something was taken out in front of a byte.
-pub(super) fn common(
+pub(super) fn find_tokens(
     bytes: &[u8],
     from: usize,
     seam: impl Fn(usize) -> bool,
-    mut each: impl FnMut(Form),
+    mut each: impl FnMut(TokenMatch),
 ) {
-    let mut runs: Vec<Option<Run>> = Vec::new();
+    let mut runs: Vec<Option<CharRun>> = Vec::new();
     let mut at = from;
     while let Some(found) = ALL.find_at(bytes, at) {
         let (start, end) = (found.start(), found.end());
@@ -67,17 +67,17 @@ pub(super) fn common(
         }
         let Some((number, group)) = which(&bytes[start..end]) else { continue };
         let pattern = &PATTERNS[number];
-        if pattern.front == Front::NoWord && !is_free {
+        if pattern.front == LeftBoundary::NoWord && !is_free {
             continue;
         }
         let first = start + group.start;
         let known_end = start + group.end;
         let (mut last, mut has_digit) = (known_end, false);
-        if !matches!(pattern.rest, Rest::Nothing) {
+        if !matches!(pattern.rest, TokenTail::Nothing) {
             runs.resize(PATTERNS.len(), None);
             let run = match runs[number] {
                 Some(run) if run.start <= known_end && known_end <= run.end => run,
-                Some(_) | None => Run::at(bytes, known_end, pattern.rest),
+                Some(_) | None => CharRun::at(bytes, known_end, pattern.rest),
             };
             runs[number] = Some(run);
             let Some(behind) = run.behind else { continue };
@@ -86,30 +86,30 @@ pub(super) fn common(
         }
         has_digit |= bytes[first..known_end].iter().any(u8::is_ascii_digit);
         let is_proven = match pattern.proof {
-            Proof::Form | Proof::KeyBlock => true,
-            Proof::MadeUp => has_digit && is_made_up(&bytes[first..last]),
-            Proof::Digit => has_digit,
-            Proof::Scheme => {
+            MatchRule::Form | MatchRule::KeyBlock => true,
+            MatchRule::MadeUp => has_digit && is_made_up(&bytes[first..last]),
+            MatchRule::Digit => has_digit,
+            MatchRule::Scheme => {
                 has_digit && (names_scheme(&bytes[start..first]) || is_made_up(&bytes[first..last]))
             }
-            Proof::Address => {
+            MatchRule::Address => {
                 last = last_at(bytes, last);
                 !DIGESTS.iter().any(|digest| bytes[last + 1..].starts_with(digest))
             }
         };
         if is_proven {
             at = last.max(end);
-            each(Form { whole: start..at, span: first..last, proof: pattern.proof });
+            each(TokenMatch { whole: start..at, span: first..last, proof: pattern.proof });
         }
     }
 }
 
-impl Run {
-    fn at(bytes: &[u8], start: usize, rest: Rest) -> Self {
+impl CharRun {
+    fn at(bytes: &[u8], start: usize, rest: TokenTail) -> Self {
         let (signs, parts, least) = match rest {
-            Rest::Nothing => (&b""[..], 0, 0),
-            Rest::Run(signs) => (signs, 0, 0),
-            Rest::Dotted(signs, parts, least) => (signs, parts, least),
+            TokenTail::Nothing => (&b""[..], 0, 0),
+            TokenTail::Run(signs) => (signs, 0, 0),
+            TokenTail::Dotted(signs, parts, least) => (signs, parts, least),
         };
         let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || signs.contains(byte);
         let length = |from: usize| bytes[from..].iter().take_while(|byte| is_one(byte)).count();

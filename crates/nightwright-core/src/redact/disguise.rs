@@ -6,13 +6,13 @@ use std::ops::Range;
 use memchr::{memchr, memrchr};
 
 use super::escapes::is_inside_character;
-use super::find::Hit;
+use super::find::SecretMatch;
 use crate::display::{begins_string, is_unsafe, is_unseen};
 
 /// Digits after `\u`.
 const DIGITS: usize = 4;
 /// The title of a window or a link is not longer.
-const STRING_MOST: usize = 2048;
+const MAX_STRING_LEN: usize = 2048;
 /// Bytes that are looked at together.
 const BLOCK: usize = 64;
 
@@ -20,14 +20,14 @@ const BLOCK: usize = 64;
 const ESCAPES: [u8; 7] = *b"ux0bfe/";
 
 /// A line without its disguise, and where each byte came from.
-pub(super) struct Undone {
+pub(super) struct Normalized {
     pub(super) bytes: Vec<u8>,
     /// Where each byte was; one more for the end.
     pub(super) from: Vec<usize>,
 }
 
 /// What some bytes stand for.
-enum Stands {
+enum Decoded {
     /// For themselves, so many.
     Plain(usize),
     /// For a letter, a digit or a slash.
@@ -38,13 +38,13 @@ enum Stands {
 
 /// What a line is, as far as it matters here.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineFormat {
     /// It may be JSON, which is made of quotes and backslashes: nothing goes over one.
     Json,
     Plain,
 }
 
-impl Kind {
+impl LineFormat {
     fn of(line: &[u8]) -> Self {
         match line.trim_ascii_start().first() {
             Some(b'{' | b'[' | b'"') => Self::Json,
@@ -54,13 +54,13 @@ impl Kind {
 }
 
 /// Each line that has something to undo.
-pub(super) fn undone_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&Undone)) {
+pub(super) fn normalized_lines(bytes: &[u8], from: usize, mut each: impl FnMut(&Normalized)) {
     let mut at = from;
     while let Some(next) = next_hidden(bytes, at) {
         let start = memrchr(b'\n', &bytes[at..next]).map_or(at, |newline| at + newline + 1);
         let end = memchr(b'\n', &bytes[next..]).map_or(bytes.len(), |newline| next + newline);
-        if let Some(undone) = Undone::of(bytes, start..end) {
-            each(&undone);
+        if let Some(normalized) = Normalized::of(bytes, start..end) {
+            each(&normalized);
         }
         at = end;
     }
@@ -71,7 +71,7 @@ fn next_hidden(bytes: &[u8], from: usize) -> Option<usize> {
     let is_hidden = |at: usize| {
         let next = bytes.get(at + 1).copied().unwrap_or_default();
         (is_odd(bytes[at]) || begins_escape(bytes[at], next))
-            && !matches!(stands(&bytes[at..], Kind::Json), Stands::Plain(_))
+            && !matches!(decode(&bytes[at..], LineFormat::Json), Decoded::Plain(_))
             && !is_of_picture(bytes, at)
     };
     let mut start = from;
@@ -142,34 +142,34 @@ fn begins_escape(byte: u8, next: u8) -> bool {
     byte == b'\\' && ESCAPES.contains(&next)
 }
 
-impl Undone {
+impl Normalized {
     /// `None` if there is nothing to undo.
     pub(super) fn of(bytes: &[u8], line: Range<usize>) -> Option<Self> {
-        let mut undone = Self { bytes: Vec::with_capacity(line.len()), from: Vec::new() };
-        let kind = Kind::of(&bytes[line.clone()]);
+        let mut normalized = Self { bytes: Vec::with_capacity(line.len()), from: Vec::new() };
+        let kind = LineFormat::of(&bytes[line.clone()]);
         let mut at = line.start;
         while at < line.end {
-            match stands(&bytes[at..line.end], kind) {
-                Stands::Plain(length) => {
-                    undone.bytes.extend_from_slice(&bytes[at..at + length]);
-                    undone.from.extend(at..at + length);
+            match decode(&bytes[at..line.end], kind) {
+                Decoded::Plain(length) => {
+                    normalized.bytes.extend_from_slice(&bytes[at..at + length]);
+                    normalized.from.extend(at..at + length);
                     at += length;
                 }
-                Stands::For(letter, length) => {
-                    undone.bytes.push(letter);
-                    undone.from.push(at);
+                Decoded::For(letter, length) => {
+                    normalized.bytes.push(letter);
+                    normalized.from.push(at);
                     at += length;
                 }
-                Stands::Nothing(length) => at += length,
+                Decoded::Nothing(length) => at += length,
             }
         }
-        undone.from.push(line.end);
-        (undone.bytes.len() < line.len()).then_some(undone)
+        normalized.from.push(line.end);
+        (normalized.bytes.len() < line.len()).then_some(normalized)
     }
 
     /// Something that was found in it, where it was.
-    pub(super) fn original(&self, hit: &Hit) -> Hit {
-        Hit { whole: self.origin(&hit.whole), span: self.origin(&hit.span), by: hit.by }
+    pub(super) fn original(&self, hit: &SecretMatch) -> SecretMatch {
+        SecretMatch { whole: self.origin(&hit.whole), span: self.origin(&hit.span), by: hit.by }
     }
 
     /// Where a span was.
@@ -184,26 +184,26 @@ impl Undone {
 }
 
 /// What the first bytes of these stand for; there is at least one.
-fn stands(bytes: &[u8], kind: Kind) -> Stands {
+fn decode(bytes: &[u8], kind: LineFormat) -> Decoded {
     match bytes[0] {
         b'\\' => escape(bytes, kind),
-        0x1b => Stands::Nothing(1 + sequence(&bytes[1..], kind)),
-        b'\n' | b'\t' | b'\r' => Stands::Plain(1),
-        byte if byte < 0x20 || byte == 0x7f => Stands::Nothing(1),
-        byte if byte < 0x80 => Stands::Plain(1),
+        0x1b => Decoded::Nothing(1 + sequence(&bytes[1..], kind)),
+        b'\n' | b'\t' | b'\r' => Decoded::Plain(1),
+        byte if byte < 0x20 || byte == 0x7f => Decoded::Nothing(1),
+        byte if byte < 0x80 => Decoded::Plain(1),
         _ => {
-            let Some(c) = first_char(bytes) else { return Stands::Plain(1) };
+            let Some(c) = first_char(bytes) else { return Decoded::Plain(1) };
             let length = c.len_utf8();
             match c {
                 '\u{9b}' => {
-                    Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0))
+                    Decoded::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0))
                 }
                 c if begins_string(c) => {
-                    Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
+                    Decoded::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
                 }
-                '\u{2028}' | '\u{2029}' => Stands::Plain(length),
-                c if is_unseen(c) => Stands::Nothing(length),
-                _ => Stands::Plain(length),
+                '\u{2028}' | '\u{2029}' => Decoded::Plain(length),
+                c if is_unseen(c) => Decoded::Nothing(length),
+                _ => Decoded::Plain(length),
             }
         }
     }
@@ -215,35 +215,35 @@ fn first_char(bytes: &[u8]) -> Option<char> {
 }
 
 /// What a run of backslashes and what follows it stand for.
-fn escape(bytes: &[u8], kind: Kind) -> Stands {
+fn escape(bytes: &[u8], kind: LineFormat) -> Decoded {
     let run = bytes.iter().take_while(|byte| **byte == b'\\').count();
     let rest = &bytes[run..];
     if rest.starts_with(b"x1b") || rest.starts_with(b"x1B") || rest.starts_with(b"033") {
-        return Stands::Nothing(run + 3 + sequence(&rest[3..], kind));
+        return Decoded::Nothing(run + 3 + sequence(&rest[3..], kind));
     }
     // Backspace and form feed, as JSON writes them.
     if let Some(b'b' | b'f') = rest.first() {
-        return Stands::Nothing(run + 1);
+        return Decoded::Nothing(run + 1);
     }
     // Some write every slash of an address so.
     if rest.starts_with(b"/") {
-        return Stands::For(b'/', run + 1);
+        return Decoded::For(b'/', run + 1);
     }
     // The shell's name for the escape character begins many words: only a colour is one.
     if let Some(length) = rest.strip_prefix(b"e[").and_then(|rest| parameters(rest, kind)) {
-        return Stands::Nothing(run + 2 + length);
+        return Decoded::Nothing(run + 2 + length);
     }
-    let plain = Stands::Plain((run + 1).min(bytes.len()));
+    let plain = Decoded::Plain((run + 1).min(bytes.len()));
     let Some((character, length)) = character(rest, run) else { return plain };
     match character {
-        c if c.is_ascii_alphanumeric() => Stands::For(bytes_of(c), length),
-        '\u{1b}' => Stands::Nothing(length + sequence(&bytes[length..], kind)),
-        '\u{9b}' => Stands::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0)),
+        c if c.is_ascii_alphanumeric() => Decoded::For(bytes_of(c), length),
+        '\u{1b}' => Decoded::Nothing(length + sequence(&bytes[length..], kind)),
+        '\u{9b}' => Decoded::Nothing(length + parameters(&bytes[length..], kind).unwrap_or(0)),
         c if begins_string(c) => {
-            Stands::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
+            Decoded::Nothing(length + string(&bytes[length..], kind).unwrap_or(0))
         }
         '\r' | '\n' | '\t' | '\u{2028}' | '\u{2029}' => plain,
-        c if is_unseen(c) => Stands::Nothing(length),
+        c if is_unseen(c) => Decoded::Nothing(length),
         _ => plain,
     }
 }
@@ -276,7 +276,7 @@ pub(super) fn code(rest: &[u8]) -> Option<u32> {
 }
 
 /// How much behind an escape character belongs to it.
-fn sequence(rest: &[u8], kind: Kind) -> usize {
+fn sequence(rest: &[u8], kind: LineFormat) -> usize {
     match rest.first() {
         Some(b'[') => parameters(&rest[1..], kind).map_or(0, |length| 1 + length),
         Some(b'P' | b'X' | b']' | b'^' | b'_') => {
@@ -287,24 +287,29 @@ fn sequence(rest: &[u8], kind: Kind) -> usize {
     }
 }
 
-fn parameters(rest: &[u8], kind: Kind) -> Option<usize> {
+fn parameters(rest: &[u8], kind: LineFormat) -> Option<usize> {
     shape(rest, |byte| (b'0'..=b'?').contains(&byte), b'@', kind)
 }
 
 /// Parameters, intermediates and a last byte. In JSON a quote or a backslash among them is escaped:
 /// bare ones are what JSON is made of.
-fn shape(rest: &[u8], is_parameter: impl Fn(u8) -> bool, least: u8, kind: Kind) -> Option<usize> {
+fn shape(
+    rest: &[u8],
+    is_parameter: impl Fn(u8) -> bool,
+    least: u8,
+    kind: LineFormat,
+) -> Option<usize> {
     let mut at = rest.iter().take_while(|byte| is_parameter(**byte)).count();
     loop {
         let signs = rest[at..].iter().take_while(|byte| **byte == b'\\').count();
         match (*rest.get(at + signs)?, signs, kind) {
-            (b'"', 0, Kind::Json) => return None,
-            (b'"', 1.., Kind::Json) => at += signs + 1,
+            (b'"', 0, LineFormat::Json) => return None,
+            (b'"', 1.., LineFormat::Json) => at += signs + 1,
             (b' '..=b'/', 0, _) => at += 1,
             // The last byte is a backslash.
-            (_, 1.., Kind::Plain) => return Some(at + 1),
-            (_, 2.., Kind::Json) => return Some(at + signs),
-            (_, 1, Kind::Json) => return None,
+            (_, 1.., LineFormat::Plain) => return Some(at + 1),
+            (_, 2.., LineFormat::Json) => return Some(at + signs),
+            (_, 1, LineFormat::Json) => return None,
             (last, 0, _) => return (least..=b'~').contains(&last).then_some(at + 1),
         }
     }
@@ -313,12 +318,12 @@ fn shape(rest: &[u8], is_parameter: impl Fn(u8) -> bool, least: u8, kind: Kind) 
 /// A title or a link, up to what ends it: a bell, or an escape character and a backslash, or the one
 /// character for both. As on a screen, one in which there is something else that is not seen is
 /// none, and is shown.
-fn string(rest: &[u8], kind: Kind) -> Option<usize> {
-    let near = &rest[..rest.len().min(STRING_MOST)];
+fn string(rest: &[u8], kind: LineFormat) -> Option<usize> {
+    let near = &rest[..rest.len().min(MAX_STRING_LEN)];
     let mut at = 0;
     while at < near.len() {
         match near[at] {
-            b'"' if kind == Kind::Json => return None,
+            b'"' if kind == LineFormat::Json => return None,
             0x07 => return Some(at + 1),
             0x1b => return (near.get(at + 1) == Some(&b'\\')).then_some(at + 2),
             b'\\' => {

@@ -6,40 +6,40 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 use serde::de::IgnoredAny;
 
-use super::common::common;
-use super::disguise::undone_lines;
+use super::common::find_tokens;
+use super::disguise::normalized_lines;
 use super::escapes::keep_whole;
 use super::literal::Literals;
-use super::patterns::Proof;
+use super::patterns::MatchRule;
 use super::read::LEVELS;
 
 /// Everything that is looked for.
 pub(super) struct Finder {
     literals: Arc<Literals>,
     extra: Vec<Regex>,
-    forms: Forms,
+    forms: FormMatching,
 }
 
 /// Whether what has the form of a secret is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forms {
+enum FormMatching {
     Count,
     DoNot,
 }
 
 /// Something that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Hit {
+pub(super) struct SecretMatch {
     /// All of it, with what it is known by. It must not be taken apart.
     pub(super) whole: Range<usize>,
     /// What is secret of it.
     pub(super) span: Range<usize>,
-    pub(super) by: By,
+    pub(super) by: MatchSource,
 }
 
 /// Who says that it is secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum MatchSource {
     /// A value that is known, or a form.
     Us,
     /// A pattern of the user's, which may be anything.
@@ -48,14 +48,14 @@ pub(super) enum By {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SecretMatches {
     /// In order; they may overlap.
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<SecretMatch>,
     /// The first lines of keys in blocks; a block begins behind each.
     pub(super) key_blocks: Vec<Range<usize>>,
 }
 
-impl Found {
+impl SecretMatches {
     pub(super) fn is_empty(&self) -> bool {
         self.hits.is_empty() && self.key_blocks.is_empty()
     }
@@ -72,12 +72,12 @@ impl Found {
 
 impl Finder {
     pub(super) fn new(literals: Literals, extra: Vec<Regex>) -> Self {
-        Self { literals: Arc::new(literals), extra, forms: Forms::Count }
+        Self { literals: Arc::new(literals), extra, forms: FormMatching::Count }
     }
 
     pub(super) fn without_forms(&self) -> Self {
         let Self { literals, extra, forms: _ } = self;
-        Self { literals: Arc::clone(literals), extra: extra.clone(), forms: Forms::DoNot }
+        Self { literals: Arc::clone(literals), extra: extra.clone(), forms: FormMatching::DoNot }
     }
 
     /// Whether there are patterns of the user's.
@@ -86,14 +86,14 @@ impl Finder {
     }
 
     /// Looks from `from` on; what is before it only tells what is an escape.
-    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Found {
-        let mut found = Found::default();
+    pub(super) fn find(&self, bytes: &[u8], from: usize) -> SecretMatches {
+        let mut found = SecretMatches::default();
         self.search(bytes, from, |_| false, &mut found);
-        undone_lines(bytes, from, |undone| {
-            let mut hidden = Found::default();
-            self.search(&undone.bytes, 0, |at| undone.is_seam(at), &mut hidden);
-            found.hits.extend(hidden.hits.iter().map(|hit| undone.original(hit)));
-            found.key_blocks.extend(hidden.key_blocks.iter().map(|whole| undone.origin(whole)));
+        normalized_lines(bytes, from, |normalized| {
+            let mut hidden = SecretMatches::default();
+            self.search(&normalized.bytes, 0, |at| normalized.is_seam(at), &mut hidden);
+            found.hits.extend(hidden.hits.iter().map(|hit| normalized.original(hit)));
+            found.key_blocks.extend(hidden.key_blocks.iter().map(|whole| normalized.origin(whole)));
         });
         for hit in &mut found.hits {
             hit.span = keep_whole(bytes, hit.span.clone());
@@ -104,16 +104,30 @@ impl Finder {
         found
     }
 
-    fn search(&self, bytes: &[u8], from: usize, seam: impl Fn(usize) -> bool, found: &mut Found) {
-        let Found { hits, key_blocks } = found;
+    fn search(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        seam: impl Fn(usize) -> bool,
+        found: &mut SecretMatches,
+    ) {
+        let SecretMatches { hits, key_blocks } = found;
         self.literals.find(bytes, from, |span| {
-            hits.push(Hit { whole: span.clone(), span, by: By::Us });
+            hits.push(SecretMatch { whole: span.clone(), span, by: MatchSource::Us });
         });
-        if self.forms == Forms::Count {
-            common(bytes, from, seam, |form| match form.proof {
-                Proof::KeyBlock => key_blocks.push(form.whole),
-                Proof::Form | Proof::MadeUp | Proof::Digit | Proof::Scheme | Proof::Address => {
-                    hits.push(Hit { whole: form.whole, span: form.span, by: By::Us });
+        if self.forms == FormMatching::Count {
+            find_tokens(bytes, from, seam, |form| match form.proof {
+                MatchRule::KeyBlock => key_blocks.push(form.whole),
+                MatchRule::Form
+                | MatchRule::MadeUp
+                | MatchRule::Digit
+                | MatchRule::Scheme
+                | MatchRule::Address => {
+                    hits.push(SecretMatch {
+                        whole: form.whole,
+                        span: form.span,
+                        by: MatchSource::Us,
+                    });
                 }
             });
         }
@@ -123,21 +137,29 @@ impl Finder {
     }
 
     /// What the user's patterns match in a line.
-    pub(super) fn wanted(&self, bytes: &[u8], range: Range<usize>, hits: &mut Vec<Hit>) {
+    pub(super) fn wanted(&self, bytes: &[u8], range: Range<usize>, hits: &mut Vec<SecretMatch>) {
         let text = &bytes[range.clone()];
         let moved = |place: Range<usize>| place.start + range.start..place.end + range.start;
         for regex in &self.extra {
             // Groups are slow to ask for, and most have none.
             if regex.captures_len() == 1 || !regex.is_match(text) {
                 let each = regex.find_iter(text).map(|found| moved(found.range()));
-                hits.extend(each.map(|span| Hit { whole: span.clone(), span, by: By::User }));
+                hits.extend(each.map(|span| SecretMatch {
+                    whole: span.clone(),
+                    span,
+                    by: MatchSource::User,
+                }));
                 continue;
             }
             for captures in regex.captures_iter(text) {
                 let whole = captures.get(0).map_or(0..0, |whole| whole.range());
                 let group = (1..captures.len()).find_map(|number| captures.get(number));
                 let span = group.map_or(whole.clone(), |group| group.range());
-                hits.push(Hit { whole: moved(whole), span: moved(span), by: By::User });
+                hits.push(SecretMatch {
+                    whole: moved(whole),
+                    span: moved(span),
+                    by: MatchSource::User,
+                });
             }
         }
     }
@@ -147,7 +169,7 @@ impl Finder {
         &self,
         bytes: &[u8],
         line: &Range<usize>,
-        hits: &[Hit],
+        hits: &[SecretMatch],
     ) -> Vec<Range<usize>> {
         let mut room = line.clone();
         // One text of JSON, perhaps: its quotes stay.
@@ -164,13 +186,18 @@ impl Finder {
 
     /// What is masked in a line of JSON: only what is in these texts. What the user looks for is
     /// looked for in each of them as somebody would read it, and not in how JSON writes it.
-    pub(super) fn in_texts(&self, bytes: &[u8], hits: &[Hit], texts: &[Range<usize>]) -> Vec<Hit> {
+    pub(super) fn in_texts(
+        &self,
+        bytes: &[u8],
+        hits: &[SecretMatch],
+        texts: &[Range<usize>],
+    ) -> Vec<SecretMatch> {
         let mut inside = Vec::new();
-        for hit in hits.iter().filter(|hit| hit.by == By::Us) {
+        for hit in hits.iter().filter(|hit| hit.by == MatchSource::Us) {
             let first = texts.partition_point(|text| text.end <= hit.span.start);
             for text in texts[first..].iter().take_while(|text| text.start < hit.span.end) {
                 let span = common_part(&hit.span, text);
-                inside.extend(span.map(|span| Hit { span, ..hit.clone() }));
+                inside.extend(span.map(|span| SecretMatch { span, ..hit.clone() }));
             }
         }
         if self.has_extra() {

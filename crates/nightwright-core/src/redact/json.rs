@@ -23,11 +23,11 @@ const DEPTH_MAX: usize = 1024;
 /// with.
 const ARGUMENTS: [&[u8]; 2] = [b"input", b"tool_input"];
 /// The length of the longest of them.
-const ARGUMENTS_LONGEST: usize = 10;
+const MAX_ARGUMENTS_NAME: usize = 10;
 
 /// What becomes of secrets in the names of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum NamePolicy {
     /// They are masked like any other text.
     Masked,
     /// They stay, but for those that the agent makes up: the line is that of a program, and whoever
@@ -37,16 +37,16 @@ pub(super) enum Names {
 
 /// Goes along a line of JSON, in one go or piece by piece.
 #[derive(Clone, Debug)]
-pub(super) struct Walker {
-    names: Names,
+pub(super) struct JsonWalker {
+    names: NamePolicy,
     /// What it is inside of: an object or an array.
     inside: Vec<Container>,
     /// How deep the member is that has names of the agent's below it, if it is inside of one.
     arguments: Option<usize>,
     /// The last name that was spared.
-    name: Name,
+    name: MemberName,
     /// The text that it is in.
-    text: Option<Text>,
+    text: Option<StringRole>,
     /// Whether the next byte belongs to the backslash before it.
     escaped: bool,
     /// Whether the next text is the name of a member.
@@ -62,20 +62,20 @@ enum Container {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Text {
+enum StringRole {
     Name,
     Value,
 }
 
 /// A name, as far as it matters.
 #[derive(Clone, Copy, Debug, Default)]
-struct Name {
-    first: [u8; ARGUMENTS_LONGEST],
+struct MemberName {
+    first: [u8; MAX_ARGUMENTS_NAME],
     /// How long all of it is.
     length: usize,
 }
 
-impl Name {
+impl MemberName {
     fn push(&mut self, bytes: &[u8]) {
         for (place, byte) in self.first.iter_mut().skip(self.length).zip(bytes) {
             *place = *byte;
@@ -88,13 +88,13 @@ impl Name {
     }
 }
 
-impl Walker {
-    pub(super) fn new(names: Names) -> Self {
+impl JsonWalker {
+    pub(super) fn new(names: NamePolicy) -> Self {
         Self {
             names,
             inside: Vec::new(),
             arguments: None,
-            name: Name::default(),
+            name: MemberName::default(),
             text: None,
             escaped: false,
             name_next: false,
@@ -125,9 +125,9 @@ impl Walker {
             let start = at;
             at = self.end_of_text(bytes, at..range.end);
             match text {
-                Text::Value if start < at => each(start..at),
-                Text::Value => {}
-                Text::Name => self.name.push(&bytes[start..at]),
+                StringRole::Value if start < at => each(start..at),
+                StringRole::Value => {}
+                StringRole::Name => self.name.push(&bytes[start..at]),
             }
             if self.text.is_none() {
                 // Behind its quote.
@@ -143,7 +143,7 @@ impl Walker {
 
     /// The name of a member that never came to its end, when the line did.
     pub(super) fn is_in_name(&self) -> bool {
-        self.text == Some(Text::Name)
+        self.text == Some(StringRole::Name)
     }
 
     fn between(&mut self, byte: u8) {
@@ -163,10 +163,13 @@ impl Walker {
             b',' => self.name_next = self.inside.last() == Some(&Container::Object),
             b':' => self.name_next = false,
             b'"' => {
-                let is_spared = self.names == Names::Spared && self.arguments.is_none();
-                self.name = Name::default();
-                self.text =
-                    Some(if self.name_next && is_spared { Text::Name } else { Text::Value });
+                let is_spared = self.names == NamePolicy::Spared && self.arguments.is_none();
+                self.name = MemberName::default();
+                self.text = Some(if self.name_next && is_spared {
+                    StringRole::Name
+                } else {
+                    StringRole::Value
+                });
             }
             // White space, numbers, `true`, `false` and `null`.
             b' ' | b'\t' | b'\r' | b'\n' | b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' => {}

@@ -15,10 +15,10 @@ use std::ops::Range;
 
 use memchr::{memchr3, memmem};
 
-use super::disguise::Undone;
+use super::disguise::Normalized;
 
 /// A longer key is none.
-const MOST: usize = 16 << 10;
+const MAX_KEY_BYTES: usize = 16 << 10;
 
 /// What a block ends with, and another one begins with.
 const DASHES: &[u8] = b"-----";
@@ -27,7 +27,7 @@ const DASHES: &[u8] = b"-----";
 const DIGITS: usize = 4;
 
 /// The number of a character in a page is not longer, with its semicolon.
-const ENTITY_MOST: usize = 8;
+const MAX_ENTITY_LEN: usize = 8;
 /// What pages call the signs of a key.
 const NAMES: [(&[u8], u8); 3] = [(b"plus;", b'+'), (b"sol;", b'/'), (b"equals;", b'=')];
 
@@ -36,9 +36,9 @@ const LONG: usize = 40;
 /// What is shorter may be a word.
 const WORD: usize = 16;
 /// More does not stand in front of a line.
-const FRONT_MOST: usize = 256;
+const MAX_PREFIX_LEN: usize = 256;
 /// So many short lines in a row are no key.
-const SHORT_MOST: u8 = 4;
+const MAX_SHORT_LINES: u8 = 4;
 
 /// What a line in front of the key itself begins with, but for names with a `-`.
 const HEADERS: [&[u8]; 5] = [b"Version", b"Comment", b"Hash", b"Charset", b"MessageID"];
@@ -49,7 +49,7 @@ pub(super) struct KeyBlock {
     /// How much of it may still come; 0 outside.
     left: usize,
     /// What stands in front of each of its lines.
-    front: Front,
+    front: LinePrefix,
     /// Whether a line of the key itself has come.
     has_begun: bool,
     /// How many short lines came one after the other.
@@ -58,14 +58,14 @@ pub(super) struct KeyBlock {
 
 /// What a program puts in front of each line, such as the name of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Front {
+struct LinePrefix {
     words: usize,
     /// What they are, whatever the numbers in them.
     hash: u64,
 }
 
 /// Where a line of a block ends.
-struct End {
+struct LineEnd {
     at: usize,
     /// Where the next one begins; `None` at dashes, which end the block.
     next: Option<usize>,
@@ -98,8 +98,8 @@ impl KeyBlock {
             if begin.end >= at && begin.end <= range.end {
                 let first = begin.start.max(range.start);
                 let line = start_of_line(bytes, range.start..first);
-                let front = Front::of(&words(&undone(bytes, line..first)));
-                *self = Self { left: MOST, front, has_begun: false, short: 0 };
+                let front = LinePrefix::of(&words(&normalized(bytes, line..first)));
+                *self = Self { left: MAX_KEY_BYTES, front, has_begun: false, short: 0 };
                 at = self.inside(bytes, begin.end..range.end, spans);
             }
         }
@@ -114,7 +114,7 @@ impl KeyBlock {
     ) -> usize {
         let mut at = range.start;
         while at < range.end && self.is_open() {
-            let End { at: end, next } = end_of_line(bytes, at..range.end.min(at + self.left));
+            let LineEnd { at: end, next } = end_of_line(bytes, at..range.end.min(at + self.left));
             if !self.takes(bytes, at..end) {
                 self.close();
                 return at;
@@ -132,12 +132,12 @@ impl KeyBlock {
 
     /// Whether a line can be part of a key.
     fn takes(&mut self, bytes: &[u8], line: Range<usize>) -> bool {
-        let line = undone(bytes, line);
+        let line = normalized(bytes, line);
         let words = words(&line);
         let mut words = &words[..];
         if let Some((front, rest)) = words.split_at_checked(self.front.words)
             && !front.is_empty()
-            && Front::of(front) == self.front
+            && LinePrefix::of(front) == self.front
         {
             words = rest;
         } else if let [first, rest @ ..] = words
@@ -161,14 +161,14 @@ impl KeyBlock {
             [word] if word.iter().all(|byte| is_key(*byte)) => {
                 self.short = short + 1;
                 let is_path = word.len() >= WORD && word.contains(&b'/');
-                !is_path && short < SHORT_MOST
+                !is_path && short < MAX_SHORT_LINES
             }
             [first, ..] => !self.has_begun && is_header(&line, first),
         }
     }
 }
 
-impl Front {
+impl LinePrefix {
     fn of(words: &[&[u8]]) -> Self {
         let mut hasher = DefaultHasher::new();
         for word in words {
@@ -183,7 +183,7 @@ impl Front {
 
 /// Where the line begins that goes to the end of this range, if that is not far.
 fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
-    let start = range.start.max(range.end.saturating_sub(FRONT_MOST));
+    let start = range.start.max(range.end.saturating_sub(MAX_PREFIX_LEN));
     let ends_line = |at: &usize| match bytes[*at] {
         b'\n' | b'\r' => true,
         b'n' | b'r' => *at > start && bytes[*at - 1] == b'\\',
@@ -194,8 +194,8 @@ fn start_of_line(bytes: &[u8], range: Range<usize>) -> usize {
 
 /// A line without colours and what else nobody sees, with the signs of a key as they are however
 /// they are written, and with spaces for tabs and arrows.
-fn undone(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
-    let undone = match Undone::of(bytes, line.clone()) {
+fn normalized(bytes: &[u8], line: Range<usize>) -> Cow<'_, [u8]> {
+    let undone = match Normalized::of(bytes, line.clone()) {
         Some(undone) => Cow::Owned(undone.bytes),
         None => Cow::Borrowed(&bytes[line]),
     };
@@ -261,7 +261,7 @@ fn without<'a>(mut rest: &'a [u8], front: &[u8]) -> &'a [u8] {
 
 /// A number up to its semicolon, and what is behind that.
 fn entity(rest: &[u8], radix: u32) -> Option<(u8, &[u8])> {
-    let length = rest.iter().take(ENTITY_MOST).position(|byte| *byte == b';')?;
+    let length = rest.iter().take(MAX_ENTITY_LEN).position(|byte| *byte == b';')?;
     let (code, behind) = number(rest, radix, length)?;
     Some((code, &behind[1..]))
 }
@@ -284,12 +284,12 @@ fn words(line: &[u8]) -> Vec<&[u8]> {
 
 /// Where the line ends that begins here: at its end as it is, as JSON or a program writes it, or at
 /// dashes.
-fn end_of_line(bytes: &[u8], range: Range<usize>) -> End {
+fn end_of_line(bytes: &[u8], range: Range<usize>) -> LineEnd {
     let mut at = range.start;
     while at < range.end {
         match bytes[at] {
-            b'\n' | b'\r' => return End { at, next: Some(at + 1) },
-            b'-' if bytes[at..].starts_with(DASHES) => return End { at, next: None },
+            b'\n' | b'\r' => return LineEnd { at, next: Some(at + 1) },
+            b'-' if bytes[at..].starts_with(DASHES) => return LineEnd { at, next: None },
             b'\\' => {
                 let length = escape(&bytes[at..range.end]);
                 let escape = &bytes[at..at + length];
@@ -298,14 +298,14 @@ fn end_of_line(bytes: &[u8], range: Range<usize>) -> End {
                     escape[letters..].to_ascii_lowercase()[..],
                     [b'n' | b'r'] | [b'u', b'0', b'0', b'0', b'a' | b'd']
                 ) {
-                    return End { at, next: Some(at + length) };
+                    return LineEnd { at, next: Some(at + length) };
                 }
                 at += length;
             }
             _ => at += 1,
         }
     }
-    End { at: range.end, next: Some(range.end) }
+    LineEnd { at: range.end, next: Some(range.end) }
 }
 
 /// Adds the letters, the digits and the signs of a key.

@@ -12,20 +12,20 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::SIZE;
-use super::values::LEAST;
+use super::values::MIN_SECRET_LEN;
 
 /// A longer value is looked for in pieces.
 const LONG: usize = 128;
 /// So many characters has one of them.
 const PIECE: usize = 64;
 /// A shorter core would be found everywhere.
-const CORE_LEAST: usize = 3;
+const MIN_CORE_LEN: usize = 3;
 /// A longer one takes more memory and is found no better.
-const CORE_MOST: usize = 12;
+const MAX_CORE_LEN: usize = 12;
 /// Values without a core that are looked for together: more of them would make it slow.
 const GROUP: usize = 32;
 /// How far in front of a core what belongs to it may begin, for each of its characters.
-const REACH: usize = 32;
+const MAX_DISTANCE: usize = 32;
 
 /// All known values.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(super) struct Literals {
 
 /// A value, or a piece of one.
 struct Literal {
-    units: Vec<Unit>,
+    units: Vec<LiteralUnit>,
     /// Where its core is.
     core: Range<usize>,
     /// What stands in front of the core and behind it, made when it is needed first.
@@ -49,7 +49,7 @@ struct Literal {
 
 /// A character, or bytes that are none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit {
+enum LiteralUnit {
     Char(char),
     Bytes(Vec<u8>),
 }
@@ -57,13 +57,14 @@ enum Unit {
 impl Literals {
     /// Of these values; why not if they can't be looked for.
     pub(super) fn new(values: &[Vec<u8>]) -> Result<Self, String> {
-        let mut pieces: Vec<Vec<Unit>> = values.iter().flat_map(|value| pieces(value)).collect();
+        let mut pieces: Vec<Vec<LiteralUnit>> =
+            values.iter().flat_map(|value| pieces(value)).collect();
         pieces.sort();
         pieces.dedup();
         let (with_core, without): (Vec<_>, Vec<_>) = pieces
             .into_iter()
             .map(|units| (core(&units), units))
-            .partition(|(core, _)| core.len() >= CORE_LEAST);
+            .partition(|(core, _)| core.len() >= MIN_CORE_LEN);
         let mut literals: Vec<(String, Literal)> = with_core
             .into_iter()
             .map(|(core, units)| {
@@ -130,8 +131,10 @@ impl Literal {
         let mut end = at;
         for unit in &self.units[self.core.clone()] {
             match unit {
-                Unit::Char(c) if bytes.get(end).copied().map(char::from) == Some(*c) => end += 1,
-                Unit::Char(_) | Unit::Bytes(_) => return None,
+                LiteralUnit::Char(c) if bytes.get(end).copied().map(char::from) == Some(*c) => {
+                    end += 1;
+                }
+                LiteralUnit::Char(_) | LiteralUnit::Bytes(_) => return None,
             }
         }
         let sides = self.sides.get_or_init(|| {
@@ -146,7 +149,7 @@ impl Literal {
         // better too much than too little.
         let Some((before, after)) = sides else { return Some(at..end) };
         let behind = after.find(&bytes[end..])?.end();
-        let reach = from.max(at.saturating_sub((self.core.start + 4) * REACH));
+        let reach = from.max(at.saturating_sub((self.core.start + 4) * MAX_DISTANCE));
         let front = before.find(&bytes[reach..at])?.start();
         Some(reach + front..end + behind)
     }
@@ -156,12 +159,12 @@ fn build(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).size_limit(SIZE).build()
 }
 
-fn units(value: &[u8]) -> Vec<Unit> {
+fn units(value: &[u8]) -> Vec<LiteralUnit> {
     let mut units = Vec::new();
     for chunk in value.utf8_chunks() {
-        units.extend(chunk.valid().chars().map(Unit::Char));
+        units.extend(chunk.valid().chars().map(LiteralUnit::Char));
         if !chunk.invalid().is_empty() {
-            units.push(Unit::Bytes(chunk.invalid().to_vec()));
+            units.push(LiteralUnit::Bytes(chunk.invalid().to_vec()));
         }
     }
     units
@@ -169,53 +172,53 @@ fn units(value: &[u8]) -> Vec<Unit> {
 
 /// A value in pieces of a length that can be looked for, but for the signs around it: nobody
 /// learns anything from a sign.
-fn pieces(value: &[u8]) -> Vec<Vec<Unit>> {
+fn pieces(value: &[u8]) -> Vec<Vec<LiteralUnit>> {
     let all = units(value);
-    let is_sign =
-        |unit: &Unit| matches!(unit, Unit::Char(c) if c.is_ascii() && !c.is_ascii_alphanumeric());
+    let is_sign = |unit: &LiteralUnit| matches!(unit, LiteralUnit::Char(c) if c.is_ascii() && !c.is_ascii_alphanumeric());
     let first = all.iter().position(|unit| !is_sign(unit)).unwrap_or(0);
     let end = all.iter().rposition(|unit| !is_sign(unit)).map_or(all.len(), |last| last + 1);
-    let bare = if end - first >= LEAST { &all[first..end] } else { &all[..] };
+    let bare = if end - first >= MIN_SECRET_LEN { &all[first..end] } else { &all[..] };
     if bare.len() <= LONG {
         return vec![bare.to_vec()];
     }
-    let mut pieces: Vec<Vec<Unit>> = bare.chunks_exact(PIECE).map(<[Unit]>::to_vec).collect();
+    let mut pieces: Vec<Vec<LiteralUnit>> =
+        bare.chunks_exact(PIECE).map(<[LiteralUnit]>::to_vec).collect();
     // The last one goes to the end, whatever it has in common with the one before it.
     pieces.push(bare[bare.len() - PIECE..].to_vec());
     pieces
 }
 
 /// Where the core is: in the longest run of letters and digits.
-fn core(units: &[Unit]) -> Range<usize> {
+fn core(units: &[LiteralUnit]) -> Range<usize> {
     let mut best = 0..0;
     let mut start = 0;
     for (index, unit) in units.iter().enumerate() {
-        if !matches!(unit, Unit::Char(c) if c.is_ascii_alphanumeric()) {
+        if !matches!(unit, LiteralUnit::Char(c) if c.is_ascii_alphanumeric()) {
             start = index + 1;
         } else if index + 1 - start > best.len() {
             best = start..index + 1;
         }
     }
-    best.start..best.end.min(best.start + CORE_MOST)
+    best.start..best.end.min(best.start + MAX_CORE_LEN)
 }
 
-fn letters(units: &[Unit]) -> String {
+fn letters(units: &[LiteralUnit]) -> String {
     let chars = units.iter().filter_map(|unit| match unit {
-        Unit::Char(c) => Some(*c),
-        Unit::Bytes(_) => None,
+        LiteralUnit::Char(c) => Some(*c),
+        LiteralUnit::Bytes(_) => None,
     });
     chars.collect()
 }
 
 /// Every way to write a value in text, in JSON, in JSON inside of JSON, in an address, in a command
 /// and in a page.
-fn forms(units: &[Unit]) -> String {
+fn forms(units: &[LiteralUnit]) -> String {
     let mut pattern = String::with_capacity(units.len() * 8);
     for unit in units {
         match unit {
-            Unit::Char(c) => form(&mut pattern, *c),
+            LiteralUnit::Char(c) => form(&mut pattern, *c),
             // Whoever writes it as text writes another character in its place.
-            Unit::Bytes(bytes) => {
+            LiteralUnit::Bytes(bytes) => {
                 pattern.push_str("(?:");
                 hexadecimal(&mut pattern, bytes, r"\x");
                 pattern.push_str(r"|(?:\xef\xbf\xbd|\\+u[fF]{3}[dD])+|(?i:");

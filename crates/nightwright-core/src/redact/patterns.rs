@@ -13,22 +13,22 @@ use super::SIZE;
 
 /// Something that has the form of a secret.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pattern {
+pub(super) struct TokenFormat {
     /// What it is called.
     pub(super) name: &'static str,
     /// How it begins, with one group.
     pub(super) form: &'static str,
     /// How it goes on.
-    pub(super) rest: Rest,
+    pub(super) rest: TokenTail,
     /// What may stand in front of it.
-    pub(super) front: Front,
+    pub(super) front: LeftBoundary,
     /// What has to be in it besides.
-    pub(super) proof: Proof,
+    pub(super) proof: MatchRule,
 }
 
 /// How a secret goes on behind its beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rest {
+pub(super) enum TokenTail {
     /// Not at all.
     Nothing,
     /// As long as there are letters, digits and these signs.
@@ -40,7 +40,7 @@ pub(super) enum Rest {
 
 /// What may stand in front of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Front {
+pub(super) enum LeftBoundary {
     /// Anything.
     Any,
     /// No letter and no digit: `task-…` is no `sk-…`.
@@ -49,7 +49,7 @@ pub(super) enum Front {
 
 /// What has to be in a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
+pub(super) enum MatchRule {
     /// Its form is enough.
     Form,
     /// It was made up by a machine: `sk-` can be the beginning of words, too.
@@ -65,30 +65,30 @@ pub(super) enum Proof {
     KeyBlock,
 }
 
-const fn token(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
-    Pattern { name, form, rest, front: Front::NoWord, proof: Proof::Form }
+const fn token(name: &'static str, form: &'static str, rest: TokenTail) -> TokenFormat {
+    TokenFormat { name, form, rest, front: LeftBoundary::NoWord, proof: MatchRule::Form }
 }
 
-const fn weak(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
-    Pattern { name, form, rest, front: Front::NoWord, proof: Proof::MadeUp }
+const fn weak(name: &'static str, form: &'static str, rest: TokenTail) -> TokenFormat {
+    TokenFormat { name, form, rest, front: LeftBoundary::NoWord, proof: MatchRule::MadeUp }
 }
 
-const fn header(name: &'static str, form: &'static str, proof: Proof) -> Pattern {
-    Pattern { name, form, rest: HEADER, front: Front::NoWord, proof }
+const fn header(name: &'static str, form: &'static str, proof: MatchRule) -> TokenFormat {
+    TokenFormat { name, form, rest: HEADER, front: LeftBoundary::NoWord, proof }
 }
 
-const fn place(name: &'static str, form: &'static str, rest: Rest) -> Pattern {
-    Pattern { name, form, rest, front: Front::Any, proof: Proof::Form }
+const fn place(name: &'static str, form: &'static str, rest: TokenTail) -> TokenFormat {
+    TokenFormat { name, form, rest, front: LeftBoundary::Any, proof: MatchRule::Form }
 }
 
-const PLAIN: Rest = Rest::Run(b"");
-const WORD: Rest = Rest::Run(b"_-");
-const HEADER: Rest = Rest::Run(b"._~+/=-");
+const PLAIN: TokenTail = TokenTail::Run(b"");
+const WORD: TokenTail = TokenTail::Run(b"_-");
+const HEADER: TokenTail = TokenTail::Run(b"._~+/=-");
 
 /// All of them. Of two that begin at the same place the first one counts. Every further way to begin
 /// makes all the rest slower, and some make it twice as slow: measure before adding one.
 #[rustfmt::skip]
-pub(super) static PATTERNS: &[Pattern] = &[
+pub(super) static PATTERNS: &[TokenFormat] = &[
     token("Anthropic key", r"(sk-ant-[A-Za-z0-9_-]{16})", WORD),
     weak("OpenAI key", r"(sk-[A-Za-z0-9_-]{20})", WORD),
     token("Stripe key", r"([rs]k_live_[A-Za-z0-9]{16})", PLAIN),
@@ -98,20 +98,20 @@ pub(super) static PATTERNS: &[Pattern] = &[
     token("Slack token", r"(xox[abeprs]-[A-Za-z0-9-]{10})", WORD),
     place("Slack webhook", r"hooks\.slack\.com\\{0,8}/services\\{0,8}/((?:[A-Za-z0-9_-]|\\{0,8}/){20,64})", WORD),
     place("Discord webhook", r"discord(?:app)?\.com\\{0,8}/api\\{0,8}/webhooks\\{0,8}/([0-9]{1,32}\\{0,8}/[A-Za-z0-9_-]{20})", WORD),
-    token("AWS key", r"(A[KS]IA[A-Z0-9]{16})", Rest::Nothing),
-    token("Google key", r"(AIza[A-Za-z0-9_-]{35})", Rest::Nothing),
-    token("JSON web token", r"(eyJ[A-Za-z0-9_-]{8})", Rest::Dotted(b"_-", 2, 8)),
+    token("AWS key", r"(A[KS]IA[A-Z0-9]{16})", TokenTail::Nothing),
+    token("Google key", r"(AIza[A-Za-z0-9_-]{35})", TokenTail::Nothing),
+    token("JSON web token", r"(eyJ[A-Za-z0-9_-]{8})", TokenTail::Dotted(b"_-", 2, 8)),
     token("npm token", r"(npm_[A-Za-z0-9]{30})", PLAIN),
     token("PyPI token", r"(pypi-[A-Za-z0-9_-]{32})", WORD),
     token("Hugging Face token", r"(hf_[A-Za-z0-9]{30})", PLAIN),
-    token("SendGrid key", r"(SG\.[A-Za-z0-9_-]{16})", Rest::Dotted(b"_-", 1, 16)),
+    token("SendGrid key", r"(SG\.[A-Za-z0-9_-]{16})", TokenTail::Dotted(b"_-", 1, 16)),
     token("DigitalOcean token", r"(do[opr]_v1_[a-f0-9]{32})", PLAIN),
     token("age key", r"(AGE-SECRET-KEY-1[A-Z0-9]{40})", PLAIN),
-    header("authorization header", r#"(?:Authorization|authorization|AUTHORIZATION)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, Proof::Scheme),
-    header("bearer token", r"(?:Bearer|bearer|BEARER)(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", Proof::Digit),
-    header("key in a header", r#"(?:x-api-key|X-api-key|X-Api-Key|X-API-Key|X-API-KEY)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, Proof::Digit),
-    Pattern { name: "password in an address", form: r"://[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", rest: Rest::Nothing, front: Front::Any, proof: Proof::Address },
-    Pattern { name: "private key", form: r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)", rest: Rest::Nothing, front: Front::Any, proof: Proof::KeyBlock },
+    header("authorization header", r#"(?:Authorization|authorization|AUTHORIZATION)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}(?:[A-Za-z][A-Za-z-]{0,23}(?:[ \t]|\\{1,8}t|%20){1,8})?([A-Za-z0-9._~+/=-]{8})"#, MatchRule::Scheme),
+    header("bearer token", r"(?:Bearer|bearer|BEARER)(?:[ \t]|\\{1,8}t|%20){1,8}([A-Za-z0-9._~+/=-]{16})", MatchRule::Digit),
+    header("key in a header", r#"(?:x-api-key|X-api-key|X-Api-Key|X-API-Key|X-API-KEY)[\\"']{0,16}[ \t]{0,8}[:=](?:[ \t]|\\{1,8}t){0,8}[\\"']{0,16}([A-Za-z0-9._~+/=-]{8})"#, MatchRule::Digit),
+    TokenFormat { name: "password in an address", form: r"://[A-Za-z0-9._~%+-]{0,64}:([A-Za-z0-9._~%+!$&'()*,;=^#-]{3,128})@", rest: TokenTail::Nothing, front: LeftBoundary::Any, proof: MatchRule::Address },
+    TokenFormat { name: "private key", form: r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)", rest: TokenTail::Nothing, front: LeftBoundary::Any, proof: MatchRule::KeyBlock },
 ];
 
 /// All of them in one.

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::disguise::{Undone, code, undone_lines};
+use super::disguise::{Normalized, code, normalized_lines};
 use super::escapes::keep_whole;
-use super::find::{Finder, Hit};
-use super::json::{Names, Walker, is_json};
+use super::find::{Finder, SecretMatch};
+use super::json::{JsonWalker, NamePolicy, is_json};
 
 /// How often a text that is found in a text is read.
 pub(super) const LEVELS: usize = 1;
@@ -27,21 +27,21 @@ impl Finder {
         bytes: &[u8],
         text: Range<usize>,
         levels: usize,
-    ) -> Vec<Hit> {
+    ) -> Vec<SecretMatch> {
         let read = read(bytes, text);
         let mut hits = Vec::new();
         self.wanted_in_lines(&read.bytes, 0, &mut hits);
-        undone_lines(&read.bytes, 0, |undone| {
+        normalized_lines(&read.bytes, 0, |normalized| {
             let mut hidden = Vec::new();
-            self.wanted_in_lines(&undone.bytes, 0, &mut hidden);
-            hits.extend(hidden.iter().map(|hit| undone.original(hit)));
+            self.wanted_in_lines(&normalized.bytes, 0, &mut hidden);
+            hits.extend(hidden.iter().map(|hit| normalized.original(hit)));
         });
         if levels > 0 {
             for inner in texts_inside(&read.bytes) {
                 hits.extend(self.wanted_in_text(&read.bytes, inner, levels - 1));
             }
         }
-        let mut hits: Vec<Hit> = hits.iter().map(|hit| read.original(hit)).collect();
+        let mut hits: Vec<SecretMatch> = hits.iter().map(|hit| read.original(hit)).collect();
         for hit in &mut hits {
             hit.span = keep_whole(bytes, hit.span.clone());
         }
@@ -50,7 +50,7 @@ impl Finder {
     }
 
     /// What the user's patterns match in each line from `from` on.
-    pub(super) fn wanted_in_lines(&self, bytes: &[u8], from: usize, hits: &mut Vec<Hit>) {
+    pub(super) fn wanted_in_lines(&self, bytes: &[u8], from: usize, hits: &mut Vec<SecretMatch>) {
         for line in lines(bytes, from) {
             self.wanted(bytes, line, hits);
         }
@@ -72,7 +72,8 @@ fn lines(bytes: &[u8], from: usize) -> impl Iterator<Item = Range<usize>> {
 /// The texts in a text that is JSON, or in its lines that are.
 fn texts_inside(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut texts = Vec::new();
-    let mut walk = |json| Walker::new(Names::Masked).walk(bytes, json, |text| texts.push(text));
+    let mut walk =
+        |json| JsonWalker::new(NamePolicy::Masked).walk(bytes, json, |text| texts.push(text));
     if is_json(bytes) {
         walk(0..bytes.len());
     } else {
@@ -88,9 +89,11 @@ pub(crate) fn text_of(inside: &[u8]) -> String {
 }
 
 /// A text of JSON as it is read.
-fn read(bytes: &[u8], text: Range<usize>) -> Undone {
-    let mut read =
-        Undone { bytes: Vec::with_capacity(text.len()), from: Vec::with_capacity(text.len() + 1) };
+fn read(bytes: &[u8], text: Range<usize>) -> Normalized {
+    let mut read = Normalized {
+        bytes: Vec::with_capacity(text.len()),
+        from: Vec::with_capacity(text.len() + 1),
+    };
     let mut at = text.start;
     while at < text.end {
         let rest = &bytes[at..text.end];

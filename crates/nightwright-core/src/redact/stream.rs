@@ -10,8 +10,8 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::escapes::{end_of_escape_around, is_inside_character, is_sign};
-use super::find::{By, Found, Hit};
-use super::json::{Names, Walker, is_json};
+use super::find::{MatchSource, SecretMatch, SecretMatches};
+use super::json::{JsonWalker, NamePolicy, is_json};
 use super::key_block::KeyBlock;
 use super::{Secrets, cover};
 
@@ -28,40 +28,40 @@ const NEWLINE: &[u8] = br"\n";
 
 /// Masks a stream.
 #[derive(Debug)]
-pub struct Masking {
+pub struct StreamMasker {
     secrets: Secrets,
-    names: Names,
+    names: NamePolicy,
     /// The last line so far, behind some bytes of it that are gone already.
     held: Vec<u8>,
     /// How many bytes those are.
     context: usize,
     block: KeyBlock,
     /// The line that goes out in segments.
-    long: Option<Long>,
+    long: Option<LongLine>,
 }
 
 /// A line that goes out in segments.
 #[derive(Debug)]
-struct Long {
+struct LongLine {
     /// Where we are in it, if it is JSON.
-    json: Option<Walker>,
+    json: Option<JsonWalker>,
     /// Whether something longer than anything was cut: what follows belongs to it.
-    goes_on: Option<By>,
+    continues: Option<MatchSource>,
 }
 
-impl Masking {
+impl StreamMasker {
     /// For one stream of text. A line of JSON in it is masked in its names and its texts.
     pub fn new(secrets: Secrets) -> Self {
-        Self::with(secrets, Names::Masked)
+        Self::with(secrets, NamePolicy::Masked)
     }
 
     /// For one stream of a program whose lines are JSON: the names stay, for whoever reads a line
     /// goes by them. Those of what a tool is called with are the agent's, and are masked.
     pub fn of_json(secrets: Secrets) -> Self {
-        Self::with(secrets, Names::Spared)
+        Self::with(secrets, NamePolicy::Spared)
     }
 
-    fn with(secrets: Secrets, names: Names) -> Self {
+    fn with(secrets: Secrets, names: NamePolicy) -> Self {
         let block = KeyBlock::default();
         Self { secrets, names, held: Vec::new(), context: 0, block, long: None }
     }
@@ -88,7 +88,7 @@ impl Masking {
 
     /// Whether nothing is kept back and nothing goes on: what comes next begins a line, and is
     /// masked by what is in it alone.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.long.is_none() && !self.block.is_open()
     }
 
@@ -96,7 +96,7 @@ impl Masking {
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         let json = self.long.as_ref().and_then(|long| long.json.as_ref());
-        self.held.capacity() + json.map_or(0, Walker::memory)
+        self.held.capacity() + json.map_or(0, JsonWalker::memory)
     }
 
     /// Hands out the rest: there is no more.
@@ -163,7 +163,7 @@ impl Masking {
         &mut self,
         window: &[u8],
         line: Range<usize>,
-        found: &Found,
+        found: &SecretMatches,
         spans: &mut Vec<Range<usize>>,
     ) {
         if !is_json(&window[line.clone()]) {
@@ -171,7 +171,7 @@ impl Masking {
             return self.block.spans(window, line, &found.key_blocks, spans);
         }
         self.block.close();
-        let texts = texts(&mut Walker::new(self.names), window, line, true);
+        let texts = texts(&mut JsonWalker::new(self.names), window, line, true);
         let hits = self.secrets.finder.in_texts(window, &found.hits, &texts);
         spans.extend(hits.into_iter().map(|hit| hit.span));
         for text in texts {
@@ -212,33 +212,33 @@ impl Masking {
         each: &mut impl FnMut(&[u8]),
     ) -> usize {
         let finder = &self.secrets.finder;
-        let Found { mut hits, key_blocks } = finder.find(window, from);
+        let SecretMatches { mut hits, key_blocks } = finder.find(window, from);
         let mut long = self.long.take().unwrap_or_else(|| {
-            let json = is_json(&window[from..]).then(|| Walker::new(self.names));
+            let json = is_json(&window[from..]).then(|| JsonWalker::new(self.names));
             if json.is_some() {
                 self.block.close();
             }
-            Long { json, goes_on: None }
+            LongLine { json, continues: None }
         });
         let all = from..window.len();
         // One text to look into, or many.
         let mut parts = vec![all.clone()];
         let is_clean = hits.is_empty() && key_blocks.is_empty() && !finder.has_extra();
         if let Some(walker) = &long.json
-            && (!is_clean || long.goes_on.is_some() || self.block.is_open())
+            && (!is_clean || long.continues.is_some() || self.block.is_open())
         {
             parts = texts(&mut walker.clone(), window, all, is_last);
             hits = finder.in_texts(window, &hits, &parts);
         }
         hits.extend(long.rest(window, from, parts.first()));
         let mut to = window.len();
-        long.goes_on = None;
+        long.continues = None;
         if !is_last {
             let mut latest = window.len() - KEEP;
             if long.json.is_some() && finder.has_extra() {
                 latest = end_of_line(window, from + (window.len() - from) / 2..latest);
             }
-            (to, long.goes_on) = cut(window, from, latest, &hits, &key_blocks);
+            (to, long.continues) = cut(window, from, latest, &hits, &key_blocks);
         }
         let mut spans: Vec<_> = hits.into_iter().map(|hit| hit.span).collect();
         let begins: Vec<_> = key_blocks.into_iter().filter(|first| first.end <= to).collect();
@@ -261,26 +261,26 @@ impl Masking {
     }
 }
 
-impl Long {
+impl LongLine {
     /// The rest of what was cut, in the part that this segment begins with.
-    fn rest(&self, window: &[u8], from: usize, part: Option<&Range<usize>>) -> Option<Hit> {
+    fn rest(&self, window: &[u8], from: usize, part: Option<&Range<usize>>) -> Option<SecretMatch> {
         let part = part.filter(|part| part.start == from)?;
-        let by = self.goes_on?;
+        let by = self.continues?;
         let span = match by {
-            By::User if self.json.is_some() => from..first_line(window, part).end,
-            By::User => part.clone(),
-            By::Us => {
+            MatchSource::User if self.json.is_some() => from..first_line(window, part).end,
+            MatchSource::User => part.clone(),
+            MatchSource::Us => {
                 let tokens = window[part.clone()].iter().take_while(|byte| is_token(**byte));
                 from..from + tokens.count()
             }
         };
-        Some(Hit { whole: span.clone(), span, by })
+        Some(SecretMatch { whole: span.clone(), span, by })
     }
 }
 
 /// The texts of a line of JSON that may be masked. A name that never ended may be one.
 fn texts(
-    walker: &mut Walker,
+    walker: &mut JsonWalker,
     window: &[u8],
     line: Range<usize>,
     is_last: bool,
@@ -319,9 +319,9 @@ fn cut(
     window: &[u8],
     from: usize,
     latest: usize,
-    hits: &[Hit],
+    hits: &[SecretMatch],
     key_blocks: &[Range<usize>],
-) -> (usize, Option<By>) {
+) -> (usize, Option<MatchSource>) {
     let wholes = hits.iter().flat_map(|hit| [hit.whole.clone(), hit.span.clone()]);
     let solid = merged(wholes.chain(key_blocks.iter().cloned()).collect());
     let oldest = from + (window.len() - from) / 2;
@@ -351,7 +351,7 @@ fn cut(
     }
     let over =
         hits.iter().filter(|hit| hit.whole.start < cut && cut < hit.whole.end.max(hit.span.end));
-    let by = over.map(|hit| hit.by).max_by_key(|by| *by == By::User);
+    let by = over.map(|hit| hit.by).max_by_key(|by| *by == MatchSource::User);
     // What is no part of a secret so far may become one with what follows: it is a run of signs.
     (cut, by)
 }

@@ -24,7 +24,7 @@ fn with_patterns() -> Secrets {
 }
 
 fn streamed(secrets: &Secrets, bytes: &[u8], sizes: &[usize]) -> Vec<u8> {
-    let mut masking = Masking::new(secrets.clone());
+    let mut masking = StreamMasker::new(secrets.clone());
     let mut out = Vec::new();
     let mut rest = bytes;
     let mut sizes = sizes.iter().copied().chain([1]).cycle();
@@ -149,14 +149,14 @@ fn patterns_of_the_user_are_used_and_leave_json_valid() {
 #[test]
 fn a_pattern_that_can_not_be_used_is_named() {
     let bad = |pattern: &str| Secrets::new([""; 0], ["fine1", pattern]).unwrap_err();
-    assert!(matches!(bad("("), Unusable::Pattern { index: 1, .. }));
+    assert!(matches!(bad("("), RedactionError::Pattern { index: 1, .. }));
     assert_eq!(bad("a*").to_string(), "pattern 2 can't be used: it matches where there is nothing");
     assert!(bad("(").to_string().contains("unclosed group"), "{}", bad("("));
 }
 
 #[test]
 fn a_chunk_that_ends_a_line_is_not_kept_back() {
-    let mut masking = Masking::new(secrets());
+    let mut masking = StreamMasker::new(secrets());
     let mut out = Vec::new();
     masking.push(b"half hun", |piece| out.extend_from_slice(piece));
     assert!(out.is_empty());
@@ -167,19 +167,19 @@ fn a_chunk_that_ends_a_line_is_not_kept_back() {
 #[test]
 fn a_line_without_an_end_takes_little_memory_and_hides_nothing() {
     let secrets = secrets();
-    let mut masking = Masking::new(secrets.clone());
+    let mut masking = StreamMasker::new(secrets.clone());
     let chunk = format!("{}hunter2hunter2\\\"", "x y-z ".repeat(15_000));
     let (mut out, mut all) = (Vec::new(), Vec::new());
     for _ in 0..50 {
         masking.push(chunk.as_bytes(), |piece| out.extend_from_slice(piece));
         all.extend_from_slice(chunk.as_bytes());
-        assert!(all.len() - out.len() <= HELD_MOST);
+        assert!(all.len() - out.len() <= MAX_HELD);
     }
     masking.finish(|piece| out.extend_from_slice(piece));
     assert!(out == secrets.mask_bytes(&all).as_ref());
 }
 
-const HELD_MOST: usize = (1 << 20) + (64 << 10);
+const MAX_HELD: usize = (1 << 20) + (64 << 10);
 
 #[test]
 fn a_token_longer_than_anything_is_masked_to_its_end() {
@@ -260,7 +260,7 @@ fn text_made_to_be_slow_is_not() {
 #[test]
 fn json_that_is_nested_without_end_is_neither_slow_nor_held() {
     let (deep, text) = ("[".repeat(64 << 10), "\"hunter2hunter2\",".repeat(4 << 10));
-    let mut masking = Masking::of_json(secrets());
+    let mut masking = StreamMasker::of_json(secrets());
     let (mut length, mut shown) = (5, 0);
     masking.push(b"{\"a\":", |_| {});
     for chunk in [&deep, &text].iter().flat_map(|chunk| std::iter::repeat_n(chunk, 400)) {
@@ -269,8 +269,8 @@ fn json_that_is_nested_without_end_is_neither_slow_nor_held() {
             shown += out.len();
             assert!(memchr::memmem::find(out, b"hunter").is_none());
         });
-        assert!(length - shown <= HELD_MOST);
-        assert!(masking.memory() <= HELD_MOST, "{}", masking.memory());
+        assert!(length - shown <= MAX_HELD);
+        assert!(masking.memory() <= MAX_HELD, "{}", masking.memory());
     }
 }
 

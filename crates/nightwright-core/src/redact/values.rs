@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use super::parts::{is_example, secret_parts, secrets_of_json};
 
 /// Shorter ones stand in too many innocent words.
-pub(super) const LEAST: usize = 8;
+pub(super) const MIN_SECRET_LEN: usize = 8;
 
 /// A line of a longer value.
 const LINE: usize = 16;
 
 /// Something shorter can be the name of a thing.
-const RANDOM_LEAST: usize = 16;
+const MIN_RANDOM_LEN: usize = 16;
 
 /// What is called so is secret, whatever it looks like.
 const KNOWN: [&str; 16] = [
@@ -142,7 +142,7 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Whether a value looks as if a machine had made it up: nobody calls a file or a colour so.
 pub fn looks_random(value: &str) -> bool {
-    value.chars().count() >= RANDOM_LEAST
+    value.chars().count() >= MIN_RANDOM_LEN
         && value.chars().any(char::is_alphabetic)
         && value.chars().filter(char::is_ascii_digit).count() > 1
         && !value.contains(|c: char| c.is_whitespace() || c == '/')
@@ -157,7 +157,7 @@ fn is_model(value: &str) -> bool {
 /// Whether it is a place: nobody keeps that secret, and it is everywhere. A key in base64 may have
 /// slashes as well, but nobody calls a folder like what is between them.
 fn is_path(value: &str) -> bool {
-    let looks_made_up = |part: &str| part.len() >= LEAST && looks_mixed(part.as_bytes());
+    let looks_made_up = |part: &str| part.len() >= MIN_SECRET_LEN && looks_mixed(part.as_bytes());
     value.strip_prefix('/').is_some_and(|rest| rest.contains('/'))
         && !value.contains('\n')
         && !value.split('/').any(looks_made_up)
@@ -209,7 +209,7 @@ fn length(value: &[u8]) -> usize {
 
 fn is_usable(value: &[u8]) -> bool {
     let value = &*String::from_utf8_lossy(value);
-    value.chars().count() >= LEAST
+    value.chars().count() >= MIN_SECRET_LEN
         // A masked number is none, and JSON has numbers without quotes.
         && !value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
         && value.chars().any(char::is_alphanumeric)

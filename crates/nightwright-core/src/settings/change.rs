@@ -26,7 +26,7 @@ macro_rules! changes {
         /// A change of one setting: its key in the configuration, the old value and the new one.
         #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
         #[serde(tag = "key")]
-        pub enum Change {
+        pub enum SettingChange {
             $(
                 #[doc = concat!("`", $key, "`.")]
                 #[serde(rename = $key)]
@@ -41,7 +41,7 @@ macro_rules! changes {
             )*
         }
 
-        impl Change {
+        impl SettingChange {
             /// The keys of all settings that can change.
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
@@ -104,7 +104,7 @@ changes! {
     SevenDayQuota "limits.quota.seven_day": Option<u8> = limits.quota.seven_day;
 }
 
-impl Change {
+impl SettingChange {
     /// Puts the new value into the settings. A change from the configuration is also noted as what
     /// the configuration says, so that it is not offered again.
     pub fn apply(&self, source: ChangeSource, settings: &mut Settings) {
@@ -162,7 +162,7 @@ impl Configured {
 
     /// The changes that bring the settings of a run up to what the configuration says now. What the
     /// command line said stays, unless the configuration changed in exactly that.
-    pub fn changes(&self, settings: &Settings) -> Vec<Change> {
+    pub fn changes(&self, settings: &Settings) -> Vec<SettingChange> {
         let before = &settings.configured;
         let mut wanted = settings.clone();
         if self.permissions != before.permissions {
@@ -177,32 +177,34 @@ impl Configured {
             &before.disallowed_tools,
             &self.disallowed_tools,
         );
-        Change::between(settings, &wanted)
+        SettingChange::between(settings, &wanted)
     }
 
     /// Notes a change that was taken from the configuration.
-    fn note(&mut self, change: &Change) {
+    fn note(&mut self, change: &SettingChange) {
         // What came from the command line is in both lists, and was never in the configuration.
         let list = |configured: &mut Vec<String>, old: &[String], new: &[String]| {
             let own: Vec<_> = old.iter().filter(|item| !configured.contains(item)).collect();
             *configured = new.iter().filter(|item| !own.contains(item)).cloned().collect();
         };
         match change {
-            Change::Permissions { new, .. } => self.permissions = *new,
-            Change::Model { new, .. } => self.model.clone_from(new),
-            Change::AllowedTools { old, new } => list(&mut self.allowed_tools, old, new),
-            Change::DisallowedTools { old, new } => list(&mut self.disallowed_tools, old, new),
-            Change::Arguments { .. }
-            | Change::MaxTurns { .. }
-            | Change::Checks { .. }
-            | Change::MaxIterations { .. }
-            | Change::MaxCost { .. }
-            | Change::MaxTokens { .. }
-            | Change::MaxDuration { .. }
-            | Change::Reserve { .. }
-            | Change::MaxWait { .. }
-            | Change::FiveHourQuota { .. }
-            | Change::SevenDayQuota { .. } => {}
+            SettingChange::Permissions { new, .. } => self.permissions = *new,
+            SettingChange::Model { new, .. } => self.model.clone_from(new),
+            SettingChange::AllowedTools { old, new } => list(&mut self.allowed_tools, old, new),
+            SettingChange::DisallowedTools { old, new } => {
+                list(&mut self.disallowed_tools, old, new);
+            }
+            SettingChange::Arguments { .. }
+            | SettingChange::MaxTurns { .. }
+            | SettingChange::Checks { .. }
+            | SettingChange::MaxIterations { .. }
+            | SettingChange::MaxCost { .. }
+            | SettingChange::MaxTokens { .. }
+            | SettingChange::MaxDuration { .. }
+            | SettingChange::Reserve { .. }
+            | SettingChange::MaxWait { .. }
+            | SettingChange::FiveHourQuota { .. }
+            | SettingChange::SevenDayQuota { .. } => {}
         }
     }
 }
@@ -217,29 +219,29 @@ fn update(list: &mut Vec<String>, before: &[String], now: &[String]) {
 }
 
 /// A value as people write it.
-trait Shown {
+trait DisplayValue {
     fn shown(&self) -> String;
 }
 
-impl Shown for Permissions {
+impl DisplayValue for Permissions {
     fn shown(&self) -> String {
         self.name().to_owned()
     }
 }
 
-impl Shown for Vec<String> {
+impl DisplayValue for Vec<String> {
     fn shown(&self) -> String {
         if self.is_empty() { "none".to_owned() } else { self.join(", ") }
     }
 }
 
-impl Shown for Option<String> {
+impl DisplayValue for Option<String> {
     fn shown(&self) -> String {
         self.clone().unwrap_or_else(|| "default".to_owned())
     }
 }
 
-impl Shown for Duration {
+impl DisplayValue for Duration {
     fn shown(&self) -> String {
         human(*self)
     }
@@ -249,7 +251,7 @@ impl Shown for Duration {
 macro_rules! amounts {
     ($($type:ty: $show:expr;)*) => {
         $(
-            impl Shown for Option<$type> {
+            impl DisplayValue for Option<$type> {
                 fn shown(&self) -> String {
                     self.map_or_else(|| "none".to_owned(), $show)
                 }
@@ -266,7 +268,7 @@ amounts! {
     Duration: human;
 }
 
-impl Shown for u8 {
+impl DisplayValue for u8 {
     fn shown(&self) -> String {
         format!("{self}%")
     }
@@ -293,7 +295,7 @@ mod tests {
         let mut new = pinned();
         new.limits.max_duration = Some(Duration::from_mins(5));
         new.verify.commands = tools(&["make test"]);
-        let changes = Change::between(&pinned(), &new);
+        let changes = SettingChange::between(&pinned(), &new);
         let json = serde_json::to_value(&changes).unwrap();
         assert_eq!(
             json,
@@ -302,7 +304,7 @@ mod tests {
                 { "key": "limits.max_duration", "old": null, "new": 300_000 },
             ])
         );
-        assert_eq!(serde_json::from_value::<Vec<Change>>(json).unwrap(), changes);
+        assert_eq!(serde_json::from_value::<Vec<SettingChange>>(json).unwrap(), changes);
         let mut replayed = pinned();
         for change in &changes {
             change.apply(ChangeSource::Operator, &mut replayed);
@@ -326,7 +328,7 @@ mod tests {
         settings.agent.allowed_tools.push("C".to_owned());
         let now = Configured { allowed_tools: tools(&["B", "D"]), ..settings.configured.clone() };
         let changes = now.changes(&settings);
-        let sentences: Vec<_> = changes.iter().map(Change::sentence).collect();
+        let sentences: Vec<_> = changes.iter().map(SettingChange::sentence).collect();
         assert_eq!(sentences, ["agent.allowed_tools: A, B, C -> B, C, D"]);
         for change in &changes {
             change.apply(ChangeSource::Configuration, &mut settings);
@@ -340,7 +342,8 @@ mod tests {
         let mut settings = pinned();
         settings.model.name = Some("haiku".to_owned());
         let now = Configured { model: None, ..settings.configured.clone() };
-        let sentences: Vec<_> = now.changes(&settings).iter().map(Change::sentence).collect();
+        let sentences: Vec<_> =
+            now.changes(&settings).iter().map(SettingChange::sentence).collect();
         assert_eq!(sentences, ["model.name: haiku -> default"]);
     }
 }

@@ -31,7 +31,7 @@ pub struct Verify {
     /// What findings of the tamper guard lead to.
     pub tamper: Tamper,
     /// Whether a model is asked for a verdict.
-    pub model: Judge,
+    pub model: VerdictMode,
     /// Which model is asked; `None` = the agent's own choice.
     pub model_name: Option<String>,
     /// How closely it looks.
@@ -53,7 +53,7 @@ impl Default for Verify {
             baseline: Some(Duration::from_mins(5)),
             rerun: Rerun::Once,
             tamper: Tamper::Warn,
-            model: Judge::Auto,
+            model: VerdictMode::Auto,
             model_name: Some("haiku".to_owned()),
             depth: Depth::Standard,
             max_cost: Usd::from_cents(25),
@@ -133,7 +133,7 @@ pub enum Tamper {
 /// Whether a model is asked for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judge {
+pub enum VerdictMode {
     /// When no command is configured, when the evidence is only words, or when the tamper guard
     /// found anything.
     Auto,

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use regex::Regex;
 use serde_json::Value;
 
-use super::mask::{Masked, mask};
-use super::patterns::{Check, PATTERNS, Parts, Pattern};
-use super::shape::Shape;
-use super::{Change, Side};
-use crate::input::Finding;
+use super::mask::{MaskedSource, mask};
+use super::patterns::{CheckFileRule, ConfigSyntax, LazyRegex, PATTERNS};
+use super::shape::BlockStructure;
+use super::{FileDiff, FileSide};
+use crate::input::TamperFinding;
 
 /// So deep the names of values go; what is deeper is the value of the last name.
 const DEPTH_MAX: usize = 6;
@@ -18,35 +18,45 @@ const DEPTH_MAX: usize = 6;
 const NAMED_MAX: usize = 3;
 
 /// A part: its name and what it is.
-type Part = (String, String);
+type ConfigPart = (String, String);
 
 /// What was changed in the definitions of the checks.
-pub(super) fn findings(change: &Change) -> Vec<Finding> {
+pub(super) fn findings(change: &FileDiff) -> Vec<TamperFinding> {
     let checks = PATTERNS.checks.iter().filter(|check| check.files.is_match(&change.path));
     checks.filter_map(|check| finding(check, change)).collect()
 }
 
-fn finding(check: &Check, change: &Change) -> Option<Finding> {
-    let found = |what: String| Some(Finding { path: change.path.clone(), what });
+fn finding(check: &CheckFileRule, change: &FileDiff) -> Option<TamperFinding> {
+    let found = |what: String| Some(TamperFinding { path: change.path.clone(), what });
     let (before, after) = match (&change.before, &change.after) {
-        (Side::Text(before), Side::Text(after)) if before == after => return None,
-        (Side::Text(before), Side::Text(after)) => (parts(check, before), parts(check, after)),
-        (Side::Absent, Side::Text(_)) if check.existing => return None,
-        (Side::Absent, Side::Text(after)) => (Vec::new(), parts(check, after)),
-        (Side::Text(before), Side::Absent) => (parts(check, before), Vec::new()),
-        (Side::Opaque, Side::Absent) if check.parts == Parts::Whole || check.existing => {
+        (FileSide::Text(before), FileSide::Text(after)) if before == after => return None,
+        (FileSide::Text(before), FileSide::Text(after)) => {
+            (parts(check, before), parts(check, after))
+        }
+        (FileSide::Absent, FileSide::Text(_)) if check.existing => return None,
+        (FileSide::Absent, FileSide::Text(after)) => (Vec::new(), parts(check, after)),
+        (FileSide::Text(before), FileSide::Absent) => (parts(check, before), Vec::new()),
+        (FileSide::Opaque, FileSide::Absent)
+            if check.parts == ConfigSyntax::Whole || check.existing =>
+        {
             return found(what(check, &[]));
         }
-        (Side::Absent | Side::Opaque, _) | (Side::Text(_), Side::Opaque) => return None,
+        (FileSide::Absent | FileSide::Opaque, _) | (FileSide::Text(_), FileSide::Opaque) => {
+            return None;
+        }
     };
     let changed = changed(check, &before, &after);
     if changed.is_empty() { None } else { found(what(check, &changed)) }
 }
 
 /// The names of the parts that were changed, each once.
-fn changed<'a>(check: &Check, before: &'a [Part], after: &'a [Part]) -> Vec<&'a str> {
+fn changed<'a>(
+    check: &CheckFileRule,
+    before: &'a [ConfigPart],
+    after: &'a [ConfigPart],
+) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    let mut name = |part: &'a Part| {
+    let mut name = |part: &'a ConfigPart| {
         if names.len() <= NAMED_MAX && !names.contains(&part.0.as_str()) {
             names.push(&part.0);
         }
@@ -63,12 +73,12 @@ fn changed<'a>(check: &Check, before: &'a [Part], after: &'a [Part]) -> Vec<&'a 
     names
 }
 
-fn matches(pattern: Option<&Pattern>, (key, value): &Part) -> bool {
+fn matches(pattern: Option<&LazyRegex>, (key, value): &ConfigPart) -> bool {
     pattern.is_some_and(|pattern| pattern.is_match(&format!("{key} = {value}")))
 }
 
 /// Whether a new part makes the checks do less.
-fn is_weaker(check: &Check, (key, value): &Part) -> bool {
+fn is_weaker(check: &CheckFileRule, (key, value): &ConfigPart) -> bool {
     let said = format!("{key} = {value}");
     let said = match &check.ordinary {
         Some(ordinary) => ordinary.replace_all(&said, ""),
@@ -78,14 +88,14 @@ fn is_weaker(check: &Check, (key, value): &Part) -> bool {
 }
 
 /// Whether a number that may rise did so.
-fn is_higher(check: &Check, part: &Part, now: Option<&str>) -> bool {
+fn is_higher(check: &CheckFileRule, part: &ConfigPart, now: Option<&str>) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     let numbers = now.and_then(number).zip(number(&part.1));
     matches(check.higher.as_ref(), part) && numbers.is_some_and(|(now, then)| now >= then)
 }
 
 /// Whether a level was not lowered. The lowest may also go.
-fn is_level_kept(check: &Check, part: &Part, now: Option<&str>) -> bool {
+fn is_level_kept(check: &CheckFileRule, part: &ConfigPart, now: Option<&str>) -> bool {
     let level = |text: &str| check.levels.iter().position(|level| level == text);
     match (level(&part.1), now) {
         (Some(0), None) => true,
@@ -95,8 +105,11 @@ fn is_level_kept(check: &Check, part: &Part, now: Option<&str>) -> bool {
 }
 
 /// The parts that are there and not in the other, as often as they are.
-fn missing<'a>(there: &'a [Part], other: &[Part]) -> impl Iterator<Item = &'a Part> {
-    let mut rest: HashMap<Part, usize> = HashMap::new();
+fn missing<'a>(
+    there: &'a [ConfigPart],
+    other: &[ConfigPart],
+) -> impl Iterator<Item = &'a ConfigPart> {
+    let mut rest: HashMap<ConfigPart, usize> = HashMap::new();
     for part in other {
         *rest.entry(part.clone()).or_default() += 1;
     }
@@ -109,7 +122,7 @@ fn missing<'a>(there: &'a [Part], other: &[Part]) -> impl Iterator<Item = &'a Pa
     })
 }
 
-fn what(check: &Check, names: &[&str]) -> String {
+fn what(check: &CheckFileRule, names: &[&str]) -> String {
     let mut named = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
     if names.len() > NAMED_MAX {
         named.push_str(" and more");
@@ -118,39 +131,44 @@ fn what(check: &Check, names: &[&str]) -> String {
 }
 
 /// The parts of a text, without comments.
-pub(super) fn parts(check: &Check, text: &str) -> Vec<Part> {
+pub(super) fn parts(check: &CheckFileRule, text: &str) -> Vec<ConfigPart> {
     let language = check.language.as_deref().and_then(|one| PATTERNS.extension(one));
     let masked = language.map(|language| mask(text, language));
-    let said = masked.as_ref().map_or(text, |masked| masked.said.as_str());
+    let said = masked.as_ref().map_or(text, |masked| masked.without_comments.as_str());
     let is_comment = |line: &str| {
         let sign = check.comments.as_deref();
         line.is_empty() || sign.is_some_and(|sign| line.starts_with(sign))
     };
     let lines = || said.lines().filter(|line| !is_comment(line.trim()));
     match (check.parts, &check.keys) {
-        (Parts::Whole, _) => {
+        (ConfigSyntax::Whole, _) => {
             let said: Vec<_> = lines().map(str::trim_end).collect();
             let said = said.join("\n");
             if said.is_empty() { Vec::new() } else { vec![(String::new(), said)] }
         }
-        (Parts::Lines, Some(keys)) => {
+        (ConfigSyntax::Lines, Some(keys)) => {
             let is_part = |line: &&str| keys.is_match(line);
             lines().filter(is_part).map(|line| (String::new(), words(line))).collect()
         }
-        (Parts::Blocks, Some(keys)) => blocks(lines(), keys, check.end.as_deref()),
-        (Parts::Braces, Some(keys)) => {
+        (ConfigSyntax::Blocks, Some(keys)) => blocks(lines(), keys, check.end.as_deref()),
+        (ConfigSyntax::Braces, Some(keys)) => {
             masked.as_ref().map_or_else(Vec::new, |one| braces(one, keys))
         }
-        (Parts::Json, Some(keys)) => {
+        (ConfigSyntax::Json, Some(keys)) => {
             let said = masked.as_ref().map_or_else(|| said.to_owned(), without_last_commas);
             serde_json::from_str(&said).map_or_else(|_| Vec::new(), |value| values(&value, keys))
         }
-        (Parts::Toml, Some(keys)) => {
+        (ConfigSyntax::Toml, Some(keys)) => {
             toml::from_str(said).map_or_else(|_| Vec::new(), |value: Value| values(&value, keys))
         }
-        (Parts::Lines | Parts::Blocks | Parts::Braces | Parts::Json | Parts::Toml, None) => {
-            Vec::new()
-        }
+        (
+            ConfigSyntax::Lines
+            | ConfigSyntax::Blocks
+            | ConfigSyntax::Braces
+            | ConfigSyntax::Json
+            | ConfigSyntax::Toml,
+            None,
+        ) => Vec::new(),
     }
 }
 
@@ -160,8 +178,8 @@ fn words(text: &str) -> String {
 }
 
 /// JSON as people write it has commas behind the last element.
-fn without_last_commas(masked: &Masked) -> String {
-    let mut said = masked.said.clone().into_bytes();
+fn without_last_commas(masked: &MaskedSource) -> String {
+    let mut said = masked.without_comments.clone().into_bytes();
     let mut comma = None;
     for (at, byte) in masked.code.bytes().enumerate() {
         match byte {
@@ -179,14 +197,14 @@ fn without_last_commas(masked: &Masked) -> String {
 }
 
 /// What stands in the braces behind a name.
-fn braces(masked: &Masked, keys: &Regex) -> Vec<Part> {
-    let shape = Shape::of(&masked.code);
+fn braces(masked: &MaskedSource, keys: &Regex) -> Vec<ConfigPart> {
+    let shape = BlockStructure::of(&masked.code);
     let (mut parts, mut behind) = (Vec::new(), 0);
     for found in keys.captures_iter(&masked.code) {
         let Some(whole) = found.get(0).filter(|whole| whole.start() >= behind) else { continue };
         if let Some(inside) = shape.next_braces(whole.start()) {
             let name = found.name("name").map_or_else(String::new, |name| name.as_str().to_owned());
-            parts.push((name, words(&masked.said[inside.clone()])));
+            parts.push((name, words(&masked.without_comments[inside.clone()])));
             behind = inside.end;
         }
     }
@@ -198,8 +216,8 @@ fn blocks<'a>(
     lines: impl Iterator<Item = &'a str>,
     keys: &Regex,
     end: Option<&Regex>,
-) -> Vec<Part> {
-    let mut blocks: Vec<Part> = Vec::new();
+) -> Vec<ConfigPart> {
+    let mut blocks: Vec<ConfigPart> = Vec::new();
     let mut is_open = false;
     for line in lines {
         if let Some(begins) = keys.captures(line) {
@@ -218,13 +236,13 @@ fn blocks<'a>(
 }
 
 /// The values with these names.
-fn values(value: &Value, keys: &Regex) -> Vec<Part> {
+fn values(value: &Value, keys: &Regex) -> Vec<ConfigPart> {
     let mut parts = Vec::new();
     collect(value, String::new(), 0, keys, &mut parts);
     parts
 }
 
-fn collect(value: &Value, name: String, depth: usize, keys: &Regex, parts: &mut Vec<Part>) {
+fn collect(value: &Value, name: String, depth: usize, keys: &Regex, parts: &mut Vec<ConfigPart>) {
     match value {
         Value::Object(fields) if depth < DEPTH_MAX => {
             for (key, value) in fields {

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use super::outline::{Outline, Test};
-use super::patterns::Role;
-use crate::input::Finding;
+use super::patterns::FileRole;
+use crate::input::TamperFinding;
 
 /// From so much on in common, in percent, a new test of the file is the old one with a new name.
 const SAME_FILE: usize = 60;
@@ -24,19 +24,19 @@ const NAMED_MAX: usize = 3;
 
 /// A file with what is known of both its sides; a side that does not exist has nothing in it.
 #[derive(Debug)]
-pub(super) struct File<'a> {
+pub(super) struct ComparedFile<'a> {
     pub(super) path: &'a str,
-    pub(super) role: Role,
+    pub(super) role: FileRole,
     /// Whether it was not there before.
     pub(super) is_new: bool,
     pub(super) before: Outline,
     pub(super) after: Outline,
-    pub(super) now: Now,
+    pub(super) now: FileState,
 }
 
 /// What is left of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Now {
+pub(super) enum FileState {
     /// Something.
     There,
     /// No word.
@@ -46,19 +46,19 @@ pub(super) enum Now {
 }
 
 /// A test by its file and its place in it.
-type At = (usize, usize);
+type TestIndex = (usize, usize);
 
 /// The tests that are the same, and those that are left over.
 #[derive(Default)]
 struct Pairing {
-    pairs: Vec<(At, At)>,
-    lost: Vec<At>,
-    gained: Vec<At>,
+    pairs: Vec<(TestIndex, TestIndex)>,
+    lost: Vec<TestIndex>,
+    gained: Vec<TestIndex>,
 }
 
 /// What is found in one file.
 #[derive(Default)]
-struct Notes {
+struct FileFindings {
     deleted: Vec<String>,
     off: Vec<String>,
     emptied: Vec<String>,
@@ -69,10 +69,10 @@ struct Notes {
 }
 
 /// What makes the tests worth less.
-pub(super) fn findings(files: &[File<'_>]) -> Vec<Finding> {
+pub(super) fn findings(files: &[ComparedFile<'_>]) -> Vec<TamperFinding> {
     let pairing = pair(files);
-    let mut pool = Pool::of(files);
-    let mut notes: Vec<Notes> = files.iter().map(|_| Notes::default()).collect();
+    let mut pool = AssertionPool::of(files);
+    let mut notes: Vec<FileFindings> = files.iter().map(|_| FileFindings::default()).collect();
     for (before, after) in &pairing.pairs {
         let (was, is) = (&files[before.0].before.tests[before.1], test(files, *after));
         compare(was, is, &mut pool, after.0, &mut notes[after.0]);
@@ -87,21 +87,21 @@ pub(super) fn findings(files: &[File<'_>]) -> Vec<Finding> {
     for (file, notes) in files.iter().zip(&mut notes) {
         loose(file, &mut pool, notes);
     }
-    files.iter().zip(notes).flat_map(|(file, notes)| tell(file, &notes)).collect()
+    files.iter().zip(notes).flat_map(|(file, notes)| findings_of(file, &notes)).collect()
 }
 
-fn test<'a>(files: &'a [File<'_>], at: At) -> &'a Test {
+fn test<'a>(files: &'a [ComparedFile<'_>], at: TestIndex) -> &'a Test {
     &files[at.0].after.tests[at.1]
 }
 
-fn compare(was: &Test, is: &Test, pool: &mut Pool, file: usize, notes: &mut Notes) {
+fn compare(was: &Test, is: &Test, pool: &mut AssertionPool, file: usize, notes: &mut FileFindings) {
     if is.off && !was.off {
         notes.off.push(is.name.clone());
     }
     let fewer = was.assertions.len().saturating_sub(is.assertions.len());
     let missing = match fewer {
         0 => 0,
-        _ => pool.misses(&left(&was.assertions, &is.assertions)).min(fewer),
+        _ => pool.misses(&difference(&was.assertions, &is.assertions)).min(fewer),
     };
     let missing = pool.without_helpers(missing);
     // One without any assertion has no rows that are checked.
@@ -117,26 +117,26 @@ fn compare(was: &Test, is: &Test, pool: &mut Pool, file: usize, notes: &mut Note
 }
 
 /// Assertions in what tests have in common.
-fn loose(file: &File<'_>, pool: &mut Pool, notes: &mut Notes) {
+fn loose(file: &ComparedFile<'_>, pool: &mut AssertionPool, notes: &mut FileFindings) {
     let (before, after) = (&file.before, &file.after);
     let all = |outline: &Outline| -> usize {
         outline.tests.iter().map(|test| test.assertions.len()).sum::<usize>() + outline.loose.len()
     };
     let is_less = all(after) < all(before) && after.loose.len() < before.loose.len();
     let is_test_code = match (file.role, file.now) {
-        (Role::Tests, _) | (Role::Mixed, Now::There) => true,
-        (Role::Mixed, Now::Empty | Now::Gone) | (Role::Code, _) => false,
+        (FileRole::Tests, _) | (FileRole::Mixed, FileState::There) => true,
+        (FileRole::Mixed, FileState::Empty | FileState::Gone) | (FileRole::Code, _) => false,
     };
     if !is_test_code || !is_less {
         return;
     }
     let fewer = before.loose.len() - after.loose.len();
-    notes.removed += pool.misses(&left(&before.loose, &after.loose)).min(fewer);
+    notes.removed += pool.misses(&difference(&before.loose, &after.loose)).min(fewer);
 }
 
-fn tell(file: &File<'_>, notes: &Notes) -> Vec<Finding> {
+fn findings_of(file: &ComparedFile<'_>, notes: &FileFindings) -> Vec<TamperFinding> {
     let mut all = Vec::new();
-    let mut say = |what: String| all.push(Finding { path: file.path.to_owned(), what });
+    let mut say = |what: String| all.push(TamperFinding { path: file.path.to_owned(), what });
     let tests = |names: &[String]| count(names.len(), "test", "tests");
     let was = |names: &[String]| if names.len() == 1 { "was" } else { "were" };
     let deleted = &notes.deleted;
@@ -145,11 +145,11 @@ fn tell(file: &File<'_>, notes: &Notes) -> Vec<Finding> {
         _ => format!("{}: {}", tests(deleted), list(deleted)),
     };
     match file.now {
-        Now::Gone | Now::Empty if deleted.is_empty() && notes.removed == 0 => {}
-        Now::Gone => say(format!("the test file was deleted, with {had}")),
-        Now::Empty => say(format!("the test file was emptied, it had {had}")),
-        Now::There if deleted.is_empty() => {}
-        Now::There => {
+        FileState::Gone | FileState::Empty if deleted.is_empty() && notes.removed == 0 => {}
+        FileState::Gone => say(format!("the test file was deleted, with {had}")),
+        FileState::Empty => say(format!("the test file was emptied, it had {had}")),
+        FileState::There if deleted.is_empty() => {}
+        FileState::There => {
             say(format!("{} {} deleted: {}", tests(deleted), was(deleted), list(deleted)));
         }
     }
@@ -170,7 +170,7 @@ fn tell(file: &File<'_>, notes: &Notes) -> Vec<Finding> {
         let number = count(notes.trivial.len(), "assertion was", "assertions were");
         say(format!("{number} made to hold always: {}", list(&notes.trivial)));
     }
-    if notes.removed > 0 && file.now == Now::There {
+    if notes.removed > 0 && file.now == FileState::There {
         let number = count(notes.removed, "assertion was", "assertions were");
         let place = match &notes.removed_in[..] {
             [] => String::new(),
@@ -181,7 +181,7 @@ fn tell(file: &File<'_>, notes: &Notes) -> Vec<Finding> {
     let lint = &file.after.lint_off;
     // What is new is often generated, and was never linted.
     if !file.is_new && lint.len() > file.before.lint_off.len() {
-        let marks = left(lint, &file.before.lint_off);
+        let marks = difference(lint, &file.before.lint_off);
         say(format!("a linter was switched off for the whole file: {}", list(&marks)));
     }
     all
@@ -200,7 +200,7 @@ fn list(names: &[String]) -> String {
 }
 
 /// What of these is not among those, as often as it is not.
-fn left(these: &[String], those: &[String]) -> Vec<String> {
+fn difference(these: &[String], those: &[String]) -> Vec<String> {
     let mut rest: HashMap<String, usize> = HashMap::new();
     for one in those {
         *rest.entry(one.clone()).or_default() += 1;
@@ -210,7 +210,7 @@ fn left(these: &[String], those: &[String]) -> Vec<String> {
 
 /// Assertions that are new where they stand: those that were moved are among them.
 #[derive(Default)]
-struct Pool {
+struct AssertionPool {
     in_tests: HashMap<String, usize>,
     /// Those that stand in no test, and so may never be run.
     loose: HashMap<String, usize>,
@@ -220,8 +220,8 @@ struct Pool {
     rows: Vec<usize>,
 }
 
-impl Pool {
-    fn of(files: &[File<'_>]) -> Self {
+impl AssertionPool {
+    fn of(files: &[ComparedFile<'_>]) -> Self {
         let mut pool = Self::default();
         for file in files {
             pool.add(file);
@@ -229,23 +229,23 @@ impl Pool {
         let before: usize = files.iter().map(|file| file.before.loose.len()).sum();
         let after: usize = files.iter().map(|file| file.after.loose.len()).sum();
         pool.helpers = after.saturating_sub(before);
-        let gained = |file: &File<'_>| file.after.rows.saturating_sub(file.before.rows);
+        let gained = |file: &ComparedFile<'_>| file.after.rows.saturating_sub(file.before.rows);
         pool.rows = files.iter().map(gained).collect();
         pool
     }
 
-    fn add(&mut self, file: &File<'_>) {
+    fn add(&mut self, file: &ComparedFile<'_>) {
         let mut old: HashMap<&str, &Test> = HashMap::new();
         for test in file.before.tests.iter().rev() {
             old.insert(&test.name, test);
         }
         for test in &file.after.tests {
             let before = old.get(test.name.as_str()).map_or(&[][..], |test| &test.assertions);
-            for one in left(&test.assertions, before) {
+            for one in difference(&test.assertions, before) {
                 *self.in_tests.entry(one).or_default() += 1;
             }
         }
-        for one in left(&file.after.loose, &file.before.loose) {
+        for one in difference(&file.after.loose, &file.before.loose) {
             *self.loose.entry(one).or_default() += 1;
         }
     }
@@ -289,7 +289,7 @@ fn take(counts: &mut HashMap<String, usize>, one: &str) -> bool {
 }
 
 /// Finds for each test what it is now.
-fn pair(files: &[File<'_>]) -> Pairing {
+fn pair(files: &[ComparedFile<'_>]) -> Pairing {
     let mut pairing = Pairing::default();
     for (index, file) in files.iter().enumerate() {
         by_name_in_file(index, file, &mut pairing);
@@ -300,7 +300,7 @@ fn pair(files: &[File<'_>]) -> Pairing {
     pairing
 }
 
-fn by_name_in_file(index: usize, file: &File<'_>, pairing: &mut Pairing) {
+fn by_name_in_file(index: usize, file: &ComparedFile<'_>, pairing: &mut Pairing) {
     let mut now: HashMap<&str, Vec<usize>> = HashMap::new();
     for (place, test) in file.after.tests.iter().enumerate().rev() {
         now.entry(&test.name).or_default().push(place);
@@ -319,8 +319,8 @@ fn by_name_in_file(index: usize, file: &File<'_>, pairing: &mut Pairing) {
     pairing.gained.extend(free.map(|(place, _)| (index, place)));
 }
 
-fn by_name_elsewhere(files: &[File<'_>], pairing: &mut Pairing) {
-    let mut gained: HashMap<&str, Vec<At>> = HashMap::new();
+fn by_name_elsewhere(files: &[ComparedFile<'_>], pairing: &mut Pairing) {
+    let mut gained: HashMap<&str, Vec<TestIndex>> = HashMap::new();
     for at in pairing.gained.iter().rev() {
         gained.entry(&test(files, *at).name).or_default().push(*at);
     }
@@ -340,7 +340,7 @@ fn by_name_elsewhere(files: &[File<'_>], pairing: &mut Pairing) {
 }
 
 fn by_likeness(
-    files: &[File<'_>],
+    files: &[ComparedFile<'_>],
     pairing: &mut Pairing,
     enough: usize,
     may: impl Fn(usize, usize) -> bool,

@@ -10,19 +10,25 @@ const LITERAL_MAX: usize = 500;
 
 /// A text with parts of it blanked. All are as long as the text, with the same lines.
 #[derive(Debug)]
-pub(super) struct Masked {
+pub(super) struct MaskedSource {
     /// Without the insides of comments and strings.
     pub(super) code: String,
     /// Without the insides of strings.
-    pub(super) spoken: String,
+    pub(super) without_strings: String,
     /// Without comments.
-    pub(super) said: String,
+    pub(super) without_comments: String,
 }
 
 /// Blanks comments and strings, roughly: a language is known by what opens and closes them.
-pub(super) fn mask(text: &str, language: &Language) -> Masked {
+pub(super) fn mask(text: &str, language: &Language) -> MaskedSource {
     let buffer = || Vec::with_capacity(text.len());
-    let mut masking = Masking { text, code: buffer(), spoken: buffer(), said: buffer(), at: 0 };
+    let mut masking = SourceMasker {
+        text,
+        code: buffer(),
+        without_strings: buffer(),
+        without_comments: buffer(),
+        at: 0,
+    };
     let mut opens = [false; 256];
     opens[usize::from(b'/')] = language.pattern_literals;
     for token in tokens(language).filter_map(|token| token.as_bytes().first()) {
@@ -34,10 +40,10 @@ pub(super) fn mask(text: &str, language: &Language) -> Masked {
         }
     }
     // Whole characters are kept or blanked, so that all stay text.
-    Masked {
+    MaskedSource {
         code: string(masking.code),
-        spoken: string(masking.spoken),
-        said: string(masking.said),
+        without_strings: string(masking.without_strings),
+        without_comments: string(masking.without_comments),
     }
 }
 
@@ -51,15 +57,15 @@ fn string(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-struct Masking<'a> {
+struct SourceMasker<'a> {
     text: &'a str,
     code: Vec<u8>,
-    spoken: Vec<u8>,
-    said: Vec<u8>,
+    without_strings: Vec<u8>,
+    without_comments: Vec<u8>,
     at: usize,
 }
 
-impl Masking<'_> {
+impl SourceMasker<'_> {
     /// Takes a comment or a string that begins here, if one does.
     fn token(&mut self, language: &Language) -> bool {
         let rest = &self.text.as_bytes()[self.at..];
@@ -102,24 +108,24 @@ impl Masking<'_> {
     fn keep(&mut self, to: usize) {
         let bytes = &self.text.as_bytes()[self.at..to];
         self.code.extend_from_slice(bytes);
-        self.spoken.extend_from_slice(bytes);
-        self.said.extend_from_slice(bytes);
+        self.without_strings.extend_from_slice(bytes);
+        self.without_comments.extend_from_slice(bytes);
         self.at = to;
     }
 
     fn comment(&mut self, to: usize) {
         let bytes = &self.text.as_bytes()[self.at..to];
         self.code.extend(bytes.iter().map(|byte| blank(*byte)));
-        self.spoken.extend_from_slice(bytes);
-        self.said.extend(bytes.iter().map(|byte| blank(*byte)));
+        self.without_strings.extend_from_slice(bytes);
+        self.without_comments.extend(bytes.iter().map(|byte| blank(*byte)));
         self.at = to;
     }
 
     fn blank(&mut self, to: usize) {
         let bytes = &self.text.as_bytes()[self.at..to];
         self.code.extend(bytes.iter().map(|byte| blank(*byte)));
-        self.spoken.extend(bytes.iter().map(|byte| blank(*byte)));
-        self.said.extend_from_slice(bytes);
+        self.without_strings.extend(bytes.iter().map(|byte| blank(*byte)));
+        self.without_comments.extend_from_slice(bytes);
         self.at = to;
     }
 }
@@ -157,32 +163,32 @@ fn pattern_literal(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// How long a string or comment is behind its opening: without and with what closes it.
-struct Span {
+struct LiteralSpan {
     inside: usize,
     end: usize,
 }
 
 /// Up to the closing, or to the end if there is none.
-fn through(bytes: &[u8], close: &str) -> Span {
+fn through(bytes: &[u8], close: &str) -> LiteralSpan {
     match memchr::memmem::find(bytes, close.as_bytes()) {
-        Some(inside) => Span { inside, end: inside + close.len() },
-        None => Span { inside: bytes.len(), end: bytes.len() },
+        Some(inside) => LiteralSpan { inside, end: inside + close.len() },
+        None => LiteralSpan { inside: bytes.len(), end: bytes.len() },
     }
 }
 
 /// The same where `\` escapes and, unless it is a long one, the end of the line closes too.
-fn short(bytes: &[u8], close: &str, long: bool) -> Span {
+fn short(bytes: &[u8], close: &str, long: bool) -> LiteralSpan {
     let closing = close.as_bytes().first().copied().unwrap_or(b'\n');
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match *byte {
-            b'\n' if !long => return Span { inside: at, end: at },
+            b'\n' if !long => return LiteralSpan { inside: at, end: at },
             b'\\' if bytes.get(at + 1).is_some_and(|next| *next != b'\n' || long) => at += 2,
-            byte if byte == closing => return Span { inside: at, end: at + 1 },
+            byte if byte == closing => return LiteralSpan { inside: at, end: at + 1 },
             _ => at += 1,
         }
     }
-    Span { inside: bytes.len(), end: bytes.len() }
+    LiteralSpan { inside: bytes.len(), end: bytes.len() }
 }
 
 #[cfg(test)]
@@ -193,8 +199,8 @@ mod tests {
     fn code(path: &str, text: &str) -> String {
         let masked = mask(text, PATTERNS.language(path).unwrap().0);
         assert_eq!(masked.code.len(), text.len());
-        assert_eq!(masked.spoken.len(), text.len());
-        assert_eq!(masked.said.len(), text.len());
+        assert_eq!(masked.without_strings.len(), text.len());
+        assert_eq!(masked.without_comments.len(), text.len());
         masked.code
     }
 
@@ -222,6 +228,6 @@ mod tests {
     #[test]
     fn what_is_said_is_without_comments() {
         let language = PATTERNS.language("a.js").unwrap().0;
-        assert_eq!(mask("a('b//c') // d", language).said, "a('b//c')     ");
+        assert_eq!(mask("a('b//c') // d", language).without_comments, "a('b//c')     ");
     }
 }

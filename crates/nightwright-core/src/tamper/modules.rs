@@ -2,22 +2,22 @@
 
 use std::collections::HashSet;
 
-use super::compare::File;
-use super::patterns::{PATTERNS, Role};
-use super::{Change, Side, name};
-use crate::input::Finding;
+use super::compare::ComparedFile;
+use super::patterns::{FileRole, PATTERNS};
+use super::{FileDiff, FileSide, name};
+use crate::input::TamperFinding;
 
 /// Parts that are not taken in any more, though their files are still there.
-pub(super) fn findings(files: &[File<'_>], changes: &[Change]) -> Vec<Finding> {
+pub(super) fn findings(files: &[ComparedFile<'_>], changes: &[FileDiff]) -> Vec<TamperFinding> {
     let gone: HashSet<&str> = changes
         .iter()
-        .filter(|change| change.after == Side::Absent)
+        .filter(|change| change.after == FileSide::Absent)
         .filter_map(|change| module(&change.path))
         .collect();
     let gained: HashSet<&str> = files.iter().flat_map(|file| new(file)).collect();
-    let finding = |file: &File<'_>, part: &str| {
+    let finding = |file: &ComparedFile<'_>, part: &str| {
         let what = format!("the tests in `{part}` are not taken in any more");
-        Finding { path: file.path.to_owned(), what }
+        TamperFinding { path: file.path.to_owned(), what }
     };
     files
         .iter()
@@ -37,11 +37,11 @@ fn module(path: &str) -> Option<&str> {
     }
 }
 
-fn lost<'a>(file: &'a File<'_>) -> impl Iterator<Item = &'a str> {
+fn lost<'a>(file: &'a ComparedFile<'_>) -> impl Iterator<Item = &'a str> {
     without(&file.before.parts, &file.after.parts)
 }
 
-fn new<'a>(file: &'a File<'_>) -> impl Iterator<Item = &'a str> {
+fn new<'a>(file: &'a ComparedFile<'_>) -> impl Iterator<Item = &'a str> {
     without(&file.after.parts, &file.before.parts)
 }
 
@@ -51,8 +51,8 @@ fn without<'a>(these: &'a [String], those: &'a [String]) -> impl Iterator<Item =
 }
 
 /// Whether a part has tests, by where it is taken in or by its name.
-fn has_tests(file: &File<'_>, part: &str) -> bool {
+fn has_tests(file: &ComparedFile<'_>, part: &str) -> bool {
     let Some((language, _)) = PATTERNS.language(file.path) else { return false };
-    let is_root = file.role == Role::Tests && language.part_roots.is_match(file.path);
+    let is_root = file.role == FileRole::Tests && language.part_roots.is_match(file.path);
     is_root || language.part_tests.iter().any(|tests| tests.is_match(part))
 }

@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use super::{Change, Side};
-use crate::input::Finding;
+use super::{FileDiff, FileSide};
+use crate::input::TamperFinding;
 
 /// What ends a command within a line.
 const ENDS: [char; 5] = ['\n', ';', '&', '|', '`'];
@@ -28,18 +28,18 @@ const BEFORE: [&str; 17] = [
 ];
 
 /// A file that a check runs and that is not what it was.
-pub(super) fn finding(change: &Change, scripts: &HashSet<String>) -> Option<Finding> {
+pub(super) fn finding(change: &FileDiff, scripts: &HashSet<String>) -> Option<TamperFinding> {
     let what = match (&change.before, &change.after) {
         // What was not there when the run began is the agent's own to write.
-        (Side::Absent, _) => return None,
-        (_, Side::Absent) => "a check runs this file, and it was deleted",
-        (Side::Text(_) | Side::Opaque, Side::Text(_) | Side::Opaque) => {
+        (FileSide::Absent, _) => return None,
+        (_, FileSide::Absent) => "a check runs this file, and it was deleted",
+        (FileSide::Text(_) | FileSide::Opaque, FileSide::Text(_) | FileSide::Opaque) => {
             "a check runs this file, and it was changed"
         }
     };
     scripts
         .contains(&change.path)
-        .then(|| Finding { path: change.path.clone(), what: what.to_owned() })
+        .then(|| TamperFinding { path: change.path.clone(), what: what.to_owned() })
 }
 
 /// The scripts that the checks run, relative to the project.
@@ -56,12 +56,12 @@ fn scripts_of(command: &str) -> Vec<String> {
         let words: Vec<&str> = rest[..end].split(BETWEEN).filter(|word| !word.is_empty()).collect();
         let folder = folders.last().cloned().unwrap_or_default();
         match run(&words) {
-            Run::Enter(to) => {
+            ShellStep::Enter(to) => {
                 if let Some(last) = folders.last_mut() {
                     *last = within(&folder, to);
                 }
             }
-            Run::Scripts(all) => scripts.extend(all.iter().map(|one| within(&folder, one))),
+            ShellStep::Scripts(all) => scripts.extend(all.iter().map(|one| within(&folder, one))),
         }
         match rest[end..].chars().next() {
             // What a shell does in parentheses leaves its folder as it was.
@@ -75,27 +75,29 @@ fn scripts_of(command: &str) -> Vec<String> {
 }
 
 /// What one command does, as far as it matters here.
-enum Run<'a> {
+enum ShellStep<'a> {
     /// It goes to a folder.
     Enter(&'a str),
     /// It runs these.
     Scripts(Vec<&'a str>),
 }
 
-fn run<'a>(words: &[&'a str]) -> Run<'a> {
+fn run<'a>(words: &[&'a str]) -> ShellStep<'a> {
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let is_before = |word: &&&str| {
         BEFORE.contains(*word) || word.contains('=') || word.starts_with('-') || is_number(word)
     };
     let skipped = words.iter().take_while(is_before).count();
     let Some((program, given)) = words[skipped..].split_first() else {
-        return Run::Scripts(Vec::new());
+        return ShellStep::Scripts(Vec::new());
     };
     let base = program.rsplit('/').next().unwrap_or(program);
     let plain = |word: &&&str| !word.starts_with(['-', '+']) && **word != "pipefail";
     match base {
-        "cd" | "pushd" => given.iter().find(plain).map_or(Run::Enter(""), |to| Run::Enter(to)),
-        "bats" => Run::Scripts(given.iter().filter(plain).copied().collect()),
+        "cd" | "pushd" => {
+            given.iter().find(plain).map_or(ShellStep::Enter(""), |to| ShellStep::Enter(to))
+        }
+        "bats" => ShellStep::Scripts(given.iter().filter(plain).copied().collect()),
         shell if SHELLS.contains(&shell) => {
             let is_command = |word: &&str| {
                 word.strip_prefix('-')
@@ -105,7 +107,7 @@ fn run<'a>(words: &[&'a str]) -> Run<'a> {
             if given[..options].iter().any(is_command) {
                 return run(&given[options..]);
             }
-            Run::Scripts(given.iter().find(plain).copied().into_iter().collect())
+            ShellStep::Scripts(given.iter().find(plain).copied().into_iter().collect())
         }
         make if MAKES.contains(&make) => {
             let is_file = |word: &&str| ["-f", "--file", "--makefile", "--justfile"].contains(word);
@@ -115,10 +117,10 @@ fn run<'a>(words: &[&'a str]) -> Run<'a> {
                 let (option, file) = word.split_once('=')?;
                 is_file(&option).then_some(file)
             });
-            Run::Scripts(apart.chain(joined).collect())
+            ShellStep::Scripts(apart.chain(joined).collect())
         }
-        _ if program.contains('/') => Run::Scripts(vec![program]),
-        _ => Run::Scripts(Vec::new()),
+        _ if program.contains('/') => ShellStep::Scripts(vec![program]),
+        _ => ShellStep::Scripts(Vec::new()),
     }
 }
 
@@ -143,8 +145,8 @@ mod tests {
     use super::*;
 
     fn found(path: &str, command: &str) -> bool {
-        let (before, after) = (Side::Text("a".to_owned()), Side::Text("b".to_owned()));
-        let change = Change { path: path.to_owned(), before, after };
+        let (before, after) = (FileSide::Text("a".to_owned()), FileSide::Text("b".to_owned()));
+        let change = FileDiff { path: path.to_owned(), before, after };
         finding(&change, &scripts(&[command.to_owned()])).is_some()
     }
 
@@ -202,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_the_agent_added_is_its_own() {
-        let after = Side::Text("exit 0".to_owned());
-        let change = Change { path: "check.sh".to_owned(), before: Side::Absent, after };
+        let after = FileSide::Text("exit 0".to_owned());
+        let change = FileDiff { path: "check.sh".to_owned(), before: FileSide::Absent, after };
         assert_eq!(finding(&change, &scripts(&["sh check.sh".to_owned()])), None);
     }
 }

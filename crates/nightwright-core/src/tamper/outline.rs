@@ -4,9 +4,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use super::mask::{Masked, mask};
-use super::patterns::{Body, Language, Pattern, Role};
-use super::shape::{Shape, elements};
+use super::mask::{MaskedSource, mask};
+use super::patterns::{Body, FileRole, Language, LazyRegex};
+use super::shape::{BlockStructure, elements};
 
 /// So much of an assertion is compared.
 const ASSERTION_MAX: usize = 200;
@@ -63,7 +63,7 @@ impl Test {
 }
 
 /// Where a test stands.
-pub(super) struct Place {
+pub(super) struct TestSpan {
     /// With what stands above it.
     whole: Range<usize>,
     /// Where its name is.
@@ -73,26 +73,26 @@ pub(super) struct Place {
 }
 
 /// A file in all the ways it is looked at.
-struct View<'a> {
+struct SourceView<'a> {
     text: &'a str,
-    masked: &'a Masked,
+    masked: &'a MaskedSource,
     language: &'a Language,
-    shape: &'a Shape<'a>,
-    places: &'a [Place],
+    shape: &'a BlockStructure<'a>,
+    places: &'a [TestSpan],
 }
 
 /// Looks a file through.
-pub(super) fn outline(text: &str, language: &Language, role: Role) -> Outline {
+pub(super) fn outline(text: &str, language: &Language, role: FileRole) -> Outline {
     let masked = mask(text, language);
-    let lint_off = begun_in(&language.lint_off, text, &masked.spoken);
+    let lint_off = begun_in(&language.lint_off, text, &masked.without_strings);
     let lint_off = lint_off.iter().map(|at| one_line(slice(text, at))).collect();
     let mut outline = Outline { lint_off, ..Outline::default() };
-    if role == Role::Code {
+    if role == FileRole::Code {
         return outline;
     }
-    let shape = Shape::of(&masked.code);
+    let shape = BlockStructure::of(&masked.code);
     let places = places(&masked.code, language, &shape);
-    let view = View { text, masked: &masked, language, shape: &shape, places: &places };
+    let view = SourceView { text, masked: &masked, language, shape: &shape, places: &places };
     outline.tests = places.iter().map(|place| test(text, place)).collect();
     outline.parts = parts(&view);
     outline.only = only(&view);
@@ -102,7 +102,7 @@ pub(super) fn outline(text: &str, language: &Language, role: Role) -> Outline {
     outline
 }
 
-fn test(text: &str, place: &Place) -> Test {
+fn test(text: &str, place: &TestSpan) -> Test {
     let body = slice(text, &(place.begun..place.whole.end.min(place.begun + BODY_MAX)));
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words: Vec<u64> = body
@@ -119,7 +119,7 @@ fn test(text: &str, place: &Place) -> Test {
 }
 
 /// Where something is found, in order.
-fn found(patterns: &[Pattern], text: &str) -> Vec<Range<usize>> {
+fn found(patterns: &[LazyRegex], text: &str) -> Vec<Range<usize>> {
     let mut all: Vec<_> =
         patterns.iter().flat_map(|one| one.find_iter(text)).map(|found| found.range()).collect();
     all.sort_unstable_by_key(|range| (range.start, range.end));
@@ -127,7 +127,7 @@ fn found(patterns: &[Pattern], text: &str) -> Vec<Range<usize>> {
 }
 
 /// Where something is found in a text that begins where a masked one is not blank.
-pub(super) fn begun_in(patterns: &[Pattern], text: &str, masked: &str) -> Vec<Range<usize>> {
+pub(super) fn begun_in(patterns: &[LazyRegex], text: &str, masked: &str) -> Vec<Range<usize>> {
     let mut all = found(patterns, text);
     all.retain(|range| {
         let begin = text[range.clone()].find(|c: char| !c.is_whitespace()).unwrap_or_default();
@@ -137,13 +137,13 @@ pub(super) fn begun_in(patterns: &[Pattern], text: &str, masked: &str) -> Vec<Ra
 }
 
 /// Names of files that this one takes in.
-fn parts(view: &View<'_>) -> Vec<String> {
+fn parts(view: &SourceView<'_>) -> Vec<String> {
     let captures = view.language.part.iter().flat_map(|part| part.captures_iter(&view.masked.code));
     captures.filter_map(|part| Some(part.name("name")?.as_str().to_owned())).collect()
 }
 
 /// The tests of a text, in order.
-pub(super) fn places(code: &str, language: &Language, shape: &Shape<'_>) -> Vec<Place> {
+pub(super) fn places(code: &str, language: &Language, shape: &BlockStructure<'_>) -> Vec<TestSpan> {
     let mut begun: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for case in &language.case {
         for captures in case.captures_iter(code) {
@@ -167,7 +167,7 @@ pub(super) fn places(code: &str, language: &Language, shape: &Shape<'_>) -> Vec<
     }
     begun.sort_unstable_by_key(|(_, name)| name.start);
     begun.dedup_by_key(|(_, name)| name.start);
-    let mut places: Vec<Place> = Vec::with_capacity(begun.len());
+    let mut places: Vec<TestSpan> = Vec::with_capacity(begun.len());
     for (index, (head, name)) in begun.iter().enumerate() {
         let next = begun.get(index + 1).map_or(code.len(), |(head, _)| head.start);
         let end = match language.body {
@@ -178,13 +178,13 @@ pub(super) fn places(code: &str, language: &Language, shape: &Shape<'_>) -> Vec<
         let floor = places.last().map_or(0, |last| last.begun);
         let start = shape.above(head.start, floor, &language.above, ABOVE_MAX);
         let end = end.max(head.end);
-        places.push(Place { whole: start..end, name: name.clone(), begun: head.end });
+        places.push(TestSpan { whole: start..end, name: name.clone(), begun: head.end });
     }
     places
 }
 
 /// The test that something stands in.
-fn test_at(places: &[Place], at: usize) -> Option<usize> {
+fn test_at(places: &[TestSpan], at: usize) -> Option<usize> {
     let index = places.partition_point(|place| place.whole.start <= at).checked_sub(1)?;
     places[index].whole.contains(&at).then_some(index)
 }
@@ -196,33 +196,33 @@ fn beginning(code: &str, from: usize) -> &str {
 }
 
 /// How a test begins, behind its name.
-pub(super) fn begin<'a>(code: &'a str, place: &Place) -> &'a str {
+pub(super) fn begin<'a>(code: &'a str, place: &TestSpan) -> &'a str {
     let begin = &code[place.begun..place.whole.end.max(place.begun)];
     &begin[..begin.floor_char_boundary(BEGIN_MAX)]
 }
 
 /// What is chained behind the call that a test is.
-pub(super) fn chained<'a>(code: &'a str, shape: &Shape<'_>, place: &Place) -> &'a str {
+pub(super) fn chained<'a>(code: &'a str, shape: &BlockStructure<'_>, place: &TestSpan) -> &'a str {
     shape.call_of(place.name.start).map_or("", |end| beginning(code, end))
 }
 
 /// What restricts the run to some tests.
-fn only(view: &View<'_>) -> Option<String> {
+fn only(view: &SourceView<'_>) -> Option<String> {
     let (code, language) = (&view.masked.code, view.language);
     if let Some(at) = found(&language.only, code).first() {
         return Some(one_line(slice(view.text, at)));
     }
-    let is_only = |place: &&Place| {
+    let is_only = |place: &&TestSpan| {
         language.only_begin.iter().any(|one| one.is_match(begin(code, place)))
             || language.only_end.iter().any(|one| one.is_match(chained(code, view.shape, place)))
     };
     view.places.iter().find(is_only).map(|place| one_line(slice(view.text, &place.name)))
 }
 
-fn switched_off(outline: &mut Outline, view: &View<'_>) {
-    let View { text, masked, language, shape, places } = *view;
+fn switched_off(outline: &mut Outline, view: &SourceView<'_>) {
+    let SourceView { text, masked, language, shape, places } = *view;
     if language.off_file.iter().any(|one| one.is_match(&masked.code))
-        || language.off_noted.iter().any(|one| one.is_match(&masked.spoken))
+        || language.off_noted.iter().any(|one| one.is_match(&masked.without_strings))
     {
         outline.tests.iter_mut().for_each(|test| test.off = true);
         return;
@@ -263,7 +263,7 @@ fn switched_off(outline: &mut Outline, view: &View<'_>) {
 }
 
 /// How many rows the tests with rows have, of those that check something.
-fn rows(outline: &Outline, view: &View<'_>) -> usize {
+fn rows(outline: &Outline, view: &SourceView<'_>) -> usize {
     let code = &view.masked.code;
     let counts = |at: usize| match test_at(view.places, at) {
         Some(index) => !outline.tests[index].off && !outline.tests[index].assertions.is_empty(),
@@ -283,13 +283,13 @@ fn rows(outline: &Outline, view: &View<'_>) -> usize {
 }
 
 /// Whether something stands in test code, for places that come in order.
-fn in_tests<'a>(view: &View<'a>, role: Role) -> impl FnMut(usize) -> bool + use<'a> {
+fn in_tests<'a>(view: &SourceView<'a>, role: FileRole) -> impl FnMut(usize) -> bool + use<'a> {
     let mut blocks: Vec<Range<usize>> = match role {
-        Role::Mixed => found(&view.language.tests_in, &view.masked.code)
+        FileRole::Mixed => found(&view.language.tests_in, &view.masked.code)
             .iter()
             .filter_map(|begin| view.shape.next_braces(begin.end.saturating_sub(1)))
             .collect(),
-        Role::Tests | Role::Code => std::iter::once(0..usize::MAX).collect(),
+        FileRole::Tests | FileRole::Code => std::iter::once(0..usize::MAX).collect(),
     };
     blocks.sort_unstable_by_key(|block| block.start);
     let (mut next, mut end) = (blocks.into_iter().peekable(), 0);
@@ -301,8 +301,8 @@ fn in_tests<'a>(view: &View<'a>, role: Role) -> impl FnMut(usize) -> bool + use<
     }
 }
 
-fn assertions(outline: &mut Outline, view: &View<'_>, role: Role) {
-    let View { text, masked, language, places, .. } = *view;
+fn assertions(outline: &mut Outline, view: &SourceView<'_>, role: FileRole) {
+    let SourceView { text, masked, language, places, .. } = *view;
     let mut is_test_code = in_tests(view, role);
     let trivial = trivial(&language.trivial, &masked.code);
     for found in &trivial {
@@ -332,7 +332,7 @@ fn assertions(outline: &mut Outline, view: &View<'_>, role: Role) {
 }
 
 /// Assertions that can't fail, in order, none within another.
-fn trivial(patterns: &[Pattern], code: &str) -> Vec<Range<usize>> {
+fn trivial(patterns: &[LazyRegex], code: &str) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = Vec::new();
     for pattern in patterns {
         for captures in pattern.captures_iter(code) {

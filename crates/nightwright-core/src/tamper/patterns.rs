@@ -24,34 +24,34 @@ pub(super) struct Language {
     pub(super) pattern_literals: bool,
     pub(super) body: Body,
     pub(super) above: Vec<String>,
-    pub(super) case: Vec<Pattern>,
-    pub(super) case_behind: Vec<Behind>,
-    pub(super) off: Vec<Pattern>,
-    pub(super) off_said: Vec<Pattern>,
-    pub(super) off_begin: Vec<Pattern>,
-    pub(super) off_end: Vec<Pattern>,
-    pub(super) off_file: Vec<Pattern>,
-    pub(super) off_noted: Vec<Pattern>,
-    pub(super) only: Vec<Pattern>,
-    pub(super) only_begin: Vec<Pattern>,
-    pub(super) only_end: Vec<Pattern>,
-    pub(super) assertion: Vec<Pattern>,
-    pub(super) trivial: Vec<Pattern>,
-    pub(super) tests_in: Vec<Pattern>,
-    pub(super) row: Vec<Pattern>,
-    pub(super) rows: Vec<Pattern>,
-    pub(super) part: Vec<Pattern>,
+    pub(super) case: Vec<LazyRegex>,
+    pub(super) case_behind: Vec<ChainedTest>,
+    pub(super) off: Vec<LazyRegex>,
+    pub(super) off_said: Vec<LazyRegex>,
+    pub(super) off_begin: Vec<LazyRegex>,
+    pub(super) off_end: Vec<LazyRegex>,
+    pub(super) off_file: Vec<LazyRegex>,
+    pub(super) off_noted: Vec<LazyRegex>,
+    pub(super) only: Vec<LazyRegex>,
+    pub(super) only_begin: Vec<LazyRegex>,
+    pub(super) only_end: Vec<LazyRegex>,
+    pub(super) assertion: Vec<LazyRegex>,
+    pub(super) trivial: Vec<LazyRegex>,
+    pub(super) tests_in: Vec<LazyRegex>,
+    pub(super) row: Vec<LazyRegex>,
+    pub(super) rows: Vec<LazyRegex>,
+    pub(super) part: Vec<LazyRegex>,
     pub(super) part_roots: Globs,
-    pub(super) part_tests: Vec<Pattern>,
-    pub(super) lint_off: Vec<Pattern>,
+    pub(super) part_tests: Vec<LazyRegex>,
+    pub(super) lint_off: Vec<LazyRegex>,
 }
 
 /// A test whose name stands in the call behind another one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Behind {
-    pub(super) call: Pattern,
-    pub(super) name: Pattern,
+pub(super) struct ChainedTest {
+    pub(super) call: LazyRegex,
+    pub(super) name: LazyRegex,
 }
 
 /// Where a test ends.
@@ -67,26 +67,26 @@ pub(super) enum Body {
 /// A kind of file that decides what the checks do.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Check {
+pub(super) struct CheckFileRule {
     pub(super) files: Globs,
     pub(super) what: String,
-    pub(super) parts: Parts,
-    pub(super) keys: Option<Pattern>,
-    pub(super) end: Option<Pattern>,
+    pub(super) parts: ConfigSyntax,
+    pub(super) keys: Option<LazyRegex>,
+    pub(super) end: Option<LazyRegex>,
     pub(super) comments: Option<String>,
     pub(super) language: Option<String>,
-    pub(super) added: Option<Pattern>,
-    pub(super) ordinary: Option<Pattern>,
+    pub(super) added: Option<LazyRegex>,
+    pub(super) ordinary: Option<LazyRegex>,
     pub(super) existing: bool,
-    pub(super) placeholder: Option<Pattern>,
-    pub(super) higher: Option<Pattern>,
+    pub(super) placeholder: Option<LazyRegex>,
+    pub(super) higher: Option<LazyRegex>,
     pub(super) levels: Vec<String>,
 }
 
 /// What the parts of such a file are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Parts {
+pub(super) enum ConfigSyntax {
     #[default]
     Whole,
     Lines,
@@ -99,18 +99,18 @@ pub(super) enum Parts {
 /// A pattern that is compiled when it is first needed: most languages occur in no project.
 #[derive(Deserialize)]
 #[serde(from = "String")]
-pub(super) struct Pattern {
+pub(super) struct LazyRegex {
     source: String,
     compiled: OnceLock<Regex>,
 }
 
-impl From<String> for Pattern {
+impl From<String> for LazyRegex {
     fn from(source: String) -> Self {
         Self { source, compiled: OnceLock::new() }
     }
 }
 
-impl Deref for Pattern {
+impl Deref for LazyRegex {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
@@ -123,7 +123,7 @@ impl Deref for Pattern {
     }
 }
 
-impl fmt::Debug for Pattern {
+impl fmt::Debug for LazyRegex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.source.fmt(f)
     }
@@ -160,18 +160,18 @@ impl Globs {
 
 /// All of it.
 #[derive(Debug)]
-pub(super) struct Patterns {
+pub(super) struct TamperPatterns {
     pub(super) languages: Vec<Language>,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<CheckFileRule>,
 }
 
 /// What is looked for.
-pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
+pub(super) static PATTERNS: LazyLock<TamperPatterns> = LazyLock::new(|| {
     let languages: Languages = toml::from_str(include_str!("languages.toml"))
         .expect("the embedded languages are parsed by a test");
     let checks: Checks = toml::from_str(include_str!("checks.toml"))
         .expect("the embedded checks are parsed by a test");
-    Patterns { languages: languages.language, checks: checks.check }
+    TamperPatterns { languages: languages.language, checks: checks.check }
 });
 
 #[derive(Deserialize)]
@@ -183,12 +183,12 @@ struct Languages {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Checks {
-    check: Vec<Check>,
+    check: Vec<CheckFileRule>,
 }
 
 /// The role of a file in its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum FileRole {
     /// Test code as a whole.
     Tests,
     /// Tests may stand in it.
@@ -197,15 +197,15 @@ pub(super) enum Role {
     Code,
 }
 
-impl Patterns {
+impl TamperPatterns {
     /// The language of a file by its name, and its role there.
-    pub(super) fn language(&self, path: &str) -> Option<(&Language, Role)> {
+    pub(super) fn language(&self, path: &str) -> Option<(&Language, FileRole)> {
         let (_, extension) = path.rsplit_once('.')?;
         let language = self.extension(extension)?;
         let role = match (language.tests.is_match(path), language.inline) {
-            (true, _) => Role::Tests,
-            (false, true) => Role::Mixed,
-            (false, false) => Role::Code,
+            (true, _) => FileRole::Tests,
+            (false, true) => FileRole::Mixed,
+            (false, false) => FileRole::Code,
         };
         Some((language, role))
     }
@@ -233,10 +233,10 @@ mod tests {
             language.part_roots.is_match("");
         }
         for check in &PATTERNS.checks {
-            let needs_keys = check.parts != Parts::Whole;
+            let needs_keys = check.parts != ConfigSyntax::Whole;
             assert_eq!(check.keys.is_some(), needs_keys, "{}", check.what);
-            assert_eq!(check.end.is_some(), check.parts == Parts::Blocks, "{}", check.what);
-            let needs_language = matches!(check.parts, Parts::Json | Parts::Braces);
+            assert_eq!(check.end.is_some(), check.parts == ConfigSyntax::Blocks, "{}", check.what);
+            let needs_language = matches!(check.parts, ConfigSyntax::Json | ConfigSyntax::Braces);
             assert!(!needs_language || check.language.is_some(), "{}", check.what);
             if let Some(extension) = &check.language {
                 assert!(PATTERNS.extension(extension).is_some(), "{extension}");

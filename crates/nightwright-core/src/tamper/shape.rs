@@ -7,7 +7,7 @@ const HEAD_MAX: usize = 50;
 
 /// The brackets and lines of a text without comments and strings.
 #[derive(Debug)]
-pub(super) struct Shape<'a> {
+pub(super) struct BlockStructure<'a> {
     code: &'a str,
     /// Where lines begin.
     lines: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Shape<'a> {
     calls: Vec<(usize, usize)>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> BlockStructure<'a> {
     /// The shape of this text.
     pub(super) fn of(code: &'a str) -> Self {
         let mut lines = vec![0];
@@ -182,17 +182,17 @@ mod tests {
     #[test]
     fn blocks_are_found_by_brackets_and_by_depth() {
         let code = "fn a() { b(c) { } }\nx;\n";
-        let shape = Shape::of(code);
+        let shape = BlockStructure::of(code);
         assert_eq!(shape.braces(6, code.len()), 19);
         assert_eq!(shape.call_around(11, code.len()), 13);
         assert_eq!(shape.next_call(8), Some(10..12));
         assert_eq!(shape.call_at(10), Some(10..12));
         assert_eq!(shape.call_of(11), Some(13));
-        assert_eq!(Shape::of("a(b)(c)").next_call(0), Some(1..6));
+        assert_eq!(BlockStructure::of("a(b)(c)").next_call(0), Some(1..6));
         assert_eq!(shape.call_of(8), None);
         assert_eq!(elements("a([1, f(2, 3), [4],])", 2), (3, 19));
-        let deep = Shape::of("def a(\n  b,\n):\n  c\n\n  d\ne\n");
+        let deep = BlockStructure::of("def a(\n  b,\n):\n  c\n\n  d\ne\n");
         assert_eq!(&deep.code[deep.block(0)], "def a(\n  b,\n):\n  c\n\n  d\n");
-        assert_eq!(Shape::of("@x\n@y\nz\n").next_head(0), 2);
+        assert_eq!(BlockStructure::of("@x\n@y\nz\n").next_head(0), 2);
     }
 }

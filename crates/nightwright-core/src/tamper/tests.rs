@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// No check names any of these files.
-fn inspect(changes: &[Change]) -> Vec<Finding> {
+fn inspect(changes: &[FileDiff]) -> Vec<TamperFinding> {
     super::inspect(changes, &[])
 }
 
@@ -22,20 +22,20 @@ fn inspect(changes: &[Change]) -> Vec<Finding> {
 type Edit = (&'static str, &'static str, &'static str);
 
 /// What is done, the edits, and the findings as `path: what`.
-type Row = (&'static str, &'static [Edit], &'static [&'static str]);
+type TamperCase = (&'static str, &'static [Edit], &'static [&'static str]);
 
-fn side(text: &str) -> Side {
+fn side(text: &str) -> FileSide {
     match text {
-        "-" => Side::Absent,
-        "?" => Side::Opaque,
-        text => Side::Text(text.to_owned()),
+        "-" => FileSide::Absent,
+        "?" => FileSide::Opaque,
+        text => FileSide::Text(text.to_owned()),
     }
 }
 
 fn inspected(edits: &[Edit]) -> Vec<String> {
-    let changes: Vec<Change> = edits
+    let changes: Vec<FileDiff> = edits
         .iter()
-        .map(|(path, before, after)| Change {
+        .map(|(path, before, after)| FileDiff {
             path: (*path).to_owned(),
             before: side(before),
             after: side(after),
@@ -45,7 +45,7 @@ fn inspected(edits: &[Edit]) -> Vec<String> {
 }
 
 /// Checks all rows and tells of all that are wrong.
-fn check(rows: &[Row]) {
+fn check(rows: &[TamperCase]) {
     let mut wrong = Vec::new();
     for (what, edits, expected) in rows {
         let found = inspected(edits);
@@ -65,29 +65,32 @@ fn the_table_is_as_long_as_it_claims_to_be() {
 }
 
 /// All tables, for what is asked of each row.
-const HARMLESS: [&[Row]; 4] =
+const HARMLESS: [&[TamperCase]; 4] =
     [harmless::ROWS, everyday::ROWS, checks::HARMLESS, configured::HARMLESS];
-const WEAKENED: [&[Row]; 5] =
+const WEAKENED: [&[TamperCase]; 5] =
     [weakened::ROWS, emptied::ROWS, found::ROWS, checks::CHANGED, configured::CHANGED];
 
 #[test]
 fn of_a_file_that_is_not_known_only_what_a_check_runs_is_found() {
-    let change =
-        |path: &str| Change { path: path.to_owned(), before: Side::Opaque, after: Side::Opaque };
+    let change = |path: &str| FileDiff {
+        path: path.to_owned(),
+        before: FileSide::Opaque,
+        after: FileSide::Opaque,
+    };
     let paths = ["bin/check", "tests/big.rs", "assets/a.png", ".git/config", "Cargo.toml"];
     let changes = paths.map(change);
     assert_eq!(inspect(&changes), []);
     let found = super::inspect(&changes, &["./bin/check --all".to_owned()]);
     let what = "a check runs this file, and it was changed".to_owned();
-    assert_eq!(found, [Finding { path: "bin/check".to_owned(), what }]);
+    assert_eq!(found, [TamperFinding { path: "bin/check".to_owned(), what }]);
 }
 
 #[test]
 fn the_work_that_a_check_runs_is_there_to_be_changed() {
-    let change = |path: &str| Change {
+    let change = |path: &str| FileDiff {
         path: path.to_owned(),
-        before: Side::Text("a\n".to_owned()),
-        after: Side::Text("b\n".to_owned()),
+        before: FileSide::Text("a\n".to_owned()),
+        after: FileSide::Text("b\n".to_owned()),
     };
     let commands = ["python3 main.py --self-test", "cd sub && sh ./check.sh"].map(str::to_owned);
     let found = super::inspect(&[change("main.py"), change("sub/check.sh")], &commands);
@@ -97,11 +100,13 @@ fn the_work_that_a_check_runs_is_there_to_be_changed() {
 
 #[test]
 fn there_are_never_more_than_a_hundred_findings() {
-    let changes: Vec<Change> = (0..500)
-        .map(|index| Change {
+    let changes: Vec<FileDiff> = (0..500)
+        .map(|index| FileDiff {
             path: format!("tests/test_{index}.py"),
-            before: Side::Text(format!("def test_{index}():\n    assert f({index}) == {index}\n")),
-            after: Side::Absent,
+            before: FileSide::Text(format!(
+                "def test_{index}():\n    assert f({index}) == {index}\n"
+            )),
+            after: FileSide::Absent,
         })
         .collect();
     assert_eq!(inspect(&changes).len(), 100);
@@ -138,9 +143,9 @@ fn text_that_is_made_to_be_slow_is_not() {
         ("Makefile", "test: a\n".repeat(120_000)),
     ];
     for (path, text) in texts {
-        let change = |before, after| Change { path: path.to_owned(), before, after };
-        inspect(&[change(Side::Text(text.clone()), Side::Text("x".to_owned()))]);
-        inspect(&[change(Side::Text("x".to_owned()), Side::Text(text))]);
+        let change = |before, after| FileDiff { path: path.to_owned(), before, after };
+        inspect(&[change(FileSide::Text(text.clone()), FileSide::Text("x".to_owned()))]);
+        inspect(&[change(FileSide::Text("x".to_owned()), FileSide::Text(text))]);
     }
 }
 
@@ -232,10 +237,10 @@ proptest! {
     ) {
         let before = before.concat();
         let after = after.concat() + &noise;
-        let change = |before: &str, after: &str| Change {
+        let change = |before: &str, after: &str| FileDiff {
             path: path.to_owned(),
-            before: Side::Text(before.to_owned()),
-            after: Side::Text(after.to_owned()),
+            before: FileSide::Text(before.to_owned()),
+            after: FileSide::Text(after.to_owned()),
         };
         inspect(&[change(&before, &after)]);
         inspect(&[change(&noise, &before), change(&after, "")]);

@@ -10,19 +10,19 @@ pub struct Criterion {
     /// What to look for.
     pub question: &'static str,
     /// Whether instructions can do without.
-    pub weight: Weight,
+    pub weight: Importance,
 }
 
 /// Whether instructions can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
+pub enum Importance {
     /// They can't.
     Required,
     /// They can, but are better with it.
     Recommended,
 }
 
-impl Weight {
+impl Importance {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -93,9 +93,9 @@ pub const CRITERIA: [Criterion; 10] = [
 ];
 
 const fn required(id: &'static str, title: &'static str, question: &'static str) -> Criterion {
-    Criterion { id, title, question, weight: Weight::Required }
+    Criterion { id, title, question, weight: Importance::Required }
 }
 
 const fn recommended(id: &'static str, title: &'static str, question: &'static str) -> Criterion {
-    Criterion { id, title, question, weight: Weight::Recommended }
+    Criterion { id, title, question, weight: Importance::Recommended }
 }

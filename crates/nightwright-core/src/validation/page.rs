@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use super::{Finding, Judgement, Ruling, Score, Weight};
+use super::{CriterionResult, Importance, PassCount, Ruling, ValidationResult};
 use crate::display::one_line;
 
 /// The widest line of a reason or suggestion on the terminal.
@@ -12,7 +12,7 @@ const LINE_MAX: usize = 400;
 
 /// What a page says beside the judgement.
 #[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
+pub struct ValidationPage<'a> {
     /// The task.
     pub task: &'a str,
     /// When it was judged.
@@ -24,8 +24,8 @@ pub struct Page<'a> {
 }
 
 /// The page, as Markdown.
-pub fn markdown(judgement: &Judgement, page: &Page<'_>) -> String {
-    let Page { task, at, model, cost } = page;
+pub fn markdown(judgement: &ValidationResult, page: &ValidationPage<'_>) -> String {
+    let ValidationPage { task, at, model, cost } = page;
     let model = model.map(|model| format!(" by {}", plain(model))).unwrap_or_default();
     let verdict = if judgement.passes() { "pass" } else { "fail" };
     let at = at.strftime("%Y-%m-%d %H:%M UTC");
@@ -53,9 +53,9 @@ pub fn markdown(judgement: &Judgement, page: &Page<'_>) -> String {
 }
 
 /// The table for a terminal.
-pub fn table(judgement: &Judgement) -> String {
+pub fn table(judgement: &ValidationResult) -> String {
     let mut text = String::new();
-    for weight in [Weight::Required, Weight::Recommended] {
+    for weight in [Importance::Required, Importance::Recommended] {
         // Writing to a string can't fail, here and below.
         let _ = writeln!(text, "{}", weight.name());
         for finding in judgement.of_weight(weight) {
@@ -74,20 +74,20 @@ pub fn table(judgement: &Judgement) -> String {
     text
 }
 
-fn scores(judgement: &Judgement) -> String {
-    let Score { passed, of } = judgement.score(Weight::Required);
-    let recommended = judgement.score(Weight::Recommended);
+fn scores(judgement: &ValidationResult) -> String {
+    let PassCount { passed, of } = judgement.score(Importance::Required);
+    let recommended = judgement.score(Importance::Recommended);
     format!(
         "{passed} of {of} required criteria are met, {} of {} recommended ones",
         recommended.passed, recommended.of
     )
 }
 
-fn mark(finding: &Finding) -> &'static str {
+fn mark(finding: &CriterionResult) -> &'static str {
     match (finding.ruling, finding.criterion.weight) {
-        (Ruling::Pass, Weight::Required | Weight::Recommended) => "pass",
-        (Ruling::Fail, Weight::Required) => "FAIL",
-        (Ruling::Fail, Weight::Recommended) => "miss",
+        (Ruling::Pass, Importance::Required | Importance::Recommended) => "pass",
+        (Ruling::Fail, Importance::Required) => "FAIL",
+        (Ruling::Fail, Importance::Recommended) => "miss",
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::validation::read;
 
-    fn judgement() -> Judgement {
+    fn judgement() -> ValidationResult {
         let text = crate::validation::answer(&["scope".into(), "examples".into()], "a | b\nc")
             .replace(r#""suggestion":"""#, r#""suggestion":"Leave out:\n- the docs""#);
         read(Some(&text), "").unwrap()
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_page_says_what_failed_and_what_to_write_instead() {
         let at = "2026-03-04T05:06:07Z".parse().unwrap();
-        let page = Page { task: "t", at, model: Some("m"), cost: "cost $0.01" };
+        let page = ValidationPage { task: "t", at, model: Some("m"), cost: "cost $0.01" };
         let text = markdown(&judgement(), &page);
         for words in [
             "# Validation of `t`\n\n**fail**: 6 of 7 required criteria are met, 2 of 3 recommended",

@@ -2,7 +2,7 @@
 
 use serde_json::{Deserializer, Map, Value};
 
-use super::{CRITERIA, Criterion, Finding, Judgement, NOT_JUDGED, Ruling};
+use super::{CRITERIA, Criterion, CriterionResult, NOT_JUDGED, Ruling, ValidationResult};
 
 /// More than this of a reason or a suggestion helps nobody.
 const TEXT_MAX: usize = 4000;
@@ -13,40 +13,40 @@ const SEARCHED_MAX: usize = 256 << 10;
 
 /// Reads an answer; `None` when there is no judgement in it. What it leaves out has failed, and
 /// what it has beyond the criteria is ignored.
-pub fn read(structured: Option<&str>, text: &str) -> Option<Judgement> {
+pub fn read(structured: Option<&str>, text: &str) -> Option<ValidationResult> {
     let from = |json: &str| judgement(&serde_json::from_str(json.trim()).ok()?);
     structured.and_then(from).or_else(|| from(text)).or_else(|| search(text))
 }
 
 /// The last object in a text that is a judgement: what comes before it may be the question.
-fn search(text: &str) -> Option<Judgement> {
+fn search(text: &str) -> Option<ValidationResult> {
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_MAX))..];
     let mut places = text.rmatch_indices('{').take(PLACES_MAX);
     places.find_map(|(at, _)| at_beginning(&text[at..]))
 }
 
-fn at_beginning(text: &str) -> Option<Judgement> {
+fn at_beginning(text: &str) -> Option<ValidationResult> {
     let first = Deserializer::from_str(text).into_iter::<Value>().next()?;
     judgement(&first.ok()?)
 }
 
-fn judgement(value: &Value) -> Option<Judgement> {
+fn judgement(value: &Value) -> Option<ValidationResult> {
     let criteria = value.get("criteria")?.as_object()?;
     let judged = |criterion: &Criterion| ruling(criteria, criterion).is_some();
     // One that judges nothing is none: then it is asked again.
-    CRITERIA.iter().any(judged).then(|| Judgement {
+    CRITERIA.iter().any(judged).then(|| ValidationResult {
         findings: CRITERIA.iter().map(|criterion| finding(criteria, criterion)).collect(),
     })
 }
 
-fn finding(criteria: &Map<String, Value>, criterion: &'static Criterion) -> Finding {
+fn finding(criteria: &Map<String, Value>, criterion: &'static Criterion) -> CriterionResult {
     let Some(ruling) = ruling(criteria, criterion) else {
         let (reason, suggestion) = (NOT_JUDGED.to_owned(), String::new());
-        return Finding { criterion, ruling: Ruling::Fail, reason, suggestion };
+        return CriterionResult { criterion, ruling: Ruling::Fail, reason, suggestion };
     };
     let text = |name: &str| criteria.get(criterion.id)?.get(name)?.as_str().map(short);
     let (reason, suggestion) = (text("reason"), text("suggestion"));
-    Finding {
+    CriterionResult {
         criterion,
         ruling,
         reason: reason.unwrap_or_default(),

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Activity, RunView, Step};
+use super::{Activity, NextStep, RunView};
 use crate::units::RunId;
 
 /// Whether anybody conducts a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Conduct {
+pub enum Liveness {
     /// Somebody does.
     Running,
     /// Nobody does, and it has not ended.
@@ -22,7 +22,7 @@ pub enum Conduct {
 /// Where a journal can't be read any further. A half-written end is none: whoever wrote it wrote no
 /// more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub enum JournalBreak {
     /// Something that was recorded is not there any more.
     Damaged {
         /// From this line on, counted from 1.
@@ -35,7 +35,7 @@ pub enum Break {
     },
 }
 
-impl Break {
+impl JournalBreak {
     /// What it means for what is told of the run.
     pub fn sentence(self) -> String {
         match self {
@@ -49,10 +49,10 @@ impl Break {
     }
 }
 
-impl Conduct {
+impl Liveness {
     /// By what could be read of the journal, whether a process holds the run, and where the journal
     /// can't be read any further.
-    pub fn of(view: &RunView, is_live: bool, unread: Option<Break>) -> Self {
+    pub fn of(view: &RunView, is_live: bool, unread: Option<JournalBreak>) -> Self {
         match (&view.ending, is_live, unread) {
             (_, true, Some(_)) | (None, true, None) => Self::Running,
             // An ending before the break need not be the last.
@@ -65,39 +65,51 @@ impl Conduct {
 
 impl RunView {
     /// What to do next.
-    pub fn steps(&self, run: &RunId, conduct: Conduct, unread: Option<Break>) -> Vec<Step> {
+    pub fn steps(
+        &self,
+        run: &RunId,
+        conduct: Liveness,
+        unread: Option<JournalBreak>,
+    ) -> Vec<NextStep> {
         match (conduct, unread) {
-            (Conduct::Running, _) if self.activity() == Activity::Paused || self.paused => {
-                vec![Step::command("end the pause", format!("nightwright resume {run}"))]
+            (Liveness::Running, _) if self.activity() == Activity::Paused || self.paused => {
+                vec![NextStep::command("end the pause", format!("nightwright resume {run}"))]
             }
-            (Conduct::Running, _) => vec![
-                Step::command("follow its log", format!("nightwright log -f {run}")),
-                Step::command(
+            (Liveness::Running, _) => vec![
+                NextStep::command("follow its log", format!("nightwright log -f {run}")),
+                NextStep::command(
                     "say something to the agent",
                     format!("nightwright tell {run} \"TEXT\""),
                 ),
-                Step::command("stop it after this iteration", format!("nightwright stop {run}")),
+                NextStep::command(
+                    "stop it after this iteration",
+                    format!("nightwright stop {run}"),
+                ),
             ],
-            (_, Some(Break::Newer { .. })) => {
-                vec![Step::text("update nightwright: a newer version recorded this run")]
+            (_, Some(JournalBreak::Newer { .. })) => {
+                vec![NextStep::text("update nightwright: a newer version recorded this run")]
             }
-            (_, Some(Break::Damaged { .. })) | (Conduct::Unknown, None) => vec![
-                Step::command(
+            (_, Some(JournalBreak::Damaged { .. })) | (Liveness::Unknown, None) => vec![
+                NextStep::command(
                     "the log may have what the journal has lost",
                     format!("nightwright log {run}"),
                 ),
-                Step::text("the run cannot be resumed: review the changes, then start a new one"),
+                NextStep::text(
+                    "the run cannot be resumed: review the changes, then start a new one",
+                ),
             ],
-            (Conduct::Gone, None) if self.is_only_the_gate() => self.summary(run).next,
-            (Conduct::Gone, None) => vec![Step::command(
+            (Liveness::Gone, None) if self.is_only_the_gate() => self.summary(run).next,
+            (Liveness::Gone, None) => vec![NextStep::command(
                 "its process is gone: continue",
                 format!("nightwright resume {run}"),
             )],
             // There is no work to look at or to commit, and more room would not make any.
-            (Conduct::Ended, None) if self.is_rehearsal() => {
-                vec![Step::text("this was a rehearsal: run again without --dry-run to do the work")]
+            (Liveness::Ended, None) if self.is_rehearsal() => {
+                vec![NextStep::text(
+                    "this was a rehearsal: run again without --dry-run to do the work",
+                )]
             }
-            (Conduct::Ended, None) => self.summary(run).next,
+            (Liveness::Ended, None) => self.summary(run).next,
         }
     }
 }

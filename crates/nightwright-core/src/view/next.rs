@@ -8,26 +8,26 @@ use std::time::Duration;
 use super::RunView;
 use crate::agent::dialect::Dialect;
 use crate::outcome::{Outcome, Proof, Unchecked};
-use crate::permissions::denial::{self, Refused};
-use crate::policy::limits::{self, Room};
+use crate::permissions::denial::{self, DeniedCommand};
+use crate::policy::limits::{self, Budget};
 use crate::settings::{Limits, Settings};
 use crate::units::{RunId, Usd};
 
 /// More rules in one command are no longer read before they are pasted.
-const MOST_RULES: usize = 5;
+const MAX_RULES: usize = 5;
 /// All of them together, in bytes. A longer line would be cut where it is shown.
 const RULES_MAX: usize = 600;
 
 /// One thing to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct NextStep {
     /// What to do, in words.
     pub text: String,
     /// The command line that does it, ready to be pasted into a shell.
     pub command: Option<String>,
 }
 
-impl Step {
+impl NextStep {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), command: None }
     }
@@ -45,7 +45,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for NextStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.command {
             Some(command) => write!(f, "{}: {command}", self.text),
@@ -68,33 +68,34 @@ pub fn shell_word(text: &str) -> String {
 
 impl RunView {
     /// What to do next, by how the run ended.
-    pub(super) fn next_steps(&self, run: &RunId) -> Vec<Step> {
+    pub(super) fn next_steps(&self, run: &RunId) -> Vec<NextStep> {
         if self.is_only_the_gate() {
             return self.after_judgement();
         }
         let resume = self.resume_command(run);
         let Some(ending) = &self.ending else {
-            return vec![Step::command("if its process is gone, continue", resume)];
+            return vec![NextStep::command("if its process is gone, continue", resume)];
         };
-        let then = |first: &str| vec![Step::command(format!("{first}, then continue"), &*resume)];
-        let report = Step::command("review the changes", format!("nightwright report {run}"));
+        let then =
+            |first: &str| vec![NextStep::command(format!("{first}, then continue"), &*resume)];
+        let report = NextStep::command("review the changes", format!("nightwright report {run}"));
         match &ending.outcome {
             Outcome::Completed { proof: Proof::Checks, .. } => vec![report],
             Outcome::Completed { proof: Proof::Model | Proof::None, unchecked } => {
-                vec![report, Step::text(next_check(*unchecked))]
+                vec![report, NextStep::text(next_check(*unchecked))]
             }
             Outcome::MaxIterations { .. }
             | Outcome::MaxCost { .. }
             | Outcome::MaxDuration { .. }
             | Outcome::MaxTokens { .. } => vec![
-                Step::command("raise the limit and continue", resume),
-                Step::command("see what was done", format!("nightwright log {run}")),
+                NextStep::command("raise the limit and continue", resume),
+                NextStep::command("see what was done", format!("nightwright log {run}")),
             ],
             Outcome::Stagnated { .. } | Outcome::NoChanges { .. } => {
                 self.or_allow(self.after_no_progress(&resume), &resume)
             }
             Outcome::Blocked { needs } => {
-                let named = |refused: &Refused| needs.contains(&refused.advice());
+                let named = |refused: &DeniedCommand| needs.contains(&refused.advice());
                 match self.step_that_allows(named, &resume) {
                     Some(step) => vec![step],
                     None => then("provide what the agent needs"),
@@ -104,10 +105,10 @@ impl RunView {
                 self.or_allow(then("fix what the verification found"), &resume)
             }
             Outcome::Stopped | Outcome::Interrupted => {
-                vec![Step::command("continue where it stopped", resume)]
+                vec![NextStep::command("continue where it stopped", resume)]
             }
             Outcome::Failed { .. } => self.or_allow(then("fix the cause of the failure"), &resume),
-            Outcome::ConsecutiveErrors { .. } => vec![Step::command("try again", resume)],
+            Outcome::ConsecutiveErrors { .. } => vec![NextStep::command("try again", resume)],
             Outcome::AllIterationsFailed { .. } => then("fix the cause of the failures"),
             Outcome::Auth { why } => then(&self.access(why)),
             Outcome::BadAgent { why } => {
@@ -115,13 +116,15 @@ impl RunView {
                 let mut steps = then(&hand);
                 if why.contains("model") && self.knows_models() {
                     let command = format!("{resume} --model sonnet");
-                    steps.push(Step::command("or choose another model", command));
+                    steps.push(NextStep::command("or choose another model", command));
                 }
                 steps
             }
             Outcome::ChecksCannotRun { .. } => vec![
-                Step::text("install what the check needs, or change the check, and start again"),
-                Step::command(
+                NextStep::text(
+                    "install what the check needs, or change the check, and start again",
+                ),
+                NextStep::command(
                     "or continue without trying the checks first (as --no-baseline does)",
                     resume,
                 ),
@@ -129,11 +132,13 @@ impl RunView {
             Outcome::HookAbort { .. } => {
                 let mut steps = then("fix what the hook complains about");
                 // A run keeps the hooks that it began with.
-                steps.push(Step::text("if the hook itself is wrong, fix it and start a new run"));
+                steps.push(NextStep::text(
+                    "if the hook itself is wrong, fix it and start a new run",
+                ));
                 steps
             }
             Outcome::LimitWaitTooLong { .. } => {
-                vec![Step::command("once the limit has been reset, continue", resume)]
+                vec![NextStep::command("once the limit has been reset, continue", resume)]
             }
             Outcome::DiskFull { .. } => then("free some disk space"),
             Outcome::JournalFailed { .. } => then("make sure that the disk is writable"),
@@ -141,7 +146,7 @@ impl RunView {
     }
 
     /// A run keeps its goal. The files that the agent reads anew in every iteration can change.
-    fn after_no_progress(&self, resume: &str) -> Vec<Step> {
+    fn after_no_progress(&self, resume: &str) -> Vec<NextStep> {
         let facts = self.facts.as_ref();
         let notes = facts.and_then(|facts| facts.notes_file.as_deref());
         let list = facts.and_then(|facts| facts.list_file.as_deref());
@@ -154,16 +159,16 @@ impl RunView {
             (None, Some(file)) => format!("make `{file}` more precise, then continue"),
             (None, None) => {
                 return vec![
-                    Step::text(start),
-                    Step::command("or continue with the same goal", resume),
+                    NextStep::text(start),
+                    NextStep::command("or continue with the same goal", resume),
                 ];
             }
         };
-        vec![Step::command(first, resume), Step::text(format!("or {start}"))]
+        vec![NextStep::command(first, resume), NextStep::text(format!("or {start}"))]
     }
 
     /// Adds the step that allows what the agent was denied, if anything was.
-    fn or_allow(&self, mut steps: Vec<Step>, resume: &str) -> Vec<Step> {
+    fn or_allow(&self, mut steps: Vec<NextStep>, resume: &str) -> Vec<NextStep> {
         if let Some(mut step) = self.step_that_allows(|_| true, resume) {
             step.text.insert_str(0, "or ");
             steps.push(step);
@@ -173,7 +178,11 @@ impl RunView {
 
     /// The step that allows what the agent was denied and is not allowed yet; `None` if there is
     /// nothing of that kind.
-    fn step_that_allows(&self, which: impl Fn(&Refused) -> bool, resume: &str) -> Option<Step> {
+    fn step_that_allows(
+        &self,
+        which: impl Fn(&DeniedCommand) -> bool,
+        resume: &str,
+    ) -> Option<NextStep> {
         let refused = self.denied.iter().filter(|refused| which(refused));
         let rules = refused.filter_map(|refused| refused.rule.as_deref());
         let is_allowed = |rule: &str| {
@@ -187,11 +196,11 @@ impl RunView {
         let every = open.remove("Bash") && open.is_empty();
         if every {
             let rule = format!("{resume} --allowed-tools {}", denial::quoted("Bash"));
-            return Some(Step::command("allow every command and continue", rule));
+            return Some(NextStep::command("allow every command and continue", rule));
         }
         let mut options = String::new();
         let mut given = 0;
-        for rule in open.iter().take(MOST_RULES) {
+        for rule in open.iter().take(MAX_RULES) {
             let option = format!(" --allowed-tools {}", denial::quoted(rule));
             if options.len() + option.len() <= RULES_MAX {
                 options.push_str(&option);
@@ -200,7 +209,7 @@ impl RunView {
         }
         let what = if given == needed { "what was denied" } else { "some of what was denied" };
         (given > 0).then(|| {
-            Step::command(format!("allow {what} and continue"), format!("{resume}{options}"))
+            NextStep::command(format!("allow {what} and continue"), format!("{resume}{options}"))
         })
     }
 
@@ -225,15 +234,15 @@ impl RunView {
     }
 
     fn exhausted(&self, settings: &Settings) -> Option<Outcome> {
-        let used = limits::Used {
+        let used = limits::Consumed {
             iterations: self.totals.iterations,
             cost: self.totals.cost,
             tokens: self.totals.tokens.counted(),
             active: self.totals.duration,
         };
         match limits::before_iteration(settings, used) {
-            Room::None(limit) => Some(limit),
-            Room::Work(_) | Room::WrapUp(..) => None,
+            Budget::None(limit) => Some(limit),
+            Budget::Work(_) | Budget::WrapUp(..) => None,
         }
     }
 
@@ -285,13 +294,16 @@ impl RunView {
     }
 
     /// A run that only judged can't be resumed.
-    fn after_judgement(&self) -> Vec<Step> {
+    fn after_judgement(&self) -> Vec<NextStep> {
         let task = self.facts.as_ref().and_then(|facts| facts.task.as_deref()).unwrap_or("TASK");
         let verify = format!("nightwright verify {task}");
         match self.ending.as_ref().map(|ending| &ending.outcome) {
-            Some(Outcome::Completed { .. }) => vec![Step::text("review the changes")],
+            Some(Outcome::Completed { .. }) => vec![NextStep::text("review the changes")],
             Some(Outcome::Unverified { .. }) => {
-                vec![Step::command("fix what the verification found, then verify again", verify)]
+                vec![NextStep::command(
+                    "fix what the verification found, then verify again",
+                    verify,
+                )]
             }
             Some(
                 Outcome::MaxIterations { .. }
@@ -314,7 +326,7 @@ impl RunView {
                 | Outcome::DiskFull { .. }
                 | Outcome::JournalFailed { .. },
             )
-            | None => vec![Step::command("verify again", verify)],
+            | None => vec![NextStep::command("verify again", verify)],
         }
     }
 

@@ -12,7 +12,7 @@ use crate::units::Usd;
 
 /// How far a run is, and what is to be expected of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outlook {
+pub struct Estimate {
     /// Time since its start, waits and pauses included; of a run that is over, until its end.
     pub elapsed: Duration,
     /// The mean duration of the last five iterations, once there are five.
@@ -38,7 +38,7 @@ pub struct Outlook {
 
 /// How far the task was when it was heard of first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Beginning {
+pub(super) struct FirstProgress {
     /// Items done then.
     pub completed: u32,
     /// Iterations finished before.
@@ -47,12 +47,12 @@ pub(super) struct Beginning {
 
 impl RunView {
     /// How far the run is, and what is to be expected of it.
-    pub fn outlook(&self, now: Timestamp) -> Outlook {
+    pub fn estimate(&self, now: Timestamp) -> Estimate {
         let until = match self.ending {
             Some(_) => self.at.unwrap_or(now),
             None => now,
         };
-        Outlook {
+        Estimate {
             elapsed: self.started_at.map_or(Duration::ZERO, |start| between(start, until)),
             mean: self.mean_duration(),
             iterations_left: self.iterations_left(),
@@ -92,11 +92,11 @@ impl RunView {
         };
         let most = self.limits.max_iterations;
         let by_limit = most.map(|most| most.saturating_sub(self.totals.iterations));
-        [asked, by_limit, self.left_by_items()].into_iter().flatten().min()
+        [asked, by_limit, self.remaining_by_items()].into_iter().flatten().min()
     }
 
     /// By the items that are left, and how many of them an iteration did so far.
-    fn left_by_items(&self) -> Option<u32> {
+    fn remaining_by_items(&self) -> Option<u32> {
         let progress = self.progress?;
         let left = progress.total.saturating_sub(progress.completed);
         let beginning = self.beginning?;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{GateView, RunView, Step, WORK};
+use super::{GateView, NextStep, RunView, WORK};
 use crate::event::{GateResult, Spend, VerdictKind};
 use crate::outcome::{Outcome, Proof, Tone};
-use crate::permissions::denial::Refused;
+use crate::permissions::denial::DeniedCommand;
 use crate::units::{Iteration, RunId, Tokens, Usd};
 
 /// What a run came to.
@@ -46,11 +46,11 @@ pub struct Summary {
     /// What was verified.
     pub verification: Verification,
     /// What the agent was not allowed to do.
-    pub denied: Vec<Refused>,
+    pub denied: Vec<DeniedCommand>,
     /// Warnings on the way.
     pub warnings: u32,
     /// What to do next.
-    pub next: Vec<Step>,
+    pub next: Vec<NextStep>,
 }
 
 /// What one purpose came to.

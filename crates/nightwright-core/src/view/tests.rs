@@ -5,8 +5,8 @@ mod summaries;
 
 use super::*;
 use crate::agent::outcome::AttemptOutcome;
-use crate::event::{FeedbackSource, IterationResult, Origin, WaitEnd, samples};
-use crate::input::{CheckPurpose, CheckVerdict, Mark};
+use crate::event::{FeedbackSource, IterationResult, StopSource, WaitEnd, samples};
+use crate::input::{CheckPurpose, CheckVerdict, WorkspaceMark};
 use crate::machine::ledger::Ledger;
 use crate::outcome::Proof;
 use crate::settings::{ChangeSource, Settings};
@@ -14,12 +14,12 @@ use crate::units::{CallId, Fingerprint, RunId, Tokens};
 
 /// A run told event by event, one second apart, all of it at work.
 #[derive(Default)]
-struct Story {
+struct ViewStory {
     view: RunView,
     seconds: u64,
 }
 
-impl Story {
+impl ViewStory {
     fn begun() -> Self {
         let settings = Settings {
             mode: "loop".to_owned(),
@@ -72,7 +72,7 @@ impl Story {
             kind: IterationKind::Work,
             before: None,
             start: mark(),
-            boxes: None,
+            checklist: None,
             status: None,
         })
     }
@@ -86,13 +86,13 @@ impl Story {
         self.then(Event::AttemptFinished {
             attempt: AttemptId(id),
             cost: Usd::from_cents(cents),
-            figure: Figure::Reported,
+            figure: CostSource::Reported,
             duration: Duration::from_secs(1),
             report: Box::new(report(outcome)),
         })
     }
 
-    fn call_ends(self, purpose: Purpose, cents: u64, figure: Figure) -> Self {
+    fn call_ends(self, purpose: CallPurpose, cents: u64, figure: CostSource) -> Self {
         self.then(Event::CallFinished {
             call: CallId(1),
             purpose,
@@ -135,7 +135,7 @@ impl Story {
         self.then(Event::GateFinished { result })
     }
 
-    fn done(self, number: u32, progress: Movement, seconds: u64) -> Self {
+    fn done(self, number: u32, progress: Progress, seconds: u64) -> Self {
         let finished = finished(number, IterationResult::Done, progress, seconds);
         self.then(Event::IterationFinished(Box::new(finished)))
     }
@@ -150,8 +150,13 @@ impl Story {
     }
 }
 
-fn mark() -> Mark {
-    Mark { fingerprint: Fingerprint("f".to_owned()), head: None, head_tree: None, status: None }
+fn mark() -> WorkspaceMark {
+    WorkspaceMark {
+        fingerprint: Fingerprint("f".to_owned()),
+        head: None,
+        head_tree: None,
+        status: None,
+    }
 }
 
 fn report(outcome: AttemptOutcome) -> AttemptReport {
@@ -162,7 +167,7 @@ fn report(outcome: AttemptOutcome) -> AttemptReport {
 fn finished(
     number: u32,
     result: IterationResult,
-    progress: Movement,
+    progress: Progress,
     seconds: u64,
 ) -> IterationFinished {
     IterationFinished {
@@ -175,12 +180,12 @@ fn finished(
         signal: false,
         end: None,
         files_changed: 2,
-        beside_list: None,
+        files_changed_outside_plan: None,
         commits: 1,
         changes: None,
         task: None,
         phase: None,
-        boxes: None,
+        checklist: None,
         cost: Usd::ZERO,
         duration: Duration::from_secs(seconds),
         summary: String::new(),
@@ -189,7 +194,7 @@ fn finished(
 
 #[test]
 fn the_facts_of_a_run_are_known_from_its_first_event() {
-    let view = Story::begun().view;
+    let view = ViewStory::begun().view;
     let facts = view.facts.as_ref().unwrap();
     assert_eq!(facts.task.as_deref(), Some("migrate"));
     assert_eq!(facts.goal, "Move the handlers.");
@@ -199,7 +204,7 @@ fn the_facts_of_a_run_are_known_from_its_first_event() {
 #[test]
 fn what_the_run_does_follows_its_events() {
     let then = Timestamp::UNIX_EPOCH + Duration::from_hours(1);
-    let story = Story::begun().iteration(1).attempt(1);
+    let story = ViewStory::begun().iteration(1).attempt(1);
     assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
 
     let story = story.attempt_ends(1, 10, AttemptOutcome::RateLimited);
@@ -224,10 +229,10 @@ fn what_the_run_does_follows_its_events() {
 
     let story = story.attempt(3).attempt_ends(3, 10, AttemptOutcome::Finished);
     assert_eq!(story.view.activity(), Activity::Checking);
-    let (call, purpose) = (CallId(1), Purpose::Verify);
+    let (call, purpose) = (CallId(1), CallPurpose::Verify);
     let story = story.claims().then(Event::CallStarted { call, purpose, cap: None });
     assert_eq!(story.view.activity(), Activity::Asking { purpose });
-    let story = story.call_ends(purpose, 1, Figure::Reported).done(1, Movement::Work, 9);
+    let story = story.call_ends(purpose, 1, CostSource::Reported).done(1, Progress::Work, 9);
     assert_eq!(story.view.activity(), Activity::Between);
     assert_eq!(story.view.iteration.unwrap().attempts, 3);
     assert_eq!(story.ends(Outcome::Stopped).view.activity(), Activity::Ended);
@@ -235,9 +240,9 @@ fn what_the_run_does_follows_its_events() {
 
 #[test]
 fn a_pause_shows_once_nothing_is_going_on() {
-    let story = Story::begun().iteration(1).attempt(1).then(Event::RunPaused);
+    let story = ViewStory::begun().iteration(1).attempt(1).then(Event::RunPaused);
     assert_eq!(story.view.activity(), Activity::Working { attempt: AttemptId(1) });
-    let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).done(1, Movement::Work, 9);
+    let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).done(1, Progress::Work, 9);
     assert_eq!(story.view.activity(), Activity::Paused);
     assert_eq!(story.then(Event::RunResumed).view.activity(), Activity::Between);
 }
@@ -254,7 +259,7 @@ fn checks_before_the_first_iteration_are_shown_as_running_until_they_are_done() 
         fingerprint: Fingerprint("f".to_owned()),
         outputs: Vec::new(),
     };
-    let running = Story::begun().then(began).then(Event::RunPaused);
+    let running = ViewStory::begun().then(began).then(Event::RunPaused);
     assert_eq!(running.view.activity(), Activity::Checking, "they go to their end");
     assert_eq!(running.view.running_checks(), commands);
     let over = running.then(done);
@@ -268,7 +273,7 @@ fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
         purpose: CheckPurpose::Gate,
         commands: vec!["make test".to_owned()],
     };
-    let story = Story::begun().iteration(1).attempt(1);
+    let story = ViewStory::begun().iteration(1).attempt(1);
     let story = story.attempt_ends(1, 10, AttemptOutcome::Finished).claims();
     let story = story.then(began).then(Event::RunPaused);
     assert_eq!(story.view.activity(), Activity::Checking, "the checks go to their end");
@@ -277,10 +282,10 @@ fn a_pause_in_the_gate_shows_between_the_checks_and_the_model() {
     let story = story.then(Event::RunResumed);
     assert_eq!(story.view.activity(), Activity::Checking);
     let story =
-        story.then(Event::CallStarted { call: CallId(1), purpose: Purpose::Verify, cap: None });
+        story.then(Event::CallStarted { call: CallId(1), purpose: CallPurpose::Verify, cap: None });
     let story = story.then(Event::RunPaused);
-    assert_eq!(story.view.activity(), Activity::Asking { purpose: Purpose::Verify });
-    let story = story.call_ends(Purpose::Verify, 1, Figure::Reported);
+    assert_eq!(story.view.activity(), Activity::Asking { purpose: CallPurpose::Verify });
+    let story = story.call_ends(CallPurpose::Verify, 1, CostSource::Reported);
     assert_eq!(story.view.activity(), Activity::Paused, "its answer changes nothing about it");
 }
 
@@ -303,15 +308,15 @@ fn totals_are_right_at_any_moment_and_those_of_the_ledger() {
 
 #[test]
 fn the_mean_is_that_of_the_last_five_iterations_that_were_done() {
-    let mut story = Story::begun();
+    let mut story = ViewStory::begun();
     for number in 1..=4 {
-        story = story.done(number, Movement::Work, 100);
+        story = story.done(number, Progress::Work, 100);
     }
     let failed = IterationResult::Failed { why: "x".to_owned(), too_long: false };
-    let failed = finished(5, failed, Movement::Uncounted, 1);
+    let failed = finished(5, failed, Progress::Uncounted, 1);
     story = story.then(Event::IterationFinished(Box::new(failed)));
     assert_eq!(story.view.mean_duration(), None);
-    story = story.done(6, Movement::Work, 100).done(7, Movement::Work, 600);
+    story = story.done(6, Progress::Work, 100).done(7, Progress::Work, 600);
     assert_eq!(story.view.mean_duration(), Some(Duration::from_secs(200)));
     assert_eq!(story.view.totals.iterations, 7);
     assert_eq!((story.view.files_changed, story.view.totals.commits), (14, 7));
@@ -319,15 +324,15 @@ fn the_mean_is_that_of_the_last_five_iterations_that_were_done() {
 
 #[test]
 fn idle_iterations_are_counted_until_there_is_work() {
-    let story = Story::begun().done(1, Movement::Idle, 1).done(2, Movement::Idle, 1);
+    let story = ViewStory::begun().done(1, Progress::Idle, 1).done(2, Progress::Idle, 1);
     assert_eq!(story.view.idle, 2);
-    assert_eq!(story.done(3, Movement::Work, 1).view.idle, 0);
+    assert_eq!(story.done(3, Progress::Work, 1).view.idle, 0);
 }
 
 #[test]
 fn a_stop_counts_until_it_is_taken_back_or_the_run_is_taken_over() {
-    let stop = |when| Event::StopRequested { when, by: Origin::Operator };
-    let story = Story::begun().then(stop(StopWhen::Now)).then(stop(StopWhen::AfterIteration));
+    let stop = |when| Event::StopRequested { when, by: StopSource::Operator };
+    let story = ViewStory::begun().then(stop(StopWhen::Now)).then(stop(StopWhen::AfterIteration));
     assert_eq!(story.view.stop, Some(StopWhen::Now));
     let story = story.then(Event::StopCancelled);
     assert_eq!(story.view.stop, None);
@@ -339,7 +344,7 @@ fn a_stop_counts_until_it_is_taken_back_or_the_run_is_taken_over() {
 #[test]
 fn a_run_taken_over_waits_on_but_no_longer_works() {
     let crash = Event::RunContinued { why: Continuation::AfterCrash };
-    let story = Story::begun().iteration(1).attempt(1).claims().then(crash.clone());
+    let story = ViewStory::begun().iteration(1).attempt(1).claims().then(crash.clone());
     assert_eq!(story.view.activity(), Activity::Starting);
     assert_eq!(story.view.gate, None);
     let at = Timestamp::UNIX_EPOCH;
@@ -350,7 +355,7 @@ fn a_run_taken_over_waits_on_but_no_longer_works() {
 
 #[test]
 fn a_run_that_goes_on_after_its_end_has_not_ended() {
-    let story = Story::begun().done(1, Movement::Idle, 1).ends(Outcome::Stopped);
+    let story = ViewStory::begun().done(1, Progress::Idle, 1).ends(Outcome::Stopped);
     let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
     assert_eq!((story.view.ending.clone(), story.view.idle), (None, 0));
     assert_eq!(story.summary().reason, "The run has not ended");
@@ -359,7 +364,7 @@ fn a_run_that_goes_on_after_its_end_has_not_ended() {
 #[test]
 fn warnings_and_blockers_are_kept() {
     let blocker = Blocker { key: "k".to_owned(), text: "a password".to_owned() };
-    let story = Story::begun()
+    let story = ViewStory::begun()
         .then(Event::Warning { text: "odd".to_owned() })
         .then(Event::HookFailed { hook: "finished".to_owned(), why: "exit 9".to_owned() })
         .then(Event::BlockerReported { blocker: blocker.clone() });
@@ -383,7 +388,7 @@ fn a_view_of_a_journal_is_that_of_its_events_one_by_one() {
 fn since_when_it_does_something_is_not_when_it_was_last_heard_of() {
     let second = |second| Some(Timestamp::UNIX_EPOCH + Duration::from_secs(second));
     let odd = || Event::Warning { text: "odd".to_owned() };
-    let story = Story::begun();
+    let story = ViewStory::begun();
     assert_eq!(story.view.since, second(1));
     let story = story.iteration(1).attempt(1).then(odd()).then(Event::RunPaused).then(odd());
     assert_eq!((story.view.since, story.view.at), (second(3), second(6)));

@@ -2,7 +2,7 @@
 //! say that there is one.
 
 use super::phrases::PHRASES;
-use crate::agent::report::WatchSignal;
+use crate::agent::report::WatchdogSignal;
 
 /// So many words tell problems apart.
 const WORDS_MAX: usize = 8;
@@ -11,7 +11,7 @@ const WORDS_MAX: usize = 8;
 const WORD_MAX: usize = 16;
 
 /// The key of a problem that is described by this text. Order, number, case and marks don't matter.
-pub(crate) fn key(signal: WatchSignal, text: &str) -> String {
+pub(crate) fn key(signal: WatchdogSignal, text: &str) -> String {
     let mut words: Vec<String> = text
         .to_lowercase()
         .replace('’', "'")
@@ -26,11 +26,11 @@ pub(crate) fn key(signal: WatchSignal, text: &str) -> String {
     words.dedup();
     words.truncate(WORDS_MAX);
     let name = match signal {
-        WatchSignal::GivingUp => "giving_up",
-        WatchSignal::Asking => "asking",
-        WatchSignal::Repetition => "repetition",
-        WatchSignal::ToolErrors => "tool_errors",
-        WatchSignal::Compaction => "compaction",
+        WatchdogSignal::GivingUp => "giving_up",
+        WatchdogSignal::Asking => "asking",
+        WatchdogSignal::Repetition => "repetition",
+        WatchdogSignal::ToolErrors => "tool_errors",
+        WatchdogSignal::Compaction => "compaction",
     };
     [name].into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }

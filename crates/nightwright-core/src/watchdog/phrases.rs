@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Phrases {
-    pub(super) closing: Patterns,
+    pub(super) closing: PhraseSet,
     pub(super) asking: Asking,
     pub(super) giving_up: GivingUp,
     pub(super) conflict: Conflict,
@@ -20,46 +20,48 @@ pub(super) struct Phrases {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asking {
-    pub(super) questions: Patterns,
-    pub(super) pressing: Patterns,
-    pub(super) rhetorical: Patterns,
-    pub(super) reported: Patterns,
-    pub(super) told: Patterns,
-    pub(super) asides: Patterns,
-    pub(super) requests: Patterns,
-    pub(super) offers: Patterns,
-    pub(super) goes_on: Patterns,
-    pub(super) courtesies: Patterns,
-    pub(super) finished: Patterns,
-    pub(super) decided: Patterns,
-    pub(super) waits: Patterns,
+    pub(super) questions: PhraseSet,
+    pub(super) pressing: PhraseSet,
+    pub(super) rhetorical: PhraseSet,
+    pub(super) reported: PhraseSet,
+    pub(super) reported_speech: PhraseSet,
+    pub(super) asides: PhraseSet,
+    pub(super) requests: PhraseSet,
+    pub(super) offers: PhraseSet,
+    pub(super) continues: PhraseSet,
+    pub(super) courtesies: PhraseSet,
+    pub(super) finished: PhraseSet,
+    pub(super) decided: PhraseSet,
+    pub(super) waits: PhraseSet,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GivingUp {
-    pub(super) phrases: Patterns,
-    pub(super) excused: Patterns,
-    pub(super) resolved: Patterns,
-    pub(super) in_vain: Patterns,
+    pub(super) phrases: PhraseSet,
+    pub(super) excused: PhraseSet,
+    pub(super) resolved: PhraseSet,
+    pub(super) in_vain: PhraseSet,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Conflict {
-    pub(super) spoken_of: Patterns,
-    pub(super) denied: Patterns,
-    pub(super) phrases: Patterns,
-    pub(super) excused: Patterns,
+    pub(super) spoken_of: PhraseSet,
+    pub(super) denied: PhraseSet,
+    pub(super) phrases: PhraseSet,
+    pub(super) excused: PhraseSet,
 }
 
 impl Phrases {
     /// Every list of patterns.
     #[cfg(test)]
-    pub(super) fn lists(&self) -> [&Patterns; 22] {
+    pub(super) fn lists(&self) -> [&PhraseSet; 22] {
         let Self { closing, asking, giving_up, conflict, common: _ } = self;
-        let Asking { questions, pressing, rhetorical, reported, told, asides, .. } = asking;
-        let Asking { requests, offers, goes_on, courtesies, finished, decided, waits, .. } = asking;
+        let Asking { questions, pressing, rhetorical, reported, reported_speech, asides, .. } =
+            asking;
+        let Asking { requests, offers, continues, courtesies, finished, decided, waits, .. } =
+            asking;
         let GivingUp { phrases, excused, resolved, in_vain } = giving_up;
         [
             closing,
@@ -67,11 +69,11 @@ impl Phrases {
             pressing,
             rhetorical,
             reported,
-            told,
+            reported_speech,
             asides,
             requests,
             offers,
-            goes_on,
+            continues,
             courtesies,
             finished,
             decided,
@@ -97,7 +99,7 @@ impl Phrases {
 /// put into small letters first.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Vec<String>")]
-pub(super) struct Patterns {
+pub(super) struct PhraseSet {
     sources: Vec<String>,
     /// Made when it is first needed: most messages need only a few of the lists.
     set: OnceLock<RegexSet>,
@@ -113,13 +115,13 @@ const CLASSES: [(&str, &str); 5] = [
     (r"\s", "[ \t]"),
 ];
 
-impl From<Vec<String>> for Patterns {
+impl From<Vec<String>> for PhraseSet {
     fn from(sources: Vec<String>) -> Self {
         Self { sources, set: OnceLock::new() }
     }
 }
 
-impl Patterns {
+impl PhraseSet {
     pub(super) fn are_in(&self, text: &str) -> bool {
         let set = self.set.get_or_init(|| self.compile().expect("a test compiles every list"));
         set.is_match(&text.to_lowercase())

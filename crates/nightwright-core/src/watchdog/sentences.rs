@@ -34,14 +34,14 @@ pub(super) struct Sentence {
     pub(super) own: String,
     /// As it was written, without emphasis.
     pub(super) written: String,
-    pub(super) place: Place,
+    pub(super) place: BlockKind,
     /// The paragraph or list item it stands in.
     pub(super) block: usize,
 }
 
 /// Where a sentence stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum BlockKind {
     Text,
     Item,
     Heading,
@@ -80,14 +80,14 @@ struct Letter {
 }
 
 /// A paragraph, a list item or a heading.
-struct Block {
+struct TextBlock {
     letters: Vec<Letter>,
-    place: Place,
+    place: BlockKind,
 }
 
 /// The blocks at the end of a message. Its own lines are as long as those that were written, but for
 /// blanks at their ends, and as many; or they are the last of as many.
-fn blocks(message: &str, own: &[String]) -> Vec<Block> {
+fn blocks(message: &str, own: &[String]) -> Vec<TextBlock> {
     let (mut first, mut lines, mut characters) = (own.len(), 0, 0);
     while first > 0 && lines < LINES_MAX && characters < CHARACTERS_MAX {
         first -= 1;
@@ -95,39 +95,39 @@ fn blocks(message: &str, own: &[String]) -> Vec<Block> {
         characters += own[first].len();
     }
     let written = message.lines().skip(message.lines().count().saturating_sub(own.len()));
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<TextBlock> = Vec::new();
     let mut goes_on = false;
     for (own, written) in own.iter().zip(written).skip(first) {
-        let line = Line::read(own, written);
+        let line = ParsedLine::read(own, written);
         goes_on = match (line, blocks.last_mut()) {
-            (Line::None, _) => false,
-            (Line::GoesOn(letters), Some(block)) if goes_on => {
+            (ParsedLine::None, _) => false,
+            (ParsedLine::GoesOn(letters), Some(block)) if goes_on => {
                 block.letters.push(Letter { own: ' ', written: ' ' });
                 block.letters.extend(letters);
                 true
             }
-            (Line::GoesOn(letters), _) => {
-                blocks.push(Block { letters, place: Place::Text });
+            (ParsedLine::GoesOn(letters), _) => {
+                blocks.push(TextBlock { letters, place: BlockKind::Text });
                 true
             }
-            (Line::Begins(letters, place), _) => {
-                blocks.push(Block { letters, place });
-                place != Place::Heading
+            (ParsedLine::Begins(letters, place), _) => {
+                blocks.push(TextBlock { letters, place });
+                place != BlockKind::Heading
             }
         };
     }
     blocks
 }
 
-enum Line {
+enum ParsedLine {
     /// Nothing of the agent's own.
     None,
     /// It may be the rest of a paragraph.
     GoesOn(Vec<Letter>),
-    Begins(Vec<Letter>, Place),
+    Begins(Vec<Letter>, BlockKind),
 }
 
-impl Line {
+impl ParsedLine {
     fn read(own: &str, written: &str) -> Self {
         let letters = letters(own, written);
         let text = own.trim_start();
@@ -137,13 +137,13 @@ impl Line {
         if text.starts_with('|') || is_box || is_rule {
             Self::None
         } else if text.starts_with('#') {
-            Self::Begins(letters, Place::Heading)
+            Self::Begins(letters, BlockKind::Heading)
         } else if behind == text {
             Self::GoesOn(letters)
         } else {
             let from = own.chars().count() - behind.chars().count();
             let from = from.saturating_sub(own.chars().count() - letters.len());
-            Self::Begins(letters[from.min(letters.len())..].to_vec(), Place::Item)
+            Self::Begins(letters[from.min(letters.len())..].to_vec(), BlockKind::Item)
         }
     }
 }
@@ -164,7 +164,7 @@ fn letters(own: &str, written: &str) -> Vec<Letter> {
     letters.split_off(letters.len().saturating_sub(CHARACTERS_MAX))
 }
 
-impl Block {
+impl TextBlock {
     /// Adds the sentences of the block.
     fn split(mut self, number: usize, sentences: &mut Vec<Sentence>) {
         self.letters.retain(|letter| letter.own != '*');

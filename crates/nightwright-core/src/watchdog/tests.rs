@@ -22,9 +22,9 @@ fn heard(words: &str) -> &'static str {
     if conflict(words, &prose::own_lines(words)).is_some() {
         return "conflict";
     }
-    match listen(words).map(|notice| notice.signal) {
-        Some(WatchSignal::Asking) => "asking",
-        Some(WatchSignal::GivingUp) => "giving_up",
+    match analyze(words).map(|finding| finding.signal) {
+        Some(WatchdogSignal::Asking) => "asking",
+        Some(WatchdogSignal::GivingUp) => "giving_up",
         Some(other) => panic!("words have no rhythm: {other:?}"),
         None => "none",
     }
@@ -61,7 +61,7 @@ fn the_corpus_is_large_and_has_each_line_once() {
 }
 
 fn key_of(words: &str) -> String {
-    listen(words).unwrap_or_else(|| panic!("nothing is heard in: {words}")).key
+    analyze(words).unwrap_or_else(|| panic!("nothing is heard in: {words}")).key
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_key_is_short_whatever_was_said() {
 
 #[test]
 fn the_words_are_shown_as_they_were_written_and_on_one_line() {
-    let text = |words: &str| listen(words).map(|notice| notice.text).unwrap_or_default();
+    let text = |words: &str| analyze(words).map(|finding| finding.text).unwrap_or_default();
     assert_eq!(
         text("All fine so far.\n\n**Should I delete\n`old.rs` and \"x\"?**\n"),
         "Should I delete `old.rs` and \"x\"?"
@@ -129,7 +129,7 @@ fn the_words_are_shown_as_they_were_written_and_on_one_line() {
 
 #[test]
 fn what_stands_around_the_words_is_kept_as_it_was_written() {
-    let context = |words: &str| listen(words).unwrap().context;
+    let context = |words: &str| analyze(words).unwrap().context;
     let options = "I looked at both.\n\n- Option A keeps `the cache`.\n- Option B drops it.\n\n\
                    Which of the two do you prefer?";
     assert_eq!(context(&format!("{options}\n\n")), options);
@@ -173,14 +173,14 @@ fn a_conflict_is_told_with_the_paragraph_that_names_it() {
 #[test]
 fn only_the_end_counts_however_long_the_message_is() {
     let filler = "All is well here. ".repeat(50_000);
-    assert_eq!(listen(&format!("Should I stop?\n{filler}")), None);
+    assert_eq!(analyze(&format!("Should I stop?\n{filler}")), None);
     let asks = format!("{filler}\n\nShould I go on with the exporter?");
-    assert_eq!(listen(&asks).unwrap().text, "Should I go on with the exporter?");
+    assert_eq!(analyze(&asks).unwrap().text, "Should I go on with the exporter?");
     // What is code stays code, however far back it begins.
     let code = format!("```\n{}\nShould I go on?\n```\nDone.", "let x = 1;\n".repeat(50_000));
-    assert_eq!(listen(&code), None);
+    assert_eq!(analyze(&code), None);
     let question = format!("Should I take this?\n\n```\n{}```", "let x = 1;\n".repeat(50_000));
-    assert!(listen(&question).is_some());
+    assert!(analyze(&question).is_some());
 }
 
 proptest! {
@@ -206,14 +206,14 @@ proptest! {
         blanks in "[ \t\n]{0,6}",
     ) {
         let words = pieces.concat();
-        let notice = listen(&words);
-        prop_assert_eq!(&notice, &listen(&format!("{words}{blanks}")));
-        if let Some(notice) = notice {
-            prop_assert!(notice.text.chars().count() <= TEXT_MAX + 1);
-            prop_assert!(!notice.text.contains('\n'));
-            prop_assert!(notice.context.chars().count() <= CONTEXT_MAX);
-            prop_assert!(words.contains(&notice.context));
-            prop_assert!(notice.key.chars().count() < 200);
+        let finding = analyze(&words);
+        prop_assert_eq!(&finding, &analyze(&format!("{words}{blanks}")));
+        if let Some(finding) = finding {
+            prop_assert!(finding.text.chars().count() <= TEXT_MAX + 1);
+            prop_assert!(!finding.text.contains('\n'));
+            prop_assert!(finding.context.chars().count() <= CONTEXT_MAX);
+            prop_assert!(words.contains(&finding.context));
+            prop_assert!(finding.key.chars().count() < 200);
         }
         let words = words.trim_end();
         let told = conflict(words, &prose::own_lines(words));

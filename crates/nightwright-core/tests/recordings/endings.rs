@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::dialect::{Dialect, Ending};
+use nightwright_core::agent::dialect::{Dialect, FinishedAttempt};
 use nightwright_core::agent::message::{ErrorFacts, RateLimit, ResultFacts};
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::units::{Tokens, Usd};
 use proptest::option;
 use proptest::prelude::*;
@@ -153,25 +153,25 @@ prop_compose! {
     }
 }
 
-fn cut() -> impl Strategy<Value = Option<CutReason>> {
+fn cut() -> impl Strategy<Value = Option<CancelReason>> {
     select(vec![
         None,
-        Some(CutReason::Deadline(Deadline::Start)),
-        Some(CutReason::Deadline(Deadline::Idle)),
-        Some(CutReason::Deadline(Deadline::Tool)),
-        Some(CutReason::Deadline(Deadline::Attempt)),
-        Some(CutReason::AfterResult),
-        Some(CutReason::Limit),
-        Some(CutReason::Auth),
-        Some(CutReason::StopNow),
+        Some(CancelReason::Deadline(Deadline::Start)),
+        Some(CancelReason::Deadline(Deadline::Idle)),
+        Some(CancelReason::Deadline(Deadline::Tool)),
+        Some(CancelReason::Deadline(Deadline::Attempt)),
+        Some(CancelReason::AfterResult),
+        Some(CancelReason::Limit),
+        Some(CancelReason::Auth),
+        Some(CancelReason::StopNow),
     ])
 }
 
-fn exit() -> impl Strategy<Value = Option<Death>> {
+fn exit() -> impl Strategy<Value = Option<ProcessExit>> {
     option::of(prop_oneof![
-        select(vec![0, 1, 2, 126, 127, 128, 129, 137, 143, 255, -1]).prop_map(Death::Code),
-        any::<i32>().prop_map(Death::Code),
-        any::<i32>().prop_map(Death::Signal),
+        select(vec![0, 1, 2, 126, 127, 128, 129, 137, 143, 255, -1]).prop_map(ProcessExit::Code),
+        any::<i32>().prop_map(ProcessExit::Code),
+        any::<i32>().prop_map(ProcessExit::Signal),
     ])
 }
 
@@ -187,7 +187,7 @@ proptest! {
         (stderr, api_key) in (text(), word()),
         now in time(),
     ) {
-        let ending = Ending {
+        let ending = FinishedAttempt {
             cut,
             exit,
             result: result.as_ref(),
@@ -211,13 +211,13 @@ proptest! {
             prop_assert!(exit.is_none_or(|exit| exit == how), "{:?}", how);
         }
         if let AttemptOutcome::TimedOut { which } = outcome {
-            prop_assert_eq!(Some(CutReason::Deadline(which)), cut);
+            prop_assert_eq!(Some(CancelReason::Deadline(which)), cut);
         }
         prop_assert!(!outcome.sentence().is_empty());
 
         // A program that can say nothing else says by its exit code that it is done.
         let outcome = Dialect::Command.classify(&ending);
-        let ended_well = cut.is_none() && exit == Some(Death::Code(0)) && saw_stdout;
+        let ended_well = cut.is_none() && exit == Some(ProcessExit::Code(0)) && saw_stdout;
         prop_assert_eq!(outcome == AttemptOutcome::Finished, ended_well);
         prop_assert!(!outcome.sentence().is_empty());
     }

@@ -1,25 +1,25 @@
 //! What the watchdog makes of the recordings: nothing where the agent neither asks, nor gives up,
 //! nor runs into one error after the other.
 
-use nightwright_core::agent::report::{AgentNews, Notice, WatchSignal};
+use nightwright_core::agent::report::{AgentNews, WatchdogFinding, WatchdogSignal};
 
-use super::reading::{How, names, read_as};
+use super::reading::{ReadOptions, names, read_as};
 
 /// Every recording in which something is noticed, and what.
-const NOTICED: &[(&str, WatchSignal, &str)] = &[
+const NOTICED: &[(&str, WatchdogSignal, &str)] = &[
     (
         "n_json_schema_bad",
-        WatchSignal::ToolErrors,
+        WatchdogSignal::ToolErrors,
         "5 tool calls in a row failed: StructuredOutput, StructuredOutput, StructuredOutput, \
          StructuredOutput, StructuredOutput",
     ),
-    ("t_compaction", WatchSignal::Compaction, "The context was cut down 4 times in one attempt"),
+    ("t_compaction", WatchdogSignal::Compaction, "The context was cut down 4 times in one attempt"),
 ];
 
 /// All that was noticed in a recording, in the middle and at the end of turns and in its report.
-fn noticed(name: &str) -> Vec<Notice> {
-    let read = read_as(name, How { live: true, ..How::default() });
-    let mut all: Vec<Notice> = Vec::new();
+fn noticed(name: &str) -> Vec<WatchdogFinding> {
+    let read = read_as(name, ReadOptions { live: true, ..ReadOptions::default() });
+    let mut all: Vec<WatchdogFinding> = Vec::new();
     let on_the_way = read.news.into_iter().filter_map(|news| match news {
         AgentNews::TurnEnded { noticed, .. } => noticed,
         AgentNews::Noticed(notice) => Some(notice),
@@ -30,12 +30,12 @@ fn noticed(name: &str) -> Vec<Notice> {
         | AgentNews::Quota(_)
         | AgentNews::Exited(_) => None,
     });
-    for notice in on_the_way.chain(read.report.words.noticed) {
+    for notice in on_the_way.chain(read.report.text_evidence.findings) {
         if !all.contains(&notice) {
             all.push(notice);
         }
     }
-    assert_eq!(read.report.words.conflict, None, "{name}");
+    assert_eq!(read.report.text_evidence.conflict, None, "{name}");
     all
 }
 

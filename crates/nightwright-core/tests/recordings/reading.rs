@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::decode::StreamLine;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::{CutReason, Death};
+use nightwright_core::agent::outcome::{CancelReason, ProcessExit};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
-use nightwright_core::event::Purpose;
+use nightwright_core::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
+use nightwright_core::event::CallPurpose;
 use nightwright_core::settings::Completion;
 use serde::Deserialize;
 
@@ -25,12 +25,12 @@ pub(crate) struct Recording {
     /// When each line of standard output came.
     pub(crate) times: Vec<Duration>,
     pub(crate) ended: Duration,
-    pub(crate) exit: Option<Death>,
+    pub(crate) exit: Option<ProcessExit>,
 }
 
 /// The part of `meta.json` that an attempt would know too.
 #[derive(Deserialize)]
-struct Facts {
+struct RecordingMeta {
     exit_code: i32,
     signal: Option<i32>,
     line_s: Vec<f64>,
@@ -39,15 +39,15 @@ struct Facts {
 
 /// How a recording is read.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How {
-    pub(crate) cut: Option<CutReason>,
-    pub(crate) purpose: Option<Purpose>,
+pub(crate) struct ReadOptions {
+    pub(crate) cut: Option<CancelReason>,
+    pub(crate) purpose: Option<CallPurpose>,
     pub(crate) live: bool,
 }
 
 /// What was made of it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Read {
+pub(crate) struct ReadRecording {
     pub(crate) news: Vec<AgentNews>,
     pub(crate) report: AttemptReport,
     /// Every message that was shown on the way, in the form that tells all.
@@ -68,11 +68,11 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-pub(crate) fn read(name: &str) -> Read {
-    read_as(name, How::default())
+pub(crate) fn read(name: &str) -> ReadRecording {
+    read_as(name, ReadOptions::default())
 }
 
-pub(crate) fn read_as(name: &str, how: How) -> Read {
+pub(crate) fn read_as(name: &str, how: ReadOptions) -> ReadRecording {
     let recording = Recording::open(name);
     recording.read(how, recording.stdout.chunks(1000))
 }
@@ -80,14 +80,16 @@ pub(crate) fn read_as(name: &str, how: How) -> Read {
 impl Recording {
     pub(crate) fn open(name: &str) -> Self {
         let file = |file: &str| fs::read(folder().join(name).join(file)).unwrap_or_default();
-        let facts: Facts = serde_json::from_slice(&file("meta.json"))
+        let facts: RecordingMeta = serde_json::from_slice(&file("meta.json"))
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         Self {
             stdout: file("stdout.ndjson"),
             stderr: file("stderr.txt"),
             times: facts.line_s.into_iter().map(Duration::from_secs_f64).collect(),
             ended: Duration::from_secs_f64(facts.wall_s),
-            exit: Some(facts.signal.map_or(Death::Code(facts.exit_code), Death::Signal)),
+            exit: Some(
+                facts.signal.map_or(ProcessExit::Code(facts.exit_code), ProcessExit::Signal),
+            ),
         }
     }
 
@@ -113,9 +115,13 @@ impl Recording {
     }
 
     /// Reads standard output in the chunks given.
-    pub(crate) fn read<'a>(&self, how: How, chunks: impl Iterator<Item = &'a [u8]>) -> Read {
+    pub(crate) fn read<'a>(
+        &self,
+        how: ReadOptions,
+        chunks: impl Iterator<Item = &'a [u8]>,
+    ) -> ReadRecording {
         let completion = Completion { signal: SIGNAL.to_owned(), ..Completion::default() };
-        let mut transcript = Transcript::new(Reading {
+        let mut transcript = Transcript::new(TranscriptOptions {
             dialect: Dialect::Claude,
             completion: &completion,
             purpose: how.purpose,
@@ -124,10 +130,10 @@ impl Recording {
         });
         let mut lines = Dialect::Claude.lines();
         let (mut news, mut messages, mut count) = (Vec::new(), Vec::new(), 0);
-        let mut each = |line: Line<'_>| {
+        let mut each = |line: StreamLine<'_>| {
             let time = self.time(count);
             count += 1;
-            let Line::Whole(line) = line else { panic!("line {count} is too long") };
+            let StreamLine::Whole(line) = line else { panic!("line {count} is too long") };
             transcript.line(time, line, &mut |item| news.push(item), &mut |message| {
                 messages.push(format!("{message:?}"));
             });
@@ -138,7 +144,7 @@ impl Recording {
         lines.finish(&mut each);
 
         let wall: Timestamp = "2026-11-15T20:00:00Z".parse().expect("a date");
-        let closing = Closing {
+        let closing = AttemptExit {
             exit: self.exit,
             cut: how.cut,
             stderr: &String::from_utf8_lossy(&self.stderr),
@@ -146,6 +152,6 @@ impl Recording {
             stderr_bytes: self.stderr.len() as u64,
             zone: None,
         };
-        Read { news, report: transcript.finish(self.ended, wall, closing), messages }
+        ReadRecording { news, report: transcript.finish(self.ended, wall, closing), messages }
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use nightwright_core::agent::outcome::AttemptOutcome;
 use nightwright_core::agent::report::{AgentNews, Answer, QuotaWindow};
-use nightwright_core::event::Purpose;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::units::Usd;
 
-use super::reading::{How, Recording, names, read, read_as};
+use super::reading::{ReadOptions, Recording, names, read, read_as};
 
 #[test]
 fn every_line_of_every_recording_is_a_message() {
@@ -82,7 +82,7 @@ fn a_refused_login_is_told_at_once_and_nothing_else_is_called_so() {
 #[test]
 fn a_session_that_stays_open_tells_the_end_of_every_turn() {
     let ended = |live| {
-        let news = read_as("n_input_stream", How { live, ..How::default() }).news;
+        let news = read_as("n_input_stream", ReadOptions { live, ..ReadOptions::default() }).news;
         news.iter().filter(|news| matches!(news, AgentNews::TurnEnded { .. })).count()
     };
     assert_eq!((ended(true), ended(false)), (2, 0));
@@ -104,7 +104,7 @@ fn what_is_killed_before_its_result_is_priced_by_its_messages_and_never_too_low(
     assert!(String::from_utf8_lossy(last).contains("\"total_cost_usd\":0.0016"));
     let times = before.iter().enumerate().map(|(at, line)| (line.to_vec(), recording.time(at)));
     let killed = recording.with_lines(times);
-    let report = killed.read(How::default(), killed.stdout.chunks(1000)).report;
+    let report = killed.read(ReadOptions::default(), killed.stdout.chunks(1000)).report;
     // Two messages, each with 100 tokens in and 20 out, at the price of the dearest of its family.
     assert_eq!((report.tokens.input, report.tokens.output), (200, 40));
     assert_eq!((report.cost, report.priced), (None, Some(Usd::from_micros(2000))));
@@ -122,7 +122,7 @@ fn a_failed_start_shows_all_that_the_program_printed() {
 
 #[test]
 fn only_the_last_words_of_the_main_agent_count() {
-    let signal = |name| read(name).report.words.signal;
+    let signal = |name| read(name).report.text_evidence.signal;
     // The first of two results says that it is not finished; the sub-agent's words are no claim.
     assert!(signal("k_subagent_default"));
     assert!(signal("b_tools_ok") && signal("k_subagent"));
@@ -132,11 +132,13 @@ fn only_the_last_words_of_the_main_agent_count() {
 #[test]
 fn a_call_for_advice_gives_its_text_and_one_for_a_verdict_gives_none_without_one() {
     let answer = |name, purpose| {
-        read_as(name, How { purpose: Some(purpose), ..How::default() }).report.answer
+        read_as(name, ReadOptions { purpose: Some(purpose), ..ReadOptions::default() })
+            .report
+            .answer
     };
     let text = Answer::Text { text: "Hello from the fake.".to_owned() };
-    assert_eq!(answer("a_plain", Purpose::Advise), Some(text));
-    assert_eq!(answer("a_plain", Purpose::Verify), None);
-    assert_eq!(answer("g_400", Purpose::Advise), None);
+    assert_eq!(answer("a_plain", CallPurpose::Advise), Some(text));
+    assert_eq!(answer("a_plain", CallPurpose::Verify), None);
+    assert_eq!(answer("g_400", CallPurpose::Advise), None);
     assert_eq!(read("a_plain").report.answer, None);
 }

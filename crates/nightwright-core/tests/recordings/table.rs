@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use nightwright_core::agent::outcome::{
-    AttemptOutcome, Consequence, CutReason, Deadline, Death, Suspicion,
+    AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit, Suspicion,
 };
 use nightwright_core::event::WaitKind;
 
-use super::reading::{How, Read, names, read_as};
+use super::reading::{ReadOptions, ReadRecording, names, read_as};
 
 const TABLE: &str = include_str!("table.txt");
 
@@ -15,13 +15,13 @@ const TABLE: &str = include_str!("table.txt");
 const COLUMNS: usize = 12;
 
 /// One line of the table.
-struct Row {
+struct TableRow {
     name: &'static str,
     cells: [&'static str; COLUMNS],
     why: &'static str,
 }
 
-impl Row {
+impl TableRow {
     /// Words between blanks; the last column is the rest of the line.
     fn parse(line: &'static str) -> Self {
         let mut rest = line;
@@ -36,31 +36,31 @@ impl Row {
         Self { name, cells, why: rest.trim() }
     }
 
-    fn cut(&self) -> Option<CutReason> {
+    fn cut(&self) -> Option<CancelReason> {
         Some(match self.cells[0] {
             "-" => return None,
-            "start" => CutReason::Deadline(Deadline::Start),
-            "idle" => CutReason::Deadline(Deadline::Idle),
-            "tool" => CutReason::Deadline(Deadline::Tool),
-            "attempt" => CutReason::Deadline(Deadline::Attempt),
-            "after" => CutReason::AfterResult,
-            "limit" => CutReason::Limit,
-            "auth" => CutReason::Auth,
-            "stop" => CutReason::StopNow,
+            "start" => CancelReason::Deadline(Deadline::Start),
+            "idle" => CancelReason::Deadline(Deadline::Idle),
+            "tool" => CancelReason::Deadline(Deadline::Tool),
+            "attempt" => CancelReason::Deadline(Deadline::Attempt),
+            "after" => CancelReason::AfterResult,
+            "limit" => CancelReason::Limit,
+            "auth" => CancelReason::Auth,
+            "stop" => CancelReason::StopNow,
             other => panic!("{}: there is no cut `{other}`", self.name),
         })
     }
 }
 
 /// The head of the table, and its rows.
-fn table() -> (Row, Vec<Row>) {
+fn table() -> (TableRow, Vec<TableRow>) {
     let mut lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let head = lines.next().map(Row::parse).expect("a table has a head");
-    (head, lines.map(Row::parse).collect())
+    let head = lines.next().map(TableRow::parse).expect("a table has a head");
+    (head, lines.map(TableRow::parse).collect())
 }
 
 /// A report in the words of the table, without the cut.
-fn cells(read: &Read) -> [String; COLUMNS - 1] {
+fn cells(read: &ReadRecording) -> [String; COLUMNS - 1] {
     let report = &read.report;
     let priced = || report.priced.map_or("~?".to_owned(), |usd| format!("~{}", usd.micros()));
     [
@@ -81,8 +81,10 @@ fn cells(read: &Read) -> [String; COLUMNS - 1] {
 fn outcome(outcome: &AttemptOutcome) -> String {
     let name = outcome.name();
     match outcome {
-        AttemptOutcome::Crashed { how: Death::Code(code) } => format!("{name}:code:{code}"),
-        AttemptOutcome::Crashed { how: Death::Signal(signal) } => format!("{name}:signal:{signal}"),
+        AttemptOutcome::Crashed { how: ProcessExit::Code(code) } => format!("{name}:code:{code}"),
+        AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) } => {
+            format!("{name}:signal:{signal}")
+        }
         AttemptOutcome::TimedOut { which } => {
             let which = match which {
                 Deadline::Start => "start",
@@ -109,8 +111,8 @@ fn outcome(outcome: &AttemptOutcome) -> String {
 
 fn follows(consequence: &Consequence) -> String {
     match consequence {
-        Consequence::Judge => "judge".to_owned(),
-        Consequence::JudgeTree => "tree".to_owned(),
+        Consequence::Assess => "judge".to_owned(),
+        Consequence::AssessWorkTree => "tree".to_owned(),
         Consequence::Retry => "retry".to_owned(),
         Consequence::Wait { limit, .. } => match limit {
             WaitKind::Usage => "wait:usage".to_owned(),
@@ -141,9 +143,9 @@ fn every_recording_comes_to_what_its_raw_lines_say() {
     let (head, rows) = table();
     let mut wrong = Vec::new();
     for row in rows {
-        let read = read_as(row.name, How { cut: row.cut(), ..How::default() });
+        let read = read_as(row.name, ReadOptions { cut: row.cut(), ..ReadOptions::default() });
         let mut differs = |column: &str, expected: &str, found: &str| {
-            let Row { name, cells: [cut, ..], .. } = &row;
+            let TableRow { name, cells: [cut, ..], .. } = &row;
             wrong.push(format!("{name}, cut {cut}: {column} is {found}, and should be {expected}"));
         };
         let columns = head.cells[1..].iter().zip(&row.cells[1..]);
@@ -174,7 +176,9 @@ fn a_wait_for_a_usage_limit_lasts_until_it_ends() {
     let (_, rows) = table();
     let mut waits = 0;
     for row in rows {
-        let outcome = read_as(row.name, How { cut: row.cut(), ..How::default() }).report.outcome;
+        let outcome = read_as(row.name, ReadOptions { cut: row.cut(), ..ReadOptions::default() })
+            .report
+            .outcome;
         if let AttemptOutcome::UsageLimited { until } = outcome {
             let limit = WaitKind::Usage;
             assert_eq!(outcome.consequence(), Consequence::Wait { limit, until }, "{}", row.name);

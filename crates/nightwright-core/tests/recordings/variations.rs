@@ -6,25 +6,25 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::message::{Part, Said};
-use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::agent::message::{MessageKind, TextPart};
+use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
 
-use super::reading::{How, Read, Recording, names};
+use super::reading::{ReadOptions, ReadRecording, Recording, names};
 
 /// A type and a name of a field that no version of the program will ever use.
 const UNKNOWN_TYPE: &str = "never_heard_of";
 const UNKNOWN_FIELD: &str = "never_heard_of_either";
 
-fn whole(recording: &Recording) -> Read {
-    recording.read(How::default(), [&recording.stdout[..]].into_iter())
+fn whole(recording: &Recording) -> ReadRecording {
+    recording.read(ReadOptions::default(), [&recording.stdout[..]].into_iter())
 }
 
 /// Everything but the number of bytes and of unknown things, which are what a variation varies.
-fn apart_from_counters(mut read: Read) -> (AttemptReport, Vec<AgentNews>) {
+fn apart_from_counters(mut read: ReadRecording) -> (AttemptReport, Vec<AgentNews>) {
     read.report.stream.stdout_bytes = 0;
     read.report.stream.unknown_events = 0;
     read.report.unknown.clear();
@@ -43,11 +43,11 @@ fn what_is_only_a_part_has_nothing_that_does_not_come_whole() {
             parts += 1;
             let read = Dialect::Claude.decode(line, &mut |message| {
                 let only_a_part = matches!(
-                    message.said,
-                    Said::Text { part: Part::Delta | Part::End, .. }
-                        | Said::Thinking
-                        | Said::Usage { .. }
-                        | Said::Other { .. }
+                    message.kind,
+                    MessageKind::Text { part: TextPart::Delta | TextPart::End, .. }
+                        | MessageKind::Thinking
+                        | MessageKind::Usage { .. }
+                        | MessageKind::Other { .. }
                 );
                 assert!(only_a_part, "{name}: {message:?}");
             });
@@ -162,7 +162,7 @@ fn unknown_line() -> impl Strategy<Value = Vec<u8>> {
 fn one_byte_at_a_time_gives_the_same_as_all_at_once() {
     for name in names() {
         let recording = Recording::open(&name);
-        let bytes = recording.read(How::default(), recording.stdout.chunks(1));
+        let bytes = recording.read(ReadOptions::default(), recording.stdout.chunks(1));
         assert!(bytes == whole(&recording), "{name}");
     }
 }
@@ -194,7 +194,7 @@ fn a_stream_that_breaks_off_after_any_line_is_no_success_without_a_good_result()
             let kept = lines[..=count].iter().enumerate();
             let mut cut =
                 recording.with_lines(kept.map(|(at, line)| (line.to_vec(), recording.time(at))));
-            cut.exit = Some(Death::Signal(9));
+            cut.exit = Some(ProcessExit::Signal(9));
             let report = whole(&cut).report;
             match report.outcome {
                 AttemptOutcome::Finished | AttemptOutcome::Suspect { .. } => {
@@ -219,7 +219,7 @@ proptest! {
         let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(size + 1)).chain([0, size]).collect();
         cuts.sort_unstable();
         let chunks = cuts.windows(2).map(|cut| &recording.stdout[cut[0]..cut[1]]);
-        prop_assert!(recording.read(How::default(), chunks) == whole(&recording));
+        prop_assert!(recording.read(ReadOptions::default(), chunks) == whole(&recording));
     }
 
     #[test]

@@ -1,31 +1,31 @@
 //! The word that an attempt is to end, on its way from whoever says it to the task that does it.
 
-use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::outcome::CancelReason;
 use nightwright_core::effect::Grace;
 use tokio::sync::watch;
 
 /// An attempt is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Cancellation {
     /// Why. The first reason is the one that counts.
-    pub(super) why: CutReason,
+    pub(super) why: CancelReason,
     /// How much time it has. Once taken away it never comes back.
     pub(super) grace: Grace,
 }
 
 /// Says the word.
 #[derive(Debug)]
-pub(super) struct Cutter(watch::Sender<Option<Cut>>);
+pub(super) struct Canceller(watch::Sender<Option<Cancellation>>);
 
-impl Cutter {
-    pub(super) fn new() -> (Self, watch::Receiver<Option<Cut>>) {
+impl Canceller {
+    pub(super) fn new() -> (Self, watch::Receiver<Option<Cancellation>>) {
         let (sender, receiver) = watch::channel(None);
         (Self(sender), receiver)
     }
 
-    pub(super) fn cut(&self, why: CutReason, grace: Grace) {
+    pub(super) fn cancel(&self, why: CancelReason, grace: Grace) {
         self.0.send_modify(|cut| match cut {
-            None => *cut = Some(Cut { why, grace }),
+            None => *cut = Some(Cancellation { why, grace }),
             Some(earlier) => match grace {
                 Grace::Usual => {}
                 Grace::None => earlier.grace = Grace::None,
@@ -34,7 +34,7 @@ impl Cutter {
     }
 }
 
-impl Cut {
+impl Cancellation {
     /// Waits for the word.
     pub(super) async fn wanted(cuts: &mut watch::Receiver<Option<Self>>) -> Self {
         loop {
@@ -64,10 +64,13 @@ mod tests {
 
     #[test]
     fn a_second_cut_can_only_take_away_grace() {
-        let (cutter, cuts) = Cutter::new();
-        cutter.cut(CutReason::Limit, Grace::Usual);
-        cutter.cut(CutReason::StopNow, Grace::None);
-        cutter.cut(CutReason::Auth, Grace::Usual);
-        assert_eq!(*cuts.borrow(), Some(Cut { why: CutReason::Limit, grace: Grace::None }));
+        let (canceller, cuts) = Canceller::new();
+        canceller.cancel(CancelReason::Limit, Grace::Usual);
+        canceller.cancel(CancelReason::StopNow, Grace::None);
+        canceller.cancel(CancelReason::Auth, Grace::Usual);
+        assert_eq!(
+            *cuts.borrow(),
+            Some(Cancellation { why: CancelReason::Limit, grace: Grace::None })
+        );
     }
 }

@@ -10,8 +10,8 @@ use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::environment::{self, Withheld};
 use nightwright_core::units::RunId;
 
-use super::process::Setup;
-use super::{Order, Source};
+use super::process::AgentSetup;
+use super::{LaunchRequest, NewsSource};
 use crate::chance;
 use crate::hex::hex;
 use crate::process::MARK;
@@ -40,14 +40,14 @@ pub fn inherited(
 
 /// The environment of checks and hooks.
 #[derive(Clone, Default)]
-pub struct ForChecks {
+pub struct CheckEnvironment {
     /// What they get.
     pub all: Vec<(OsString, OsString)>,
     /// The names of credentials that they don't get.
     pub withheld: Vec<String>,
 }
 
-impl fmt::Debug for ForChecks {
+impl fmt::Debug for CheckEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("ForChecks").field("withheld", &self.withheld).finish_non_exhaustive()
@@ -60,7 +60,7 @@ pub fn for_checks(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own: &BTreeMap<String, String>,
     pass: &[String],
-) -> ForChecks {
+) -> CheckEnvironment {
     let mut all: Vec<(OsString, OsString)> = ours.into_iter().collect();
     for (name, value) in own {
         set(&mut all, name, value);
@@ -79,25 +79,28 @@ pub fn for_checks(
         false
     });
     withheld.sort();
-    ForChecks { all, withheld }
+    CheckEnvironment { all, withheld }
 }
 
 /// Adds what one attempt or call has of its own. `turn` is which call of its purpose it is.
 pub(super) fn add(
     all: &mut Vec<(OsString, OsString)>,
-    setup: &Setup,
-    order: &Order,
+    setup: &AgentSetup,
+    request: &LaunchRequest,
     turn: Option<u32>,
 ) {
-    let (name, number, mark) = match order.source {
-        Source::Attempt(id) => ("NIGHTWRIGHT_ATTEMPT", id.0, id.to_string()),
-        Source::Call(id) => ("NIGHTWRIGHT_CALL", id.0, format!("c{id}")),
+    let (name, number, mark) = match request.source {
+        NewsSource::Attempt(id) => ("NIGHTWRIGHT_ATTEMPT", id.0, id.to_string()),
+        NewsSource::Call(id) => ("NIGHTWRIGHT_CALL", id.0, format!("c{id}")),
     };
     set(all, name, number.to_string());
-    let place =
-        Whereabouts { run: &setup.run, task: setup.task.as_deref(), iteration: order.iteration };
+    let place = LaunchContext {
+        run: &setup.run,
+        task: setup.task.as_deref(),
+        iteration: request.iteration,
+    };
     place.add(all, &mark);
-    if let Some(purpose) = order.purpose {
+    if let Some(purpose) = request.purpose {
         set(all, "NIGHTWRIGHT_PURPOSE", purpose.name());
     }
     if let Some(turn) = turn {
@@ -113,13 +116,13 @@ pub fn set_temp(all: &mut Vec<(OsString, OsString)>, dialect: Dialect, folder: &
 }
 
 /// Adds what a check has of its own.
-pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: Whereabouts<'_>) {
+pub fn add_for_check(all: &mut Vec<(OsString, OsString)>, place: LaunchContext<'_>) {
     place.add(all, "check");
 }
 
 /// Where in which run a program is started.
 #[derive(Clone, Copy, Debug)]
-pub struct Whereabouts<'a> {
+pub struct LaunchContext<'a> {
     /// The run.
     pub run: &'a RunId,
     /// The task, if there is one.
@@ -128,7 +131,7 @@ pub struct Whereabouts<'a> {
     pub iteration: u32,
 }
 
-impl Whereabouts<'_> {
+impl LaunchContext<'_> {
     /// `who` tells this program apart from the others of the run.
     fn add(self, all: &mut Vec<(OsString, OsString)>, who: &str) {
         set(all, MARK, format!("{}.{who}.{}", self.run, nonce()));

@@ -10,11 +10,11 @@ pub mod process;
 pub mod program;
 pub mod scripted;
 
-use nightwright_core::agent::dialect::Tools;
-use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::dialect::ToolAccess;
+use nightwright_core::agent::outcome::CancelReason;
 use nightwright_core::agent::report::AgentNews;
-use nightwright_core::effect::{Grace, Shape};
-use nightwright_core::event::Purpose;
+use nightwright_core::effect::{AnswerFormat, Grace};
+use nightwright_core::event::CallPurpose;
 use nightwright_core::input::Input;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::units::{AttemptId, CallId, Usd};
@@ -23,26 +23,26 @@ use tokio::sync::mpsc;
 /// Starts attempts and calls.
 pub trait Agent {
     /// Starts one. What goes wrong at the start is news like everything else: an `Exited` report.
-    fn start(&mut self, order: Order, post: Post) -> Box<dyn Attempt>;
+    fn start(&mut self, order: LaunchRequest, post: NewsSender) -> Box<dyn Attempt>;
 }
 
 /// One attempt or call that is going on. Dropping it ends whatever is left of it.
 pub trait Attempt {
     /// A further message into the session. Ignored once the input is closed.
-    fn say(&self, text: String);
+    fn send_message(&self, text: String);
     /// No more messages will come.
     fn close_input(&self);
     /// End it. A second call can only take away grace.
-    fn cut(&self, why: CutReason, grace: Grace);
+    fn cancel(&self, why: CancelReason, grace: Grace);
 }
 
 /// What to start.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct LaunchRequest {
     /// Who it is: its news carries this.
-    pub source: Source,
+    pub source: NewsSource,
     /// What it is for; `None` = the work itself.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<CallPurpose>,
     /// The iteration it belongs to, for the agent's environment.
     pub iteration: u32,
     /// The name of its files in the run folder, such as `003-1`.
@@ -54,14 +54,14 @@ pub struct Order {
     /// The model to ask for.
     pub model: Option<String>,
     /// What it may use.
-    pub tools: Tools,
+    pub tools: ToolAccess,
     /// The shape of its answer.
-    pub shape: Shape,
+    pub shape: AnswerFormat,
 }
 
 /// Whose news it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum NewsSource {
     /// An attempt's.
     Attempt(AttemptId),
     /// A call's.
@@ -73,32 +73,32 @@ pub enum Source {
 /// The queue is bounded: an attempt that has more to say than the supervisor can take waits, and
 /// so, in the end, does the agent's own pipe.
 #[derive(Clone, Debug)]
-pub struct Post {
-    source: Source,
+pub struct NewsSender {
+    source: NewsSource,
     inputs: mpsc::Sender<Input>,
 }
 
-impl Post {
+impl NewsSender {
     /// News of `source` go to `inputs`.
-    pub fn new(source: Source, inputs: mpsc::Sender<Input>) -> Self {
+    pub fn new(source: NewsSource, inputs: mpsc::Sender<Input>) -> Self {
         Self { source, inputs }
     }
 
     /// Hands one piece of news over; waits while the queue is full.
     pub async fn send(&self, news: AgentNews) {
         let input = match self.source {
-            Source::Attempt(id) => Input::Agent(id, news),
-            Source::Call(id) => Input::Call(id, news),
+            NewsSource::Attempt(id) => Input::Agent(id, news),
+            NewsSource::Call(id) => Input::Call(id, news),
         };
-        self.hand_over(input).await;
+        self.send_input(input).await;
     }
 
     /// Tells people of something around the attempt that went wrong and does not end it.
     pub async fn trouble(&self, text: String) {
-        self.hand_over(Input::Trouble { text }).await;
+        self.send_input(Input::Trouble { text }).await;
     }
 
-    async fn hand_over(&self, input: Input) {
+    async fn send_input(&self, input: Input) {
         // A closed queue means that the run is over: there is nobody left to tell.
         let _ = self.inputs.send(input).await;
     }

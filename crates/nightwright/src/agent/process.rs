@@ -24,17 +24,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nightwright_core::agent::dialect::{Dialect, InputShape};
 use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::outcome::CancelReason;
 use nightwright_core::effect::Grace;
-use nightwright_core::event::Purpose;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Completion;
 use nightwright_core::units::{Now, RunId};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::cut::Cutter;
-use super::{Agent, Attempt, Order, Post, Source};
+use super::cut::Canceller;
+use super::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use crate::process::Containment;
 use crate::temp::TempHandle;
 
@@ -43,14 +43,14 @@ use crate::temp::TempHandle;
 const MESSAGES_MAX: usize = 16;
 
 /// The time, from whoever knows it.
-pub type Clock = Arc<dyn Fn() -> Now + Send + Sync>;
+pub type ClockFn = Arc<dyn Fn() -> Now + Send + Sync>;
 /// Shows a message of an attempt or call to people, on the spot: it must neither wait nor fail.
-pub type Show = Arc<dyn Fn(Source, &AgentMessage<'_>) + Send + Sync>;
+pub type ShowFn = Arc<dyn Fn(NewsSource, &AgentMessage<'_>) + Send + Sync>;
 /// The arguments for an order; the path is the file with its system prompt, if it has one.
-pub type ArgumentsFor = Box<dyn Fn(&Order, Option<&Path>) -> Vec<OsString>>;
+pub type ArgumentsFor = Box<dyn Fn(&LaunchRequest, Option<&Path>) -> Vec<OsString>>;
 
 /// Everything that is the same for all attempts and calls of a run.
-pub struct Setup {
+pub struct AgentSetup {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -77,14 +77,14 @@ pub struct Setup {
     /// What the agent's words are searched for.
     pub completion: Completion,
     /// The time.
-    pub clock: Clock,
+    pub clock: ClockFn,
     /// Who shows what it says, if anybody.
-    pub show: Option<Show>,
+    pub show: Option<ShowFn>,
     /// What is masked in everything that it prints, before anybody reads or keeps it.
     pub secrets: Secrets,
 }
 
-impl fmt::Debug for Setup {
+impl fmt::Debug for AgentSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Setup")
@@ -99,24 +99,24 @@ impl fmt::Debug for Setup {
 /// Starts the program of an agent.
 #[derive(Debug)]
 pub struct ProcessAgent {
-    setup: Setup,
+    setup: AgentSetup,
     /// How many calls there were of each purpose.
-    calls: BTreeMap<Purpose, u32>,
-    told: Told,
+    calls: BTreeMap<CallPurpose, u32>,
+    warned: WarnedOnce,
 }
 
 /// What people were told already: one word about each is enough for a run.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct WarnedOnce {
     /// That the raw output can't be kept.
     raw_failed: Arc<AtomicBool>,
     /// What is new in the agent's stream.
     unknown: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl Told {
+impl WarnedOnce {
     /// Those of `names` that are told for the first time.
-    fn news<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
+    fn first_time<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
         let mut told = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let new = names.iter().filter(|name| told.insert((*name).clone()));
         new.map(String::as_str).collect()
@@ -125,52 +125,52 @@ impl Told {
 
 impl ProcessAgent {
     /// An agent for one run.
-    pub fn new(setup: Setup) -> Self {
-        Self { setup, calls: BTreeMap::new(), told: Told::default() }
+    pub fn new(setup: AgentSetup) -> Self {
+        Self { setup, calls: BTreeMap::new(), warned: WarnedOnce::default() }
     }
 }
 
 impl Agent for ProcessAgent {
-    fn start(&mut self, order: Order, post: Post) -> Box<dyn Attempt> {
-        let turn = order.purpose.map(|purpose| {
+    fn start(&mut self, request: LaunchRequest, news: NewsSender) -> Box<dyn Attempt> {
+        let turn = request.purpose.map(|purpose| {
             let turn = self.calls.entry(purpose).or_insert(0);
             *turn += 1;
             *turn
         });
-        let job = task::Job::new(&self.setup, order, turn, self.told.clone());
-        let (cutter, cuts) = Cutter::new();
+        let job = task::LaunchJob::new(&self.setup, request, turn, self.warned.clone());
+        let (canceller, cuts) = Canceller::new();
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
-        let task = tokio::spawn(task::run(job, post, cuts, received)).abort_handle();
-        Box::new(ProcessAttempt { messages, cutter, task })
+        let task = tokio::spawn(task::run(job, news, cuts, received)).abort_handle();
+        Box::new(ProcessAttempt { messages, canceller, task })
     }
 }
 
 /// Something for the agent's input.
 #[derive(Debug)]
-enum Message {
+enum AgentInput {
     Text(String),
     Close,
 }
 
 struct ProcessAttempt {
-    messages: mpsc::Sender<Message>,
-    cutter: Cutter,
+    messages: mpsc::Sender<AgentInput>,
+    canceller: Canceller,
     task: AbortHandle,
 }
 
 impl Attempt for ProcessAttempt {
-    fn say(&self, text: String) {
+    fn send_message(&self, text: String) {
         // Full or over: either way nobody would read it.
-        let _ = self.messages.try_send(Message::Text(text));
+        let _ = self.messages.try_send(AgentInput::Text(text));
     }
 
     fn close_input(&self) {
         // Full or over: then a cut will do what closing can't.
-        let _ = self.messages.try_send(Message::Close);
+        let _ = self.messages.try_send(AgentInput::Close);
     }
 
-    fn cut(&self, why: CutReason, grace: Grace) {
-        self.cutter.cut(why, grace);
+    fn cancel(&self, why: CancelReason, grace: Grace) {
+        self.canceller.cancel(why, grace);
     }
 }
 

@@ -18,37 +18,37 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nightwright_core::agent::version::{Covered, Standing, Version};
+use nightwright_core::agent::version::{SupportedVersions, Version, VersionSupport};
 
-use self::cache::{Cache, Stamp};
+use self::cache::{ProgramStamp, VersionCache};
 pub use self::search::locate;
-pub use self::trouble::Trouble;
+pub use self::trouble::ProgramError;
 use crate::process::Containment;
 
 /// How long the program may take to say its version; it takes 15 ms.
 pub const ANSWER_TIME: Duration = Duration::from_secs(10);
 
 /// What to look for, and how.
-pub struct Wanted<'a> {
+pub struct ProgramQuery<'a> {
     /// The name of the program.
     pub name: &'a str,
     /// Where to look: what `PATH` says.
     pub path: Option<&'a OsStr>,
     /// The versions that we know.
-    pub covered: Covered,
+    pub covered: SupportedVersions,
     /// What it finds in its environment when it is asked.
     pub environment: Vec<(OsString, OsString)>,
     /// What keeps it while it is asked.
     pub containment: Containment,
     /// How long it may take to answer.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Where answers are kept, if anywhere.
-    pub cache: Option<Cache>,
+    pub cache: Option<VersionCache>,
     /// Whether an earlier answer will do.
     pub freshness: Freshness,
 }
 
-impl fmt::Debug for Wanted<'_> {
+impl fmt::Debug for ProgramQuery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Wanted")
@@ -70,38 +70,42 @@ pub enum Freshness {
 
 /// A program that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundProgram {
     /// Where it is, as found on the path. Links are not followed: some programs look at the name
     /// they are called by.
     pub path: PathBuf,
     /// Its version.
     pub version: Version,
     /// Whether that is a version we know.
-    pub standing: Standing,
+    pub support: VersionSupport,
 }
 
 /// Finds the program, asks for its version, and judges it.
-pub async fn find(wanted: &Wanted<'_>) -> Result<Found, Trouble> {
+pub async fn find(wanted: &ProgramQuery<'_>) -> Result<FoundProgram, ProgramError> {
     let path = locate(wanted.name, wanted.path).map_err(|trouble| match trouble {
-        Trouble::NotFound { .. } => Trouble::Missing,
+        ProgramError::NotFound { .. } => ProgramError::Missing,
         other => other,
     })?;
     let mut version = version(&path, wanted).await?;
-    if wanted.covered.standing(version) == Standing::TooOld && wanted.freshness == Freshness::Kept {
+    if wanted.covered.support(version) == VersionSupport::TooOld
+        && wanted.freshness == Freshness::Kept
+    {
         // It may have been updated behind a file that stays the same.
         version = ask::version(&path, wanted).await?;
     }
-    match wanted.covered.standing(version) {
-        Standing::TooOld => {
+    match wanted.covered.support(version) {
+        VersionSupport::TooOld => {
             let needed = wanted.covered.oldest;
-            Err(Trouble::TooOld { file: path, version, needed })
+            Err(ProgramError::TooOld { file: path, version, needed })
         }
-        standing @ (Standing::Covered | Standing::Newer) => Ok(Found { path, version, standing }),
+        support @ (VersionSupport::Covered | VersionSupport::Newer) => {
+            Ok(FoundProgram { path, version, support })
+        }
     }
 }
 
-async fn version(path: &Path, wanted: &Wanted<'_>) -> Result<Version, Trouble> {
-    let Some((cache, stamp)) = wanted.cache.as_ref().zip(Stamp::of(path)) else {
+async fn version(path: &Path, wanted: &ProgramQuery<'_>) -> Result<Version, ProgramError> {
+    let Some((cache, stamp)) = wanted.cache.as_ref().zip(ProgramStamp::of(path)) else {
         return ask::version(path, wanted).await;
     };
     let now = jiff::Timestamp::now();

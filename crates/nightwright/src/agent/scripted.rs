@@ -5,30 +5,30 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::effect::Grace;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::cut::{Cut, Cutter};
-use super::{Agent, Attempt, Order, Post};
+use super::cut::{Cancellation, Canceller};
+use super::{Agent, Attempt, LaunchRequest, NewsSender};
 use crate::process::GRACE;
 
 /// Plays one script for each attempt or call, in order.
 #[derive(Debug, Default)]
 pub struct ScriptedAgent {
-    scripts: VecDeque<Vec<Step>>,
-    log: Log,
+    scripts: VecDeque<Vec<ScriptStep>>,
+    log: ScriptedLog,
 }
 
 /// One step of a script.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum ScriptStep {
     /// Nothing happens for so long.
     After(Duration),
-    /// It has something to tell. An `Exited` here counts as [`Step::Exit`].
+    /// It has something to tell. An `Exited` here counts as [`ScriptStep::Exit`].
     News(AgentNews),
     /// From here on it does not leave when it is asked to, only when it is killed.
     IgnoreTerm,
@@ -40,39 +40,39 @@ pub enum Step {
 
 /// What a scripted agent was asked and told, for whoever plays with it to look at.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
-    entries: Arc<Mutex<Vec<Entry>>>,
+pub struct ScriptedLog {
+    entries: Arc<Mutex<Vec<ScriptedEntry>>>,
 }
 
 /// One thing that a scripted agent was asked or told.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum ScriptedEntry {
     /// To start.
-    Started(Box<Order>),
+    Started(Box<LaunchRequest>),
     /// A further message.
-    Told(String),
+    Sent(String),
     /// That no more messages will come.
     InputClosed,
     /// To end.
-    Cut(CutReason, Grace),
+    Cut(CancelReason, Grace),
 }
 
-impl Log {
+impl ScriptedLog {
     /// Everything so far, in order.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<ScriptedEntry> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What it was asked to start, in order.
-    pub fn orders(&self) -> Vec<Order> {
+    pub fn orders(&self) -> Vec<LaunchRequest> {
         let started = |entry| match entry {
-            Entry::Started(order) => Some(*order),
-            Entry::Told(_) | Entry::InputClosed | Entry::Cut(..) => None,
+            ScriptedEntry::Started(request) => Some(*request),
+            ScriptedEntry::Sent(_) | ScriptedEntry::InputClosed | ScriptedEntry::Cut(..) => None,
         };
         self.entries().into_iter().filter_map(started).collect()
     }
 
-    fn note(&self, entry: Entry) {
+    fn note(&self, entry: ScriptedEntry) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 }
@@ -80,47 +80,49 @@ impl Log {
 impl ScriptedAgent {
     /// An agent for so many attempts and calls as there are scripts. One that is started beyond
     /// them could not be asked, and says so.
-    pub fn new(scripts: impl IntoIterator<Item = Vec<Step>>) -> Self {
-        Self { scripts: scripts.into_iter().collect(), log: Log::default() }
+    pub fn new(scripts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
+        Self { scripts: scripts.into_iter().collect(), log: ScriptedLog::default() }
     }
 
     /// What it is asked; stays good after the agent is given away.
-    pub fn log(&self) -> Log {
+    pub fn log(&self) -> ScriptedLog {
         self.log.clone()
     }
 }
 
 impl Agent for ScriptedAgent {
-    fn start(&mut self, order: Order, post: Post) -> Box<dyn Attempt> {
-        self.log.note(Entry::Started(Box::new(order)));
+    fn start(&mut self, request: LaunchRequest, news: NewsSender) -> Box<dyn Attempt> {
+        self.log.note(ScriptedEntry::Started(Box::new(request)));
         let script = self.scripts.pop_front().unwrap_or_else(|| {
             let why = "the script is at its end".to_owned();
-            vec![Step::Exit(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted { why })))]
+            vec![ScriptStep::Exit(Box::new(AttemptReport::bare(AttemptOutcome::NotStarted {
+                why,
+            })))]
         });
-        let (cutter, cuts) = Cutter::new();
-        let task = tokio::spawn(play(script, post, cuts)).abort_handle();
-        Box::new(ScriptedAttempt { log: self.log.clone(), cutter, task })
+        let (canceller, cuts) = Canceller::new();
+        let task = tokio::spawn(play(script, news, cuts)).abort_handle();
+        Box::new(ScriptedAttempt { log: self.log.clone(), canceller, task })
     }
 }
 
 struct ScriptedAttempt {
-    log: Log,
-    cutter: Cutter,
+    log: ScriptedLog,
+    canceller: Canceller,
     task: AbortHandle,
 }
 
 impl Attempt for ScriptedAttempt {
-    fn say(&self, text: String) {
-        self.log.note(Entry::Told(text));
+    fn send_message(&self, text: String) {
+        self.log.note(ScriptedEntry::Sent(text));
     }
 
     fn close_input(&self) {
-        self.log.note(Entry::InputClosed);
+        self.log.note(ScriptedEntry::InputClosed);
     }
 
-    fn cut(&self, why: CutReason, grace: Grace) {
-        self.log.note(Entry::Cut(why, grace));
-        self.cutter.cut(why, grace);
+    fn cancel(&self, why: CancelReason, grace: Grace) {
+        self.log.note(ScriptedEntry::Cut(why, grace));
+        self.canceller.cancel(why, grace);
     }
 }
 
@@ -130,16 +132,22 @@ impl Drop for ScriptedAttempt {
     }
 }
 
-async fn play(script: Vec<Step>, post: Post, mut cuts: watch::Receiver<Option<Cut>>) {
+async fn play(
+    script: Vec<ScriptStep>,
+    post: NewsSender,
+    mut cuts: watch::Receiver<Option<Cancellation>>,
+) {
     let mut polite = true;
     let story = async {
         for step in script {
             match step {
-                Step::After(time) => sleep(time).await,
-                Step::News(AgentNews::Exited(report)) | Step::Exit(report) => return report,
-                Step::News(news) => post.send(news).await,
-                Step::IgnoreTerm => polite = false,
-                Step::Hang => std::future::pending().await,
+                ScriptStep::After(time) => sleep(time).await,
+                ScriptStep::News(AgentNews::Exited(report)) | ScriptStep::Exit(report) => {
+                    return report;
+                }
+                ScriptStep::News(news) => post.send(news).await,
+                ScriptStep::IgnoreTerm => polite = false,
+                ScriptStep::Hang => std::future::pending().await,
             }
         }
         Box::new(AttemptReport::bare(AttemptOutcome::Finished))
@@ -147,7 +155,7 @@ async fn play(script: Vec<Step>, post: Post, mut cuts: watch::Receiver<Option<Cu
     let ended = tokio::select! {
         biased;
         report = story => Ok(report),
-        cut = Cut::wanted(&mut cuts) => Err(cut),
+        cut = Cancellation::wanted(&mut cuts) => Err(cut),
     };
     let report = match ended {
         Ok(report) => report,
@@ -156,7 +164,7 @@ async fn play(script: Vec<Step>, post: Post, mut cuts: watch::Receiver<Option<Cu
                 // Either way it is over then: killed when its time is up, or sooner.
                 tokio::select! {
                     () = sleep(GRACE) => {}
-                    () = Cut::without_grace(&mut cuts) => {}
+                    () = Cancellation::without_grace(&mut cuts) => {}
                 }
             }
             Box::new(AttemptReport::bare(outcome_of(cut.why)))
@@ -166,14 +174,14 @@ async fn play(script: Vec<Step>, post: Post, mut cuts: watch::Receiver<Option<Cu
 }
 
 /// What comes of an attempt that is ended and has left nothing.
-fn outcome_of(why: CutReason) -> AttemptOutcome {
+fn outcome_of(why: CancelReason) -> AttemptOutcome {
     match why {
-        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
-        CutReason::AfterResult => AttemptOutcome::Finished,
-        CutReason::Limit => AttemptOutcome::AttemptBudget,
-        CutReason::Auth => {
+        CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CancelReason::AfterResult => AttemptOutcome::Finished,
+        CancelReason::Limit => AttemptOutcome::AttemptBudget,
+        CancelReason::Auth => {
             AttemptOutcome::Auth { why: "the provider refused the login".to_owned() }
         }
-        CutReason::StopNow => AttemptOutcome::Interrupted,
+        CancelReason::StopNow => AttemptOutcome::Interrupted,
     }
 }

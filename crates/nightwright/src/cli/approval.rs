@@ -6,21 +6,21 @@ use std::path::Path;
 
 use nightwright_core::display::{display_safe, one_line};
 
-use super::say;
-use crate::config::Layer;
+use super::eprint_safe;
+use crate::config::ConfigLayer;
 use crate::error::Failure;
 use crate::paste::from_here;
 use crate::secrets;
-use crate::trust::{self, Form, Item, Standing, Store};
+use crate::trust::{self, ApprovalStore, ItemForm, TrustItem, TrustState};
 
 /// So much of a place is shown: a file, and a key.
 const PLACE: usize = 300;
 
 /// What is done with what nobody has approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Untrusted {
+pub(super) enum UntrustedPolicy {
     /// Asked for on a terminal, refused elsewhere.
-    Ask(Flags),
+    Ask(TrustFlags),
     /// Taken for this once.
     Accept,
     /// Left out.
@@ -29,7 +29,7 @@ pub(super) enum Untrusted {
 
 /// Whether the command has options for what nobody has approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flags {
+pub(super) enum TrustFlags {
     /// `--trust` and `--ignore-untrusted`.
     There,
     /// Only `--trust`.
@@ -40,12 +40,12 @@ pub(super) enum Flags {
 
 /// The layers as they may take effect.
 #[derive(Debug)]
-pub(super) struct Settled {
-    pub(super) layers: Vec<Layer>,
+pub(super) struct ApprovedLayers {
+    pub(super) layers: Vec<ConfigLayer>,
     /// The project's hooks that may be run, as they were approved.
-    pub(super) hooks: Vec<Item>,
+    pub(super) hooks: Vec<TrustItem>,
     /// The files of the project that the agent program may use, as they are now.
-    pub(super) agent_files: Vec<Item>,
+    pub(super) agent_files: Vec<TrustItem>,
     /// What people should know.
     pub(super) notes: Vec<String>,
 }
@@ -53,19 +53,19 @@ pub(super) struct Settled {
 /// Lets only those layers take effect that somebody approved.
 pub(super) fn settle(
     project: &Path,
-    layers: Vec<Layer>,
-    untrusted: Untrusted,
-) -> Result<Settled, Failure> {
-    let mut store = Store::open(project, env::var_os)?;
+    layers: Vec<ConfigLayer>,
+    untrusted: UntrustedPolicy,
+) -> Result<ApprovedLayers, Failure> {
+    let mut store = ApprovalStore::open(project, env::var_os)?;
     let items = trust::items(project, &layers);
     let open = unapproved(&items, &store);
     let mut notes = Vec::new();
-    let mut hooks: Vec<Item> = items.iter().filter(|item| item.is_hook()).cloned().collect();
-    let approved = |item: &Item| !open.iter().any(|(open, _)| open.place == item.place);
+    let mut hooks: Vec<TrustItem> = items.iter().filter(|item| item.is_hook()).cloned().collect();
+    let approved = |item: &TrustItem| !open.iter().any(|(open, _)| open.location == item.location);
     let layers = match untrusted {
         _ if open.is_empty() => layers,
-        Untrusted::Accept => layers,
-        Untrusted::Ignore => {
+        UntrustedPolicy::Accept => layers,
+        UntrustedPolicy::Ignore => {
             notes.push(format!(
                 "Not used, because you have not approved it:\n{}",
                 list(&open, &store)
@@ -73,66 +73,72 @@ pub(super) fn settle(
             hooks.retain(approved);
             without(project, layers, &open)
         }
-        Untrusted::Ask(_) if can_ask() => {
-            let changed = open.iter().all(|(_, standing)| *standing == Standing::Changed);
+        UntrustedPolicy::Ask(_) if can_ask() => {
+            let changed = open.iter().all(|(_, standing)| *standing == TrustState::Changed);
             let opening = if changed {
                 "You approved this, and it has changed since:"
             } else {
                 "This project would run something that you have not approved:"
             };
-            say(&format!("{opening}\n{}", list(&open, &store)));
+            eprint_safe(&format!("{opening}\n{}", list(&open, &store)));
             match answer("Approve it? [y]es, [n]o, [i]gnore it this time: ")? {
-                Answer::Yes => {
+                ApprovalAnswer::Yes => {
                     store.approve(open.iter().map(|(item, _)| *item))?;
                     layers
                 }
-                Answer::Ignore => {
+                ApprovalAnswer::Ignore => {
                     hooks.retain(approved);
                     without(project, layers, &open)
                 }
-                Answer::No => return Err(Failure::usage("not approved; nothing was started")),
+                ApprovalAnswer::No => {
+                    return Err(Failure::usage("not approved; nothing was started"));
+                }
             }
         }
-        Untrusted::Ask(flags) => return Err(refused(&list(&open, &store), flags)),
+        UntrustedPolicy::Ask(flags) => return Err(refused(&list(&open, &store), flags)),
     };
     let agent_files = agent_files(project, &store, untrusted, &mut notes);
-    Ok(Settled { layers, hooks, agent_files, notes })
+    Ok(ApprovedLayers { layers, hooks, agent_files, notes })
 }
 
 /// The same for settings alone: hooks and the agent's own files have no part in it.
 pub(super) fn settle_settings(
     project: &Path,
-    layers: Vec<Layer>,
-    untrusted: Untrusted,
-) -> Result<Vec<Layer>, Failure> {
-    let store = Store::open(project, env::var_os)?;
+    layers: Vec<ConfigLayer>,
+    untrusted: UntrustedPolicy,
+) -> Result<Vec<ConfigLayer>, Failure> {
+    let store = ApprovalStore::open(project, env::var_os)?;
     let items: Vec<_> = layers.iter().flat_map(|layer| trust::settings(project, layer)).collect();
     let open = unapproved(&items, &store);
     match untrusted {
         _ if open.is_empty() => Ok(layers),
-        Untrusted::Accept => Ok(layers),
-        Untrusted::Ignore => Ok(without(project, layers, &open)),
-        Untrusted::Ask(flags) => Err(refused(&list(&open, &store), flags)),
+        UntrustedPolicy::Accept => Ok(layers),
+        UntrustedPolicy::Ignore => Ok(without(project, layers, &open)),
+        UntrustedPolicy::Ask(flags) => Err(refused(&list(&open, &store), flags)),
     }
 }
 
 /// Approves what a layer of the project says: the user has just chosen it.
-pub(super) fn approve_settings(project: &Path, layer: &Layer) -> Result<(), Failure> {
-    Store::open(project, env::var_os)?.approve(&trust::settings(project, layer))
+pub(super) fn approve_settings(project: &Path, layer: &ConfigLayer) -> Result<(), Failure> {
+    ApprovalStore::open(project, env::var_os)?.approve(&trust::settings(project, layer))
 }
 
 /// Approves what a layer of the project says of one key.
-pub(super) fn approve_setting(project: &Path, layer: &Layer, key: &str) -> Result<(), Failure> {
+pub(super) fn approve_setting(
+    project: &Path,
+    layer: &ConfigLayer,
+    key: &str,
+) -> Result<(), Failure> {
     let mut items = trust::settings(project, layer);
     items.retain(|item| item.is_of(key));
-    Store::open(project, env::var_os)?.approve(&items)
+    ApprovalStore::open(project, env::var_os)?.approve(&items)
 }
 
 /// Approves the values of these keys that are in effect: the user has just seen them and agreed. An
 /// overridden value was not shown, and stays as it is.
 pub(super) fn approve_shown(
     project: &Path,
-    layers: &[Layer],
+    layers: &[ConfigLayer],
     keys: &[&str],
 ) -> Result<(), Failure> {
     for key in keys {
@@ -144,25 +150,28 @@ pub(super) fn approve_shown(
 }
 
 /// Those that nobody has approved as they are.
-pub(super) fn unapproved<'a>(items: &'a [Item], store: &Store) -> Vec<(&'a Item, Standing)> {
+pub(super) fn unapproved<'a>(
+    items: &'a [TrustItem],
+    store: &ApprovalStore,
+) -> Vec<(&'a TrustItem, TrustState)> {
     items
         .iter()
-        .map(|item| (item, item.standing(store.approvals())))
-        .filter(|(_, standing)| *standing != Standing::Approved)
+        .map(|item| (item, item.state(store.approvals())))
+        .filter(|(_, standing)| *standing != TrustState::Approved)
         .collect()
 }
 
 /// Each with its place and what it says; of something that has changed, the difference. All of it is
 /// safe to show: you have to see what is there before you approve it, and no more lines than there
 /// are. Only secrets of the user's own are masked.
-pub(super) fn list(items: &[(&Item, Standing)], store: &Store) -> String {
+pub(super) fn list(items: &[(&TrustItem, TrustState)], store: &ApprovalStore) -> String {
     let secrets = secrets::of_user();
     let mut lines = Vec::new();
     for (item, standing) in items {
-        lines.push(format!("  {standing:<8} {}", one_line(&item.place, PLACE)));
+        lines.push(format!("  {standing:<8} {}", one_line(&item.location, PLACE)));
         let text = match standing {
-            Standing::Changed => difference(item, store),
-            Standing::Approved | Standing::New => item.shown.clone(),
+            TrustState::Changed => difference(item, store),
+            TrustState::Approved | TrustState::New => item.shown.clone(),
         };
         lines.extend(indented(&secrets.mask(&text)));
     }
@@ -170,8 +179,8 @@ pub(super) fn list(items: &[(&Item, Standing)], store: &Store) -> String {
 }
 
 /// What has changed since it was approved.
-fn difference(item: &Item, store: &Store) -> String {
-    let Some(approval) = store.approvals().get(&item.place) else { return item.shown.clone() };
+fn difference(item: &TrustItem, store: &ApprovalStore) -> String {
+    let Some(approval) = store.approvals().get(&item.location) else { return item.shown.clone() };
     let texts = approval.text.as_deref().zip(item.text.as_deref());
     let (old, new) = texts.unwrap_or((&approval.shown, &item.shown));
     match trust::diff(old, new) {
@@ -191,26 +200,32 @@ fn indented(text: &str) -> Vec<String> {
     lines
 }
 
-fn refused(list: &str, flags: Flags) -> Failure {
+fn refused(list: &str, flags: TrustFlags) -> Failure {
     let hint = match flags {
-        Flags::There => {
+        TrustFlags::There => {
             "look at it and approve it: nightwright trust; for this run only: --trust; to leave it \
              out: --ignore-untrusted"
         }
-        Flags::Trust => "look at it and approve it: nightwright trust; for this run only: --trust",
-        Flags::NotThere => "look at it and approve it: nightwright trust",
+        TrustFlags::Trust => {
+            "look at it and approve it: nightwright trust; for this run only: --trust"
+        }
+        TrustFlags::NotThere => "look at it and approve it: nightwright trust",
     };
     Failure::usage(format!("this project would run something that you have not approved:\n{list}"))
         .hint(hint)
 }
 
 /// The layers without what is not approved.
-fn without(project: &Path, layers: Vec<Layer>, open: &[(&Item, Standing)]) -> Vec<Layer> {
-    let is_open = |layer: &Layer, key: &str| {
+fn without(
+    project: &Path,
+    layers: Vec<ConfigLayer>,
+    open: &[(&TrustItem, TrustState)],
+) -> Vec<ConfigLayer> {
+    let is_open = |layer: &ConfigLayer, key: &str| {
         let items = trust::settings(project, layer);
-        items
-            .iter()
-            .any(|item| item.is_of(key) && open.iter().any(|(open, _)| open.place == item.place))
+        items.iter().any(|item| {
+            item.is_of(key) && open.iter().any(|(open, _)| open.location == item.location)
+        })
     };
     layers
         .into_iter()
@@ -230,22 +245,22 @@ fn without(project: &Path, layers: Vec<Layer>, open: &[(&Item, Standing)]) -> Ve
 /// without them. One that we can't read is never used, whoever approved of its being there.
 fn agent_files(
     project: &Path,
-    store: &Store,
-    untrusted: Untrusted,
+    store: &ApprovalStore,
+    untrusted: UntrustedPolicy,
     notes: &mut Vec<String>,
-) -> Vec<Item> {
+) -> Vec<TrustItem> {
     let files = trust::agent_files(project);
     let open = unapproved(&files, store);
-    let accepted = open.is_empty() || untrusted == Untrusted::Accept;
-    let odd = files.iter().any(|file| file.form == Form::Odd);
+    let accepted = open.is_empty() || untrusted == UntrustedPolicy::Accept;
+    let odd = files.iter().any(|file| file.form == ItemForm::Odd);
     if accepted && !odd {
         return files;
     }
     let (named, advice): (Vec<_>, _) = if odd {
-        let odd = files.iter().filter(|file| file.form == Form::Odd);
+        let odd = files.iter().filter(|file| file.form == ItemForm::Odd);
         (odd.map(|item| one_line(&item.shown, PLACE)).collect(), "".into())
     } else {
-        let names = open.iter().map(|(item, _)| format!("`{}`", one_line(&item.place, PLACE)));
+        let names = open.iter().map(|(item, _)| format!("`{}`", one_line(&item.location, PLACE)));
         (names.collect(), from_here("; approve them with `nightwright trust`"))
     };
     notes.push(format!(
@@ -257,10 +272,10 @@ fn agent_files(
 
 /// The files of the project that the agent program may use, as they are now: those that were
 /// approved, all of them or none.
-pub(super) fn approved_agent_files(project: &Path) -> Result<Vec<Item>, Failure> {
-    let store = Store::open(project, env::var_os)?;
+pub(super) fn approved_agent_files(project: &Path) -> Result<Vec<TrustItem>, Failure> {
+    let store = ApprovalStore::open(project, env::var_os)?;
     let unheard = &mut Vec::new();
-    Ok(agent_files(project, &store, Untrusted::Ask(Flags::NotThere), unheard))
+    Ok(agent_files(project, &store, UntrustedPolicy::Ask(TrustFlags::NotThere), unheard))
 }
 
 pub(super) fn can_ask() -> bool {
@@ -278,14 +293,14 @@ pub(super) fn agreed(question: &str) -> Result<bool, Failure> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ApprovalAnswer {
     Yes,
     No,
     Ignore,
 }
 
 /// Asks until something is said that can be understood; the end of input is a no.
-pub(super) fn answer(question: &str) -> Result<Answer, Failure> {
+pub(super) fn answer(question: &str) -> Result<ApprovalAnswer, Failure> {
     loop {
         // Nobody to ask when the terminal is gone; then the answer is the end of input.
         let _ = write!(io::stderr(), "{question}");
@@ -294,10 +309,10 @@ pub(super) fn answer(question: &str) -> Result<Answer, Failure> {
         let read =
             read.map_err(|error| Failure::trouble(format!("can't read an answer: {error}")))?;
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Answer::Yes),
-            "i" | "ignore" => return Ok(Answer::Ignore),
-            "n" | "no" => return Ok(Answer::No),
-            _ if read == 0 => return Ok(Answer::No),
+            "y" | "yes" => return Ok(ApprovalAnswer::Yes),
+            "i" | "ignore" => return Ok(ApprovalAnswer::Ignore),
+            "n" | "no" => return Ok(ApprovalAnswer::No),
+            _ if read == 0 => return Ok(ApprovalAnswer::No),
             _ => {}
         }
     }

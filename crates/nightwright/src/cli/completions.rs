@@ -33,13 +33,13 @@ const ZSH_AUTOLOAD: &str = "\n\nif [ \"$funcstack[1]\" = \"_nightwright\" ]; the
 const RUNS: usize = 50;
 
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
-pub(super) fn completions(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn completions(options: &CompletionsArgs) -> Result<ExitCode, Failure> {
     let name = options.shell.to_string();
     let cannot = |why: &str| Failure::trouble(format!("cannot write a script for {name}: {why}"));
     let shells = Shells::builtins();
@@ -95,7 +95,7 @@ fn project(arguments: &[OsString]) -> Option<PathBuf> {
 fn with_values(command: Command, project: Option<&Path>) -> Command {
     let name = command.get_name().to_owned();
     command
-        .mut_args(|argument| match Values::of(&name, &argument) {
+        .mut_args(|argument| match CompletionValues::of(&name, &argument) {
             Some(values) => {
                 let project = project.map(Path::to_owned);
                 argument.add(ArgValueCompleter::new(move |start: &OsStr| {
@@ -113,7 +113,7 @@ fn with_values(command: Command, project: Option<&Path>) -> Command {
 
 /// Values that exist in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
+enum CompletionValues {
     Tasks,
     /// Runs by their ids, and by the names of tasks.
     Runs,
@@ -124,7 +124,7 @@ enum Values {
     Commands,
 }
 
-impl Values {
+impl CompletionValues {
     /// The values of an argument, by what its help calls them.
     fn of(command: &str, argument: &Arg) -> Option<Self> {
         match (value_name(argument), argument.get_id().as_str()) {

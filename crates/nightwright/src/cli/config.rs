@@ -9,29 +9,29 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{approval, print, say, which};
-use crate::config::{self, ConfigFile, Key, Layer, Resolved, Value, edit};
+use super::{approval, eprint_safe, print, which};
+use crate::config::{self, ConfigFile, ConfigLayer, ConfigValue, Key, ResolvedConfig, edit};
 use crate::error::Failure;
 use crate::modes;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
-pub(super) struct Options {
+pub(super) struct ConfigArgs {
     #[command(subcommand)]
-    what: What,
+    what: ConfigCommand,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Print the effective value of a key; exits 1 if it is not set
     Get {
         /// The key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
-        place: Place,
+        place: ConfigTarget,
         #[command(flatten)]
-        format: Format,
+        format: ConfigFormat,
     },
     /// Set a key in the file of the project, the task or the user; comments in it stay
     Set {
@@ -41,41 +41,41 @@ enum What {
         #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
         values: Vec<String>,
         #[command(flatten)]
-        place: Place,
+        place: ConfigTarget,
         #[command(flatten)]
-        whose: Whose,
+        whose: ConfigScope,
     },
     /// Remove a key from the file of the project, the task or the user
     Unset {
         /// The key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
-        place: Place,
+        place: ConfigTarget,
         #[command(flatten)]
-        whose: Whose,
+        whose: ConfigScope,
     },
     /// List all keys, their effective values, and where these come from
     List {
         #[command(flatten)]
-        place: Place,
+        place: ConfigTarget,
         #[command(flatten)]
-        format: Format,
+        format: ConfigFormat,
     },
     /// Show all about a key: what it may be, what every layer says, and which one wins
     Explain {
         /// The key, such as `limits.max_cost`
         key: String,
         #[command(flatten)]
-        place: Place,
+        place: ConfigTarget,
         #[command(flatten)]
-        format: Format,
+        format: ConfigFormat,
     },
     /// Print the JSON Schema of the configuration files
     Schema,
 }
 
 #[derive(Clone, Debug, Args)]
-struct Place {
+struct ConfigTarget {
     /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -86,38 +86,40 @@ struct Place {
 }
 
 #[derive(Clone, Debug, Args)]
-struct Whose {
+struct ConfigScope {
     /// In your own file, for all projects
     #[arg(long, conflicts_with = "task")]
     user: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]
-struct Format {
+struct ConfigFormat {
     /// As JSON; durations in seconds, money in US dollars
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn config(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn config(options: &ConfigArgs) -> Result<ExitCode, Failure> {
     match &options.what {
-        What::Get { key, place, format } => {
+        ConfigCommand::Get { key, place, format } => {
             show::get(config::look_up(key)?, &place.resolved()?, *format)?;
         }
-        What::Set { key, values, place, whose } => {
+        ConfigCommand::Set { key, values, place, whose } => {
             set(config::look_up(key)?, values, &place.file(whose)?, place)?;
         }
-        What::Unset { key, place, whose } => unset(config::look_up(key)?, &place.file(whose)?)?,
-        What::List { place, format } => show::list(&place.resolved()?, *format)?,
-        What::Explain { key, place, format } => {
+        ConfigCommand::Unset { key, place, whose } => {
+            unset(config::look_up(key)?, &place.file(whose)?)?;
+        }
+        ConfigCommand::List { place, format } => show::list(&place.resolved()?, *format)?,
+        ConfigCommand::Explain { key, place, format } => {
             show::explain(config::look_up(key)?, &place.resolved()?, *format)?;
         }
-        What::Schema => print(&format!("{:#}", config::schema()))?,
+        ConfigCommand::Schema => print(&format!("{:#}", config::schema()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Place {
+impl ConfigTarget {
     /// The project, and the task if it is there.
     fn find(&self) -> Result<(PathBuf, Option<&str>), Failure> {
         let project = which::project(self.project.as_deref())?;
@@ -131,18 +133,18 @@ impl Place {
     }
 
     /// What holds here, the mode's defaults included.
-    fn resolved(&self) -> Result<Resolved, Failure> {
+    fn resolved(&self) -> Result<ResolvedConfig, Failure> {
         let (project, task) = self.find()?;
         let layers = config::load(&project, task, variable)?;
-        let resolved = Resolved::new(layers.clone());
+        let resolved = ResolvedConfig::new(layers.clone());
         let usual = if task.is_some() { modes::OF_TASKS } else { modes::OF_GOALS };
         let mode = resolved.get_text("mode").unwrap_or(usual);
-        let mode: Layer = modes::load(&project, mode)?.defaults;
-        Ok(Resolved::new([mode].into_iter().chain(layers)))
+        let mode: ConfigLayer = modes::load(&project, mode)?.defaults;
+        Ok(ResolvedConfig::new([mode].into_iter().chain(layers)))
     }
 
     /// The file that is changed.
-    fn file(&self, whose: &Whose) -> Result<ConfigFile, Failure> {
+    fn file(&self, whose: &ConfigScope) -> Result<ConfigFile, Failure> {
         let (project, task) = self.find()?;
         match task {
             _ if whose.user => ConfigFile::user(variable).ok_or_else(|| {
@@ -159,7 +161,12 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
-fn set(key: &Key, values: &[String], file: &ConfigFile, place: &Place) -> Result<(), Failure> {
+fn set(
+    key: &Key,
+    values: &[String],
+    file: &ConfigFile,
+    place: &ConfigTarget,
+) -> Result<(), Failure> {
     let pieces: Vec<&str> = values.iter().map(String::as_str).collect();
     let value = key.kind.parse(&pieces).map_err(|allowed| {
         let shows = pieces.len() == 1 && !key.kind.is_secret();
@@ -185,7 +192,12 @@ fn set(key: &Key, values: &[String], file: &ConfigFile, place: &Place) -> Result
             key.name,
         )?;
     }
-    say(&format!("{} = {} in {}", key.name, value.without_secrets(), file.path().display()));
+    eprint_safe(&format!(
+        "{} = {} in {}",
+        key.name,
+        value.without_secrets(),
+        file.path().display()
+    ));
     // Whoever sets something wants to know that it has no effect; what else is wrong is not told
     // here.
     if let Ok(resolved) = place.resolved()
@@ -193,9 +205,9 @@ fn set(key: &Key, values: &[String], file: &ConfigFile, place: &Place) -> Result
         && resolved.origin(key.name) != file.origin()
     {
         let (shown, origin) =
-            (resolved.value(key.name).map(Value::without_secrets), resolved.origin(key.name));
+            (resolved.value(key.name).map(ConfigValue::without_secrets), resolved.origin(key.name));
         let shown = shown.map_or_else(|| key.unset.to_owned(), |value| value.to_string());
-        say(&format!("warning: it has no effect here: {origin} says {shown}"));
+        eprint_safe(&format!("warning: it has no effect here: {origin} says {shown}"));
     }
     Ok(())
 }
@@ -206,9 +218,9 @@ fn unset(key: &Key, file: &ConfigFile) -> Result<(), Failure> {
     match edit::unset(&old, key) {
         Ok(Some(new)) => {
             write(file, &old, &new)?;
-            say(&format!("{} is no longer set in {path}", key.name));
+            eprint_safe(&format!("{} is no longer set in {path}", key.name));
         }
-        Ok(None) => say(&format!("{} is not set in {path}", key.name)),
+        Ok(None) => eprint_safe(&format!("{} is not set in {path}", key.name)),
         Err(_) => write(file, &old, &old)?,
     }
     Ok(())
@@ -216,7 +228,7 @@ fn unset(key: &Key, file: &ConfigFile) -> Result<(), Failure> {
 
 /// Writes a file that can be read again, and no other.
 fn write(file: &ConfigFile, old: &str, new: &str) -> Result<(), Failure> {
-    let read = |text| Layer::parse(file.origin().clone(), file.path(), text);
+    let read = |text| ConfigLayer::parse(file.origin().clone(), file.path(), text);
     if let Err(error) = read(new) {
         // What was wrong before is shown where it is in the file.
         let error = read(old).err().unwrap_or(error);

@@ -7,28 +7,28 @@ use std::time::Duration;
 
 use clap::Args;
 use nightwright_core::outcome::Strictness;
-use nightwright_core::settings::{Judge, Settings};
+use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::units::Usd;
 
-use super::say;
-use super::session::{Program, Script, Session};
-use crate::clock::Motion;
+use super::eprint_safe;
+use super::session::{AgentProgram, RehearsalScript, Session};
+use crate::clock::ClockSpeed;
 use crate::error::Failure;
 use crate::hooks;
-use crate::logs::Logs;
+use crate::logs::LogSettings;
 use crate::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT};
-use crate::report::{ColorChoice, Level};
+use crate::report::{ColorChoice, OutputLevel};
 use crate::secrets;
 
 /// What the demo can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct DemoArgs {
     /// Show the agent's words and tool calls too
     #[arg(short, long)]
     verbose: bool,
 }
 
-pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn demo(options: &DemoArgs) -> Result<ExitCode, Failure> {
     let secrets = secrets::of_environment(&[])?;
     let folder = tempfile::Builder::new()
         .prefix("nightwright-demo-")
@@ -40,7 +40,7 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
             Failure::trouble(format!("can't write `{}`: {error}", path.display()))
         })?;
     }
-    say(&format!(
+    eprint_safe(&format!(
         "A small project with a failing test is in {} until the demo ends.\n\
          A scripted agent works on it now; nothing is spent. Waits are shown in fast motion.\n\
          With a real agent, in a project of your own, that would be:\n  \
@@ -55,28 +55,28 @@ pub(super) fn demo(options: &Options) -> Result<ExitCode, Failure> {
     settings.verify.commands = vec![DEMO_CHECK.to_owned()];
     // A failing check is failing; the demo need not see it twice.
     settings.verify.rerun = nightwright_core::settings::Rerun::Never;
-    settings.verify.model = Judge::Off;
+    settings.verify.model = VerdictMode::Off;
     settings.delay = Duration::from_millis(200);
     let session = Session {
         project: folder.path().to_owned(),
         settings,
         task: None,
-        hooks: hooks::Chosen::default(),
+        hooks: hooks::ApprovedHooks::default(),
         agent_files: Vec::new(),
         variables: BTreeMap::new(),
         secrets,
         since: None,
-        program: Program::Rehearsal(Some(Script::built_in(DEMO_SCRIPT))),
-        level: if options.verbose { Level::Verbose } else { Level::Progress },
+        program: AgentProgram::Rehearsal(Some(RehearsalScript::built_in(DEMO_SCRIPT))),
+        level: if options.verbose { OutputLevel::Verbose } else { OutputLevel::Progress },
         color: ColorChoice::Auto,
-        logs: Logs::default(),
+        logs: LogSettings::default(),
         notify: Vec::new(),
         strictness: Strictness::RequireComplete,
-        motion: Motion::Fast,
+        motion: ClockSpeed::Fast,
         keep_awake: false,
-        leaving: None,
+        detach: None,
     };
     let code = session.run()?;
-    say("\nNext, in a project of your own:\n  nightwright init");
+    eprint_safe("\nNext, in a project of your own:\n  nightwright init");
     Ok(code)
 }

@@ -10,15 +10,15 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::session::block_on;
-use super::{print, print_json, project_last, say};
+use super::{eprint_safe, print, print_json, project_last};
 use crate::error::Failure;
 use crate::paste::from_here;
-use crate::process::{self, Departed, Departure};
-use crate::report::Level;
+use crate::process::{self, DetachOutcome, DetachPipe};
+use crate::report::OutputLevel;
 
 /// Whether the run goes on without this terminal.
 #[derive(Clone, Debug, Args)]
-pub(super) struct DetachOptions {
+pub(super) struct DetachArgs {
     /// Let the run go on without this terminal: once it has begun, say its id and how to look at
     /// it, and leave
     #[arg(long, help_heading = "Output", hide_short_help = true)]
@@ -26,30 +26,30 @@ pub(super) struct DetachOptions {
 
     /// Where the process that was started for that gives its word
     #[arg(long, value_name = "FD", hide = true, hide_short_help = true, require_equals = true)]
-    departs: Option<i32>,
+    detach_fd: Option<i32>,
 }
 
 /// How this process gets away from its terminal, and what is said then.
 #[derive(Clone, Debug)]
-pub(super) struct Leaving {
-    pub(super) departure: Arc<Departure>,
+pub(super) struct DetachTarget {
+    pub(super) pipe: Arc<DetachPipe>,
     /// How much people want to be told.
-    pub(super) level: Level,
+    pub(super) level: OutputLevel,
 }
 
 /// What whoever waits at the terminal is told.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Word {
+pub(super) struct DetachReport {
     pub(super) run: String,
     pub(super) pid: u32,
     pub(super) project: PathBuf,
     pub(super) run_folder: PathBuf,
-    pub(super) tone: Tone,
+    pub(super) tone: DetachFormat,
 }
 
 /// How it is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Tone {
+pub(super) enum DetachFormat {
     /// With all that people may want to know.
     People,
     /// The id, and nothing else.
@@ -58,40 +58,43 @@ pub(super) enum Tone {
     Json,
 }
 
-impl From<Level> for Tone {
-    fn from(level: Level) -> Self {
+impl From<OutputLevel> for DetachFormat {
+    fn from(level: OutputLevel) -> Self {
         match level {
-            Level::Quiet => Self::Quiet,
-            Level::Progress | Level::Verbose => Self::People,
-            Level::Json | Level::JsonMessages => Self::Json,
+            OutputLevel::Quiet => Self::Quiet,
+            OutputLevel::Progress | OutputLevel::Verbose => Self::People,
+            OutputLevel::Json | OutputLevel::JsonMessages => Self::Json,
         }
     }
 }
 
-impl DetachOptions {
+impl DetachArgs {
     /// Whether somebody else is to make the run.
     pub(super) fn is_wanted(&self) -> bool {
-        self.detach && self.departs.is_none()
+        self.detach && self.detach_fd.is_none()
     }
 
     /// The way off the terminal, if we are that somebody. To be asked for first: from then on we
     /// end with whoever started us.
-    pub(super) fn way_off(&self) -> Result<Option<Arc<Departure>>, Failure> {
+    pub(super) fn pipe(&self) -> Result<Option<Arc<DetachPipe>>, Failure> {
         let open = |number| {
-            Departure::open(number).map(Arc::new).map_err(|error| {
+            DetachPipe::open(number).map(Arc::new).map_err(|error| {
                 Failure::trouble(format!("whoever started this run does not listen: {error}"))
-                    .hint("--departs is for nightwright itself; use --detach")
+                    .hint("--detach-fd is for nightwright itself; use --detach")
             })
         };
-        self.departs.map(open).transpose()
+        self.detach_fd.map(open).transpose()
     }
 }
 
-impl Leaving {
+impl DetachTarget {
     /// How we leave, if there is a way, and how much we say: nobody would hear it later.
-    pub(super) fn by(way_off: Option<Arc<Departure>>, level: Level) -> (Option<Self>, Level) {
+    pub(super) fn choose(
+        way_off: Option<Arc<DetachPipe>>,
+        level: OutputLevel,
+    ) -> (Option<Self>, OutputLevel) {
         match way_off {
-            Some(departure) => (Some(Self { departure, level }), Level::Quiet),
+            Some(pipe) => (Some(Self { pipe, level }), OutputLevel::Quiet),
             None => (None, level),
         }
     }
@@ -101,39 +104,39 @@ impl Leaving {
 /// to look at it.
 pub(super) fn detach() -> Result<ExitCode, Failure> {
     let arguments = project_last(env::args_os().collect());
-    let option = |number| OsString::from(format!("--departs={number}"));
-    let departed = block_on(async {
-        process::depart(arguments, option)
+    let option = |number| OsString::from(format!("--detach-fd={number}"));
+    let outcome = block_on(async {
+        process::start_detached(arguments, option)
             .map_err(|error| Failure::trouble(format!("can't start ourselves: {error}")))
     })?;
-    match departed {
-        Departed::GoesOn(word) => {
-            let word: Word = serde_json::from_slice(&word).map_err(|error| {
+    match outcome {
+        DetachOutcome::Detached(word) => {
+            let word: DetachReport = serde_json::from_slice(&word).map_err(|error| {
                 Failure::trouble(format!(
                     "the run continues, but its answer cannot be read: {error}"
                 ))
                 .hint("look for it: nightwright status")
             })?;
-            word.pass_on()?;
+            word.announce()?;
             Ok(ExitCode::SUCCESS)
         }
-        Departed::Ended(exit) => {
+        DetachOutcome::Ended(exit) => {
             let code = exit.code().or_else(|| exit.signal().map(|signal| 128 + signal));
             Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
         }
     }
 }
 
-impl Word {
+impl DetachReport {
     /// Says it here. Where the id can't be printed people are told of the run all the same: it goes
     /// on, and nobody else would say so.
-    fn pass_on(&self) -> Result<(), Failure> {
+    fn announce(&self) -> Result<(), Failure> {
         let help = from_here(&self.help()).into_owned();
         match (self.print(), self.tone) {
-            (Ok(()), Tone::People) => say(&help),
-            (Ok(()), Tone::Quiet | Tone::Json) => {}
-            (Err(failure), Tone::People | Tone::Quiet | Tone::Json) => {
-                say(&help);
+            (Ok(()), DetachFormat::People) => eprint_safe(&help),
+            (Ok(()), DetachFormat::Quiet | DetachFormat::Json) => {}
+            (Err(failure), DetachFormat::People | DetachFormat::Quiet | DetachFormat::Json) => {
+                eprint_safe(&help);
                 let Self { run, .. } = self;
                 let message = format!("run {run} continues, and {}", failure.message);
                 return Err(
@@ -148,13 +151,13 @@ impl Word {
     pub(super) fn print(&self) -> Result<(), Failure> {
         let Self { run, pid, project, run_folder, tone } = self;
         match tone {
-            Tone::Json => print_json(&serde_json::json!({
+            DetachFormat::Json => print_json(&serde_json::json!({
                 "run": run,
                 "pid": pid,
                 "project": project,
                 "run_folder": run_folder,
             })),
-            Tone::Quiet | Tone::People => print(run),
+            DetachFormat::Quiet | DetachFormat::People => print(run),
         }
     }
 
@@ -177,12 +180,12 @@ mod tests {
 
     #[test]
     fn people_are_told_how_to_look_at_it() {
-        let word = Word {
+        let word = DetachReport {
             run: "20261116-183131-0a1b".to_owned(),
             pid: 4711,
             project: "/srv/my shop".into(),
             run_folder: "/state/run".into(),
-            tone: Tone::People,
+            tone: DetachFormat::People,
         };
         insta::assert_snapshot!(word.help(), @r#"
         The run continues without this terminal (pid 4711).

@@ -17,16 +17,16 @@ use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::root::Root;
 use nightwright_core::settings::Settings;
 
-use self::configured::Configured;
-use self::finding::{Finding, Report};
+use self::configured::DoctorConfig;
+use self::finding::{DoctorFinding, DoctorReport};
 use super::session::{self, block_on, catch_signals, interrupted};
-use super::{print, say, which};
-use crate::agent::program::{Found, Freshness};
+use super::{eprint_safe, print, which};
+use crate::agent::program::{FoundProgram, Freshness};
 use crate::error::Failure;
 
 /// What to look at.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct DoctorArgs {
     /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -45,13 +45,13 @@ pub(super) struct Options {
     json: bool,
 }
 
-pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn doctor(options: &DoctorArgs) -> Result<ExitCode, Failure> {
     let Root { path: project, found } = which::find_root(options.project.as_deref())?;
     block_on(async {
         let mut signals = catch_signals()?;
-        let (told, configured) = configured::configured(&project);
+        let (spec, configured) = configured::configured(&project);
         let (settings, variables) = match &configured {
-            Some(Configured { settings, resolved }) => {
+            Some(DoctorConfig { settings, resolved }) => {
                 (settings.clone(), resolved.environment_of_agent())
             }
             None => (Settings::default(), BTreeMap::new()),
@@ -64,9 +64,9 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
             findings.push(project::git(&project, &environment).await);
             let state = project::state(&project);
             // What is wrong with the state folder is told once.
-            findings.extend(told.into_iter().filter(|finding| !finding.repeats(&state)));
+            findings.extend(spec.into_iter().filter(|finding| !finding.repeats(&state)));
             // Temporary folders are recorded in the state folder: one problem is enough.
-            let can_keep = state.iter().all(Finding::is_ok);
+            let can_keep = state.iter().all(DoctorFinding::is_ok);
             findings.extend(state);
             findings.extend(project::in_use(&project));
             if can_keep {
@@ -89,7 +89,7 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
             match agent {
                 Some(found) => {
                     if !options.json {
-                        say("Asking the agent for one word...");
+                        eprint_safe("Asking the agent for one word...");
                     }
                     let Some(finding) = probe::probe(&found, environment, &mut signals).await?
                     else {
@@ -97,10 +97,12 @@ pub(super) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
                     };
                     findings.push(finding);
                 }
-                None => findings.push(Finding::warning("probe", "there is no agent to be asked")),
+                None => {
+                    findings.push(DoctorFinding::warning("probe", "there is no agent to be asked"));
+                }
             }
         }
-        let report = Report { findings };
+        let report = DoctorReport { findings };
         print(report.show(options.json)?.trim_end())?;
         Ok(ExitCode::from(u8::from(!report.can_run())))
     })
@@ -112,7 +114,7 @@ async fn look_at_agent(
     settings: &Settings,
     project: &Path,
     environment: &[(OsString, OsString)],
-) -> (Option<Found>, Vec<Finding>) {
+) -> (Option<FoundProgram>, Vec<DoctorFinding>) {
     if let Some(command) = &settings.agent.command {
         return (None, vec![agent::command(command, project)]);
     }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use nightwright_core::display::display_safe;
 
-use super::told::Told;
-use super::{advise, say, terminal};
-use crate::config::{Layer, Origin};
+use super::told::RunSpec;
+use super::{advise, eprint_safe, terminal};
+use crate::config::{ConfigLayer, ValueOrigin};
 use crate::error::Failure;
-use crate::init::ask::{self, Gone, Person};
+use crate::init::ask::{self, NoAnswer, Prompter};
 use crate::init::detect::detect;
-use crate::init::view::View;
+use crate::init::view::ProjectFiles;
 
 /// The file of a project that is set up. The folder alone may only hold tasks.
 const SETTINGS: &str = ".nightwright/config.toml";
@@ -24,22 +24,22 @@ pub(super) fn is_due(project: &Path) -> bool {
 
 /// Asks what no layer of the configuration decides and matters to this run, and adds the answers to
 /// the options of the command line.
-pub(super) fn ask(project: &Path, told: &Told, flags: &mut Layer) -> Result<(), Failure> {
-    let Told { settings, resolved, .. } = told;
-    let is_open = |key| *resolved.origin(key) == Origin::BuiltIn;
+pub(super) fn ask(project: &Path, told: &RunSpec, flags: &mut ConfigLayer) -> Result<(), Failure> {
+    let RunSpec { settings, resolved, .. } = told;
+    let is_open = |key| *resolved.origin(key) == ValueOrigin::BuiltIn;
     let mut answered = false;
     // Another agent does not know these permissions.
     if settings.agent.command.is_none() && is_open("agent.permissions") {
         let unanswered = |gone| unanswered(gone, "--permissions usual");
-        let level = ask::permissions(&mut Plain).map_err(unanswered)?;
+        let level = ask::permissions(&mut LinePrompt).map_err(unanswered)?;
         flags.set_by_flag("--permissions", "agent.permissions", level.name());
         answered = true;
     }
     let has_use = settings.completion.expects_work() && is_open("verify.commands");
-    let test = has_use.then(|| detect(&View::of(project)).main.commands.test).flatten();
+    let test = has_use.then(|| detect(&ProjectFiles::of(project)).main.commands.test).flatten();
     if let Some(test) = test {
         let unanswered = |gone| unanswered(gone, "--verify CMD");
-        if ask::check(&mut Plain, &test).map_err(unanswered)? {
+        if ask::check(&mut LinePrompt, &test).map_err(unanswered)? {
             flags.set_by_flag("--verify", "verify.commands", vec![test]);
         }
         answered = true;
@@ -50,27 +50,27 @@ pub(super) fn ask(project: &Path, told: &Told, flags: &mut Layer) -> Result<(), 
     Ok(())
 }
 
-fn unanswered(_: Gone, option: &str) -> Failure {
+fn unanswered(_: NoAnswer, option: &str) -> Failure {
     Failure::usage("the input ended before the question was answered; nothing was started")
         .hint(format!("answer it with `{option}`"))
 }
 
 /// The terminal, line by line. Nothing goes on reading from it once the answer is there: the keys that
 /// are pressed later are for the run.
-struct Plain;
+struct LinePrompt;
 
-impl Person for Plain {
+impl Prompter for LinePrompt {
     fn tell(&mut self, text: &str) {
-        say(text);
+        eprint_safe(text);
     }
 
-    fn ask(&mut self, question: &str) -> Result<String, Gone> {
+    fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
         let mut out = io::stderr();
         // If the terminal is gone, reading from it says so.
         drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
-            Ok(0) | Err(_) => Err(Gone::EndOfInput),
+            Ok(0) | Err(_) => Err(NoAnswer::EndOfInput),
             Ok(_) => Ok(line),
         }
     }

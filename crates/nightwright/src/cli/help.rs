@@ -12,29 +12,29 @@ use super::man;
 use crate::error::Failure;
 
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct HelpArgs {
     /// The command, such as `run` or `config set` [default: nightwright itself]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 /// Prints what `nightwright COMMAND --help` prints.
-pub(super) fn help(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn help(options: &HelpArgs) -> Result<ExitCode, Failure> {
     let mut root = super::command();
     root.build();
     man::find(&root, &options.command)?;
     let line = ["nightwright"].into_iter().chain(options.command.iter().map(String::as_str));
     match super::command().try_get_matches_from(line.chain(["--help"])) {
-        Err(help) => super::told(&help, &[]),
+        Err(help) => super::clap_error(&help, &[]),
         Ok(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// What a group of commands is for, and its commands.
-type Group = (&'static str, &'static [&'static str]);
+type CommandGroup = (&'static str, &'static [&'static str]);
 
 /// The commands, in the order in which they are met.
-const GROUPS: &[Group] = &[
+const GROUPS: &[CommandGroup] = &[
     ("First steps", &["demo", "init", "doctor", "selftest"]),
     ("Tasks", &["new", "setup", "edit", "validate", "list", "show", "prompt"]),
     ("Runs", &["run", "plan", "build", "resume", "stop", "pause", "tell", "verify", "service"]),

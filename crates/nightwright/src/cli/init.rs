@@ -7,19 +7,19 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::display_safe;
 
-use super::terminal::{self, Terminal};
-use super::{advise, approval, print, say, which};
-use crate::config::{self, ConfigFile, Resolved};
+use super::terminal::{self, TerminalPrompt};
+use super::{advise, approval, eprint_safe, print, which};
+use crate::config::{self, ConfigFile, ResolvedConfig};
 use crate::error::Failure;
 use crate::init::ask::describe;
 use crate::init::import::Import;
-use crate::init::place::{CONFIG, Existing, check_new};
-use crate::init::{Look, Setup, Written};
+use crate::init::place::{CONFIG, ExistingConfig, check_new};
+use crate::init::{InitPlan, InitResult, ProjectScan};
 use crate::principles;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct InitArgs {
     /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -37,39 +37,39 @@ pub(super) struct Options {
     no_import: bool,
 }
 
-pub(super) fn init(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn init(options: &InitArgs) -> Result<ExitCode, Failure> {
     let (project, which) = which::new_project(options.project.as_deref())?;
     if let Some(which) = which {
-        say(&which);
+        eprint_safe(&which);
     }
-    let existing = if options.force { Existing::Kept } else { Existing::Refused };
+    let existing = if options.force { ExistingConfig::Kept } else { ExistingConfig::Refused };
     check_new(&project, existing)?;
-    let mut look = Look::at(&project, &principles_file(&project)?);
+    let mut look = ProjectScan::at(&project, &principles_file(&project)?);
     if options.no_import {
         look.imports = crate::init::import::Imports::default();
     }
     for line in look.lines() {
-        say(&line);
+        eprint_safe(&line);
     }
     for note in &look.imports.notes {
-        say(&format!("note: {note}"));
+        eprint_safe(&format!("note: {note}"));
     }
     // From here on Ctrl-C comes as an answer: it can't fall between two files.
-    let mut terminal = Terminal::new()?;
+    let mut terminal = TerminalPrompt::new()?;
     let setup = if options.yes {
         by_default(look)
     } else if !terminal::is_there() {
-        say(
+        eprint_safe(
             "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
         );
         by_default(look)
     } else {
         match look.ask(&mut terminal) {
             Ok(setup) => setup,
-            Err(gone) => return terminal::left(gone, "`--yes` uses what was detected"),
+            Err(gone) => return terminal::cancelled(gone, "`--yes` uses what was detected"),
         }
     };
-    let show = |written: &Written| show(written, &setup);
+    let show = |written: &InitResult| show(written, &setup);
     setup.carry_out(
         &project,
         &format!("{:#}\n", config::schema()),
@@ -90,7 +90,7 @@ fn principles_file(project: &Path) -> Result<String, Failure> {
     let get_env = |name: &str| env::var_os(name);
     let user = ConfigFile::user(get_env).map(|file| file.layer()).transpose()?;
     let layers = user.into_iter().chain([config::environment(get_env)?]);
-    Ok(principles::configured(&Resolved::new(layers)).unwrap_or_default())
+    Ok(principles::configured(&ResolvedConfig::new(layers)).unwrap_or_default())
 }
 
 /// Records that what the configuration would run was chosen by the user. Hooks that were there
@@ -99,18 +99,18 @@ fn approve_for_init(project: &Path) -> Result<(), Failure> {
     approval::approve_settings(project, &ConfigFile::project(project).layer()?)
 }
 
-fn by_default(look: Look) -> Setup {
+fn by_default(look: ProjectScan) -> InitPlan {
     for import in &look.imports.imports {
-        say(&describe(import));
+        eprint_safe(&describe(import));
     }
     look.defaults()
 }
 
-fn show(written: &Written, setup: &Setup) -> Result<(), Failure> {
+fn show(written: &InitResult, setup: &InitPlan) -> Result<(), Failure> {
     for note in &written.notes {
-        say(&format!("note: {note}"));
+        eprint_safe(&format!("note: {note}"));
     }
-    say("\nWritten:");
+    eprint_safe("\nWritten:");
     for file in &written.files {
         print(&display_safe(file))?;
     }

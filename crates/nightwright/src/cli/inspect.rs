@@ -18,26 +18,28 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::agent::decode::{Line, Lines};
-use nightwright_core::agent::deltas::Deltas;
+use nightwright_core::agent::decode::{LineSplitter, StreamLine};
+use nightwright_core::agent::deltas::RedactingTee;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, Death};
-use nightwright_core::agent::report::{AttemptReport, Words};
-use nightwright_core::agent::transcript::{Closing, Heard, Reading, Transcript};
+use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, ProcessExit};
+use nightwright_core::agent::report::{AttemptReport, TextEvidence};
+use nightwright_core::agent::transcript::{
+    AttemptExit, FinishedTranscript, Transcript, TranscriptOptions,
+};
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::outcome::count;
 use nightwright_core::permissions::denial::{self, Denial};
-use nightwright_core::redact::{Masking, Secrets};
+use nightwright_core::redact::{Secrets, StreamMasker};
 use nightwright_core::settings::Completion;
 use nightwright_core::units::{AttemptId, Tokens, Usd};
 use serde::Serialize;
 
 use super::print;
 use crate::error::Failure;
-use crate::process::Tail;
+use crate::process::OutputTail;
 use crate::publish::show;
 use crate::report::summary::thousands;
-use crate::report::{self, ColorChoice, Level, Reporter, Speaker, Style, Surroundings};
+use crate::report::{self, ColorChoice, OutputCapabilities, OutputLevel, Reporter, Speaker, Style};
 use crate::secrets;
 
 /// One read of the recording.
@@ -52,7 +54,7 @@ const WHY_MAX: usize = 500;
 /// What to inspect.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct InspectArgs {
     /// What the agent printed on standard output, a line of JSON each; `-` = standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -102,7 +104,7 @@ The object of --json:
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Inspected {
+struct InspectReport {
     outcome: &'static str,
     retry: &'static str,
     until: Option<Timestamp>,
@@ -119,16 +121,16 @@ struct Inspected {
     markers: Vec<&'static str>,
 }
 
-pub(super) fn inspect(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn inspect(options: &InspectArgs) -> Result<ExitCode, Failure> {
     let secrets = secrets::of_environment(&[])?;
     let stderr = options.stderr.as_deref().map(|path| read_stderr(path, &secrets)).transpose()?;
     let (mut stream, now) = open(&options.file)?;
-    let shown = if options.json { None } else { Some(Screen::new()) };
-    let mut recording = Recording::new(shown, secrets);
+    let shown = if options.json { None } else { Some(InspectScreen::new()) };
+    let mut recording = InspectedStream::new(shown, secrets);
     recording.read(&mut *stream, &options.file)?;
     let heard = recording.finish(options.death(), stderr, now);
     if options.json {
-        let object = serde_json::to_string(&Inspected::from(heard))
+        let object = serde_json::to_string(&InspectReport::from(heard))
             .map_err(|error| Failure::trouble(format!("can't write it as JSON: {error}")))?;
         print(&object)?;
     } else {
@@ -137,9 +139,9 @@ pub(super) fn inspect(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Options {
-    fn death(&self) -> Option<Death> {
-        self.signal.map(Death::Signal).or(self.exit_code.map(Death::Code))
+impl InspectArgs {
+    fn death(&self) -> Option<ProcessExit> {
+        self.signal.map(ProcessExit::Signal).or(self.exit_code.map(ProcessExit::Code))
     }
 }
 
@@ -172,10 +174,10 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::trouble(format!("can't read `{}`: {error}", path.display()))
 }
 
-fn read_stderr(path: &Path, secrets: &Secrets) -> Result<Tail, Failure> {
+fn read_stderr(path: &Path, secrets: &Secrets) -> Result<OutputTail, Failure> {
     let mut file = open_file(path, "a file with what the agent printed on standard error")?;
-    let mut tail = Tail::new(STDERR_MAX);
-    let mut masking = Masking::new(secrets.clone());
+    let mut tail = OutputTail::new(STDERR_MAX);
+    let mut masking = StreamMasker::new(secrets.clone());
     chunks(&mut file, |chunk| {
         masking.push(chunk, |text| tail.push(text));
         Ok(())
@@ -199,16 +201,16 @@ fn chunks(stream: &mut dyn Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) 
 }
 
 /// Where the stream is shown.
-struct Screen {
-    lines: Lines,
+struct InspectScreen {
+    lines: LineSplitter,
     reporter: Box<dyn Reporter + Send>,
 }
 
-impl Screen {
+impl InspectScreen {
     fn new() -> Self {
-        let surroundings = Surroundings::of(env::var_os, &io::stdout());
+        let surroundings = OutputCapabilities::of(env::var_os, &io::stdout());
         let style = Style::new(ColorChoice::Auto, &surroundings);
-        let reporter = report::reporter(Level::Verbose, style, Box::new(io::stdout()));
+        let reporter = report::reporter(OutputLevel::Verbose, style, Box::new(io::stdout()));
         Self { lines: Dialect::Claude.lines_to_show(), reporter }
     }
 
@@ -228,34 +230,34 @@ impl Screen {
     }
 }
 
-fn show_line(shown: &mut io::Result<()>, line: Line<'_>, reporter: &mut dyn Reporter) {
+fn show_line(shown: &mut io::Result<()>, line: StreamLine<'_>, reporter: &mut dyn Reporter) {
     if shown.is_ok() {
         *shown = show(Dialect::Claude, Speaker::Attempt(AttemptId(1)), line, reporter);
     }
 }
 
 /// A stream on its way through the transcript.
-struct Recording {
-    masking: Deltas,
-    lines: Lines,
+struct InspectedStream {
+    masking: RedactingTee,
+    lines: LineSplitter,
     transcript: Transcript,
     bytes: u64,
     /// `None` as well when nothing more can be shown.
-    screen: Option<Screen>,
+    screen: Option<InspectScreen>,
     /// Why nothing more can be shown, if that is so.
     dark: Option<io::Error>,
 }
 
-impl Recording {
-    fn new(screen: Option<Screen>, secrets: Secrets) -> Self {
-        let transcript = Transcript::new(Reading {
+impl InspectedStream {
+    fn new(screen: Option<InspectScreen>, secrets: Secrets) -> Self {
+        let transcript = Transcript::new(TranscriptOptions {
             dialect: Dialect::Claude,
             completion: &Completion::default(),
             purpose: None,
             live: false,
             started: Duration::ZERO,
         });
-        let masking = Deltas::new(Dialect::Claude, secrets);
+        let masking = RedactingTee::new(Dialect::Claude, secrets);
         let lines = Dialect::Claude.lines();
         Self { masking, lines, transcript, bytes: 0, screen, dark: None }
     }
@@ -303,7 +305,7 @@ impl Recording {
         });
     }
 
-    fn on_screen(&mut self, show: impl FnOnce(&mut Screen) -> io::Result<()>) {
+    fn on_screen(&mut self, show: impl FnOnce(&mut InspectScreen) -> io::Result<()>) {
         let Some(screen) = &mut self.screen else { return };
         if let Err(error) = show(screen) {
             self.dark = Some(error);
@@ -311,11 +313,16 @@ impl Recording {
         }
     }
 
-    fn finish(self, exit: Option<Death>, stderr: Option<Tail>, now: Timestamp) -> Heard {
-        let stderr_bytes = stderr.as_ref().map_or(0, Tail::total);
-        let stderr = stderr.map(Tail::into_text).unwrap_or_default();
-        let closing = Closing {
-            exit: exit.or(Some(Death::Code(1))),
+    fn finish(
+        self,
+        exit: Option<ProcessExit>,
+        stderr: Option<OutputTail>,
+        now: Timestamp,
+    ) -> FinishedTranscript {
+        let stderr_bytes = stderr.as_ref().map_or(0, OutputTail::total);
+        let stderr = stderr.map(OutputTail::into_text).unwrap_or_default();
+        let closing = AttemptExit {
+            exit: exit.or(Some(ProcessExit::Code(1))),
             cut: None,
             stderr: &stderr,
             stdout_bytes: self.bytes,
@@ -326,16 +333,16 @@ impl Recording {
     }
 }
 
-fn take(transcript: &mut Transcript, line: Line<'_>) {
+fn take(transcript: &mut Transcript, line: StreamLine<'_>) {
     match line {
-        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
-        Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
+        StreamLine::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
+        StreamLine::TooLong { .. } => transcript.unreadable(Duration::ZERO),
     }
 }
 
-impl From<Heard> for Inspected {
-    fn from(heard: Heard) -> Self {
-        let Heard { report, final_text } = heard;
+impl From<FinishedTranscript> for InspectReport {
+    fn from(heard: FinishedTranscript) -> Self {
+        let FinishedTranscript { report, final_text } = heard;
         let (cost_usd, cost_estimated) = cost(&report);
         let stream = report.stream;
         Self {
@@ -352,7 +359,7 @@ impl From<Heard> for Inspected {
             bad_lines: stream.bad_lines,
             unknown_events: stream.unknown_events,
             final_text,
-            markers: markers(&report.words),
+            markers: markers(&report.text_evidence),
         }
     }
 }
@@ -370,8 +377,8 @@ fn cost(report: &AttemptReport) -> (Option<Usd>, bool) {
 fn until(outcome: &AttemptOutcome) -> Option<Timestamp> {
     match outcome.consequence() {
         Consequence::Wait { until, .. } => until,
-        Consequence::Judge
-        | Consequence::JudgeTree
+        Consequence::Assess
+        | Consequence::AssessWorkTree
         | Consequence::Retry
         | Consequence::FailIteration { .. }
         | Consequence::EndRun { .. } => None,
@@ -381,25 +388,25 @@ fn until(outcome: &AttemptOutcome) -> Option<Timestamp> {
 /// What a run does next, in a word.
 fn follows(consequence: &Consequence) -> &'static str {
     match consequence {
-        Consequence::Judge => "no",
-        Consequence::JudgeTree | Consequence::Retry => "retry",
+        Consequence::Assess => "no",
+        Consequence::AssessWorkTree | Consequence::Retry => "retry",
         Consequence::Wait { .. } => "wait",
         Consequence::FailIteration { .. } => "fail",
         Consequence::EndRun { .. } => "stop",
     }
 }
 
-fn markers(words: &Words) -> Vec<&'static str> {
+fn markers(words: &TextEvidence) -> Vec<&'static str> {
     carried(words).map(|(name, _)| name).collect()
 }
 
 /// What the last words carry: for programs, and for people.
-fn carried(words: &Words) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn carried(words: &TextEvidence) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         (words.promise, ("promise", "the promise marker")),
         (words.signal, ("signal", "the completion signal")),
         (words.end_phrase, ("end_phrase", "the end phrase")),
-        (words.says_done, ("says_done", "that the work is done")),
+        (words.states_done, ("states_done", "that the work is done")),
         (!words.blockers.is_empty(), ("blockers", "what blocks it")),
     ];
     all.into_iter().filter(|(there, _)| *there).map(|(_, names)| names)
@@ -430,7 +437,7 @@ fn summary(report: &AttemptReport) -> String {
         count(stream.tool_calls, "tool call"),
         stream.tool_errors
     ));
-    let carried: Vec<_> = carried(&report.words).map(|(_, words)| words).collect();
+    let carried: Vec<_> = carried(&report.text_evidence).map(|(_, words)| words).collect();
     if !carried.is_empty() {
         lines.push(format!("  its last words say: {}", carried.join(", ")));
     }
@@ -456,8 +463,8 @@ fn names(names: &[String]) -> String {
 
 fn next(outcome: &AttemptOutcome) -> String {
     match outcome.consequence() {
-        Consequence::Judge => "the work is looked at".to_owned(),
-        Consequence::JudgeTree => {
+        Consequence::Assess => "the work is looked at".to_owned(),
+        Consequence::AssessWorkTree => {
             "the work is looked at; if there is none, another attempt".to_owned()
         }
         Consequence::Retry => "another attempt".to_owned(),

@@ -9,17 +9,17 @@ use jiff::Timestamp;
 use nightwright_core::display::display_safe;
 
 use super::which::project;
-use super::{print, say};
+use super::{eprint_safe, print};
 use crate::error::Failure;
 use crate::files::Removed;
 use crate::paste::from_here;
-use crate::task::archive::{self, PutAway, Restored};
-use crate::task::{INSTRUCTIONS, InUse, Runs, State, TODO, Task, reset};
+use crate::task::archive::{self, ArchivedTask, RestoredTask};
+use crate::task::{INSTRUCTIONS, ProjectRuns, TODO, Task, TaskLock, TaskState, reset};
 
 /// What `reset` can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = RESET_HELP)]
-pub(super) struct ResetOptions {
+pub(super) struct ResetArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -49,7 +49,7 @@ A task that a run is working on is not touched. Without a terminal to ask on, --
 /// What `archive` can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = ARCHIVE_HELP)]
-pub(super) struct ArchiveOptions {
+pub(super) struct ArchiveArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -68,7 +68,7 @@ after the archive was written, synced and read back. Links are kept as links.
 /// What `restore` can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = RESTORE_HELP)]
-pub(super) struct RestoreOptions {
+pub(super) struct RestoreArgs {
     /// A task's name (its newest archive), the name of a file in `.nightwright/archive`, or the path
     /// of an archive
     #[arg(value_name = "NAME|ARCHIVE")]
@@ -86,7 +86,7 @@ task's folder is refused.";
 
 /// What `delete` can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct DeleteOptions {
+pub(super) struct DeleteArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -100,12 +100,12 @@ pub(super) struct DeleteOptions {
     project: Option<PathBuf>,
 }
 
-pub(super) fn reset(options: &ResetOptions) -> Result<ExitCode, Failure> {
-    let Ours { task, runs, .. } = &ours(options.project.as_deref(), &options.name)?;
+pub(super) fn reset(options: &ResetArgs) -> Result<ExitCode, Failure> {
+    let LockedTask { task, runs, .. } = &lock_task(options.project.as_deref(), &options.name)?;
     let name = task.name();
-    let todo = if options.todo { reset::Boxes::Open } else { reset::Boxes::Keep };
-    let there = reset::what_goes(task);
-    let ticked = reset::boxes_to_open(task, todo)?;
+    let todo = if options.todo { reset::ChecklistReset::Open } else { reset::ChecklistReset::Keep };
+    let there = reset::removed_by_reset(task);
+    let ticked = reset::items_to_uncheck(task, todo)?;
     let (would, does) =
         (losses("remove", "open", &there, ticked), losses("removes", "opens", &there, ticked));
     if !options.yes && !would.is_empty() {
@@ -114,9 +114,9 @@ pub(super) fn reset(options: &ResetOptions) -> Result<ExitCode, Failure> {
             return Err(Failure::usage(format!("resetting the task `{name}` would {would}"))
                 .hint(format!("if that is meant: nightwright reset {name}{flag} --yes")));
         }
-        say(&format!("Resetting the task `{name}` {does}. Go on? [y/N]"));
+        eprint_safe(&format!("Resetting the task `{name}` {does}. Go on? [y/N]"));
         if !agreed()? {
-            say("nothing was changed");
+            eprint_safe("nothing was changed");
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -126,110 +126,110 @@ pub(super) fn reset(options: &ResetOptions) -> Result<ExitCode, Failure> {
     } else {
         there.join(", ") + " removed"
     };
-    let boxes = match todo {
-        reset::Boxes::Keep => "stay",
-        reset::Boxes::Open => "stay, its boxes open",
+    let checklist = match todo {
+        reset::ChecklistReset::Keep => "stay",
+        reset::ChecklistReset::Open => "stay, its boxes open",
     };
-    tell(&format!(
-        "reset the task `{name}`: counters at 0, {gone}; {INSTRUCTIONS} and {TODO} {boxes}\n\
+    report(&format!(
+        "reset the task `{name}`: counters at 0, {gone}; {INSTRUCTIONS} and {TODO} {checklist}\n\
          next: nightwright run {name}"
     ))
 }
 
-pub(super) fn archive(options: &ArchiveOptions) -> Result<ExitCode, Failure> {
-    let ours = ours(options.project.as_deref(), &options.name)?;
-    let archive = put_away(&ours)?;
+pub(super) fn archive(options: &ArchiveArgs) -> Result<ExitCode, Failure> {
+    let ours = lock_task(options.project.as_deref(), &options.name)?;
+    let archive = archive_and_remove(&ours)?;
     let name = ours.task.name();
-    tell(&format!(
+    report(&format!(
         "archived the task `{name}` as `{archive}`\nto bring it back: nightwright restore {name}"
     ))
 }
 
-pub(super) fn restore(options: &RestoreOptions) -> Result<ExitCode, Failure> {
+pub(super) fn restore(options: &RestoreArgs) -> Result<ExitCode, Failure> {
     let project = project(options.project.as_deref())?;
     let found = archive::find(&project, &options.archive)?;
-    let Restored { task, warning } = archive::restore(&project, &found)?;
+    let RestoredTask { task, warning } = archive::restore(&project, &found)?;
     if let Some(warning) = warning {
-        say(&format!("warning: {warning}"));
+        eprint_safe(&format!("warning: {warning}"));
     }
     let name = task.name();
     let from = found.strip_prefix(&project).unwrap_or(&found);
-    tell(&format!(
+    report(&format!(
         "restored the task `{name}` from `{}`, which stays\nnext: nightwright show {name}",
         from.display()
     ))
 }
 
-pub(super) fn delete(options: &DeleteOptions) -> Result<ExitCode, Failure> {
-    let ours = ours(options.project.as_deref(), &options.name)?;
+pub(super) fn delete(options: &DeleteArgs) -> Result<ExitCode, Failure> {
+    let ours = lock_task(options.project.as_deref(), &options.name)?;
     let name = ours.task.name();
     if !options.force {
         return Err(Failure::usage(format!("`nightwright delete {name}` needs --force")).hint(format!(
             "the task is archived before it is removed; `nightwright restore {name}` brings it back"
         )));
     }
-    let archive = put_away(&ours)?;
-    tell(&format!(
+    let archive = archive_and_remove(&ours)?;
+    report(&format!(
         "deleted the task `{name}`; it is kept as `{archive}`\n\
          to bring it back: nightwright restore {name}"
     ))
 }
 
 /// A task that nobody else works on as long as this lives.
-struct Ours {
+struct LockedTask {
     task: Task,
     /// The runs there are.
-    runs: Runs,
-    _in_use: InUse,
+    runs: ProjectRuns,
+    _in_use: TaskLock,
 }
 
 /// Takes a task for ourselves.
-fn ours(folder: Option<&Path>, name: &str) -> Result<Ours, Failure> {
+fn lock_task(folder: Option<&Path>, name: &str) -> Result<LockedTask, Failure> {
     let project = project(folder)?;
     let task = Task::open(&project, name)?;
     // Asked first, because it can say which run it is.
-    Runs::of(&project)?.must_rest(task.name())?;
-    let in_use = InUse::take(&project, task.name())?;
+    ProjectRuns::of(&project)?.require_idle(task.name())?;
+    let in_use = TaskLock::take(&project, task.name())?;
     // Whoever had it until now may have changed everything.
     let task = Task::open(&project, name)?;
-    let runs = Runs::of(&project)?;
-    runs.must_rest(task.name())?;
-    Ok(Ours { task, runs, _in_use: in_use })
+    let runs = ProjectRuns::of(&project)?;
+    runs.require_idle(task.name())?;
+    Ok(LockedTask { task, runs, _in_use: in_use })
 }
 
 /// What a reset takes away, after these words for it; nothing, if it takes nothing away.
-fn losses(remove: &str, open: &str, files: &[&str], boxes: usize) -> String {
+fn losses(remove: &str, open: &str, files: &[&str], checklist: usize) -> String {
     let mut all = Vec::new();
     if !files.is_empty() {
         all.push(format!("{remove} {}", files.join(", ")));
     }
-    if boxes > 0 {
-        let noun = if boxes == 1 { "box" } else { "boxes" };
-        all.push(format!("{open} {boxes} ticked {noun} of {TODO} again"));
+    if checklist > 0 {
+        let noun = if checklist == 1 { "box" } else { "boxes" };
+        all.push(format!("{open} {checklist} ticked {noun} of {TODO} again"));
     }
     all.join(" and ")
 }
 
 /// Archives and removes a task; gives the archive's name.
-fn put_away(Ours { task, runs, .. }: &Ours) -> Result<String, Failure> {
+fn archive_and_remove(LockedTask { task, runs, .. }: &LockedTask) -> Result<String, Failure> {
     // A state that can't be noted is put away as it is.
-    match State::settle(task, runs) {
+    match TaskState::settle(task, runs) {
         Ok(None) => {}
-        Ok(Some(warning)) => say(&format!("warning: {warning}")),
+        Ok(Some(warning)) => eprint_safe(&format!("warning: {warning}")),
         Err(error) => {
-            say(&format!("warning: the state of the task is not noted: {}", error.message));
+            eprint_safe(&format!("warning: the state of the task is not noted: {}", error.message));
         }
     }
-    let PutAway { archive, folder } = archive::put_away(task, Timestamp::now())?;
-    warn_of_rest(&folder);
+    let ArchivedTask { archive, folder } = archive::archive_task(task, Timestamp::now())?;
+    warn_about_leftovers(&folder);
     Ok(archive.display().to_string())
 }
 
 /// Says where the rest of a folder is that could not be removed wholly.
-pub(super) fn warn_of_rest(folder: &Removed) {
+pub(super) fn warn_about_leftovers(folder: &Removed) {
     match folder {
         Removed::Wholly => {}
-        Removed::Leaving(rest) => say(&format!(
+        Removed::Leaving(rest) => eprint_safe(&format!(
             "warning: some of the folder could not be removed and is now in `{}`",
             rest.display()
         )),
@@ -245,7 +245,7 @@ fn agreed() -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn tell(text: &str) -> Result<ExitCode, Failure> {
+fn report(text: &str) -> Result<ExitCode, Failure> {
     print(&display_safe(&from_here(text)))?;
     Ok(ExitCode::SUCCESS)
 }

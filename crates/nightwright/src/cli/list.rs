@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::one_line;
 use nightwright_core::evidence::boxes;
-use nightwright_core::input::{Boxes, TaskProgress};
+use nightwright_core::input::{Checklist, TaskProgress};
 use serde::Serialize;
 
 use super::which::project;
 use super::{advise, print};
 use crate::error::Failure;
-use crate::task::state::{Iterations, LastRun};
-use crate::task::{self, Listed, Runs, Standing, TODO, Task};
+use crate::task::state::{IterationCounts, LastRun};
+use crate::task::{self, ListedTask, ProjectRuns, TODO, Task, TaskOverview};
 
 /// The most of an ending, a problem or a name that a line shows, in characters.
-const MOST_WORDS: usize = 100;
+const MAX_TEXT_CHARS: usize = 100;
 
 /// The state of what can't be read.
 const BROKEN: &str = "broken";
@@ -24,7 +24,7 @@ const BROKEN: &str = "broken";
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct ListArgs {
     /// Print a JSON array with an object for each task
     #[arg(long)]
     json: bool,
@@ -65,20 +65,20 @@ The objects of --json:
 
 /// A task in the JSON array.
 #[derive(Debug, Serialize)]
-struct Row {
+struct TaskRow {
     name: String,
     mode: Option<String>,
     state: &'static str,
-    iterations: Iterations,
+    iterations: IterationCounts,
     progress: Option<TaskProgress>,
     last_run: Option<LastRun>,
     /// What is wrong with it.
     problem: Option<String>,
 }
 
-pub(super) fn list(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn list(options: &ListArgs) -> Result<ExitCode, Failure> {
     let project = project(options.project.as_deref())?;
-    let runs = Runs::of(&project)?;
+    let runs = ProjectRuns::of(&project)?;
     let listed = task::list(&project)?;
     let rows: Vec<_> = listed.into_iter().map(|listed| row(listed, &runs)).collect();
     if options.json {
@@ -99,24 +99,25 @@ fn none(project: &Path) -> String {
     )
 }
 
-fn row(listed: Listed, runs: &Runs) -> Row {
-    let Listed { name, task } = listed;
-    let standing = task.and_then(|task| Ok((Standing::of(&task, runs)?, boxes(&task))));
+fn row(listed: ListedTask, runs: &ProjectRuns) -> TaskRow {
+    let ListedTask { name, task } = listed;
+    let standing =
+        task.and_then(|task| Ok((TaskOverview::of(&task, runs)?, checklist_progress(&task))));
     match standing {
-        Ok((Standing { status, mode, state, warning, .. }, boxes)) => Row {
+        Ok((TaskOverview { status, mode, state, warning, .. }, checklist)) => TaskRow {
             name,
             mode,
             state: status.name(),
             iterations: state.iterations,
-            progress: state.last_run.as_ref().and_then(|last| last.progress).or(boxes),
+            progress: state.last_run.as_ref().and_then(|last| last.progress).or(checklist),
             last_run: state.last_run,
             problem: warning,
         },
-        Err(failure) => Row {
+        Err(failure) => TaskRow {
             name,
             mode: None,
             state: BROKEN,
-            iterations: Iterations::default(),
+            iterations: IterationCounts::default(),
             progress: None,
             last_run: None,
             problem: Some(failure.message),
@@ -125,15 +126,15 @@ fn row(listed: Listed, runs: &Runs) -> Row {
 }
 
 /// How far the list of a task is, if it has one. One that is no text has no boxes to count.
-fn boxes(task: &Task) -> Option<TaskProgress> {
+fn checklist_progress(task: &Task) -> Option<TaskProgress> {
     let text = task.text(TODO).ok().flatten()?;
-    let Boxes { open, done } = boxes::count(&text);
+    let Checklist { open, done } = boxes::count(&text);
     let total = done.saturating_add(open);
     (total > 0).then_some(TaskProgress { completed: done, total })
 }
 
 /// Names and texts come from files: every cell is one safe line.
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[TaskRow]) -> String {
     let head = ["NAME", "MODE", "STATE", "ITERATIONS", "PROGRESS", "COST", "LAST RUN"];
     let mut lines = vec![head.map(str::to_owned)];
     for row in rows {
@@ -143,13 +144,13 @@ fn table(rows: &[Row]) -> String {
         let cost = last.map(|last| last.cost_usd.to_string());
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         lines.push([
-            one_line(&row.name, MOST_WORDS),
-            one_line(row.mode.as_deref().unwrap_or("-"), MOST_WORDS),
+            one_line(&row.name, MAX_TEXT_CHARS),
+            one_line(row.mode.as_deref().unwrap_or("-"), MAX_TEXT_CHARS),
             row.state.to_owned(),
             row.iterations.total.to_string(),
             or_none(progress),
             or_none(cost),
-            one_line(&last_words, MOST_WORDS),
+            one_line(&last_words, MAX_TEXT_CHARS),
         ]);
     }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();

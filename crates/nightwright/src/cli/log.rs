@@ -13,29 +13,29 @@ use nightwright_core::display::display_safe;
 use nightwright_core::event::Event;
 use nightwright_core::units::Iteration;
 
-use super::which::{Found, Which, damaged};
-use super::{advise, say};
+use super::which::{RunSelector, SelectedRun, damaged};
+use super::{advise, eprint_safe};
 use crate::error::Failure;
 use crate::files::open_regular;
-use crate::journal::{RunDir, Tail, attempt_label, call_label, lock};
+use crate::journal::{JournalTail, RunDir, attempt_label, call_label, lock};
 
 /// How often it is looked for something new.
-const PACE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long the process of a run may take to write the rest of its log after the end of the run.
-const REST: Duration = Duration::from_secs(8);
+const LOG_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// One read.
 const CHUNK: usize = 64 << 10;
 
 /// More than this of a line is not held back until it is whole.
-const LONGEST_LINE: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct LogArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 
     /// Go on until the run ends
     #[arg(short, long)]
@@ -52,41 +52,45 @@ pub(super) struct Options {
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum LogSource {
     Log,
     Raw,
     Events,
 }
 
-pub(super) fn log(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn log(options: &LogArgs) -> Result<ExitCode, Failure> {
     let found = options.which.find()?;
     let what = match (options.raw, options.json) {
-        (true, _) => What::Raw,
-        (false, true) => What::Events,
-        (false, false) => What::Log,
+        (true, _) => LogSource::Raw,
+        (false, true) => LogSource::Events,
+        (false, false) => LogSource::Log,
     };
-    let mut printer = Printer::new(&found.folder, what);
+    let mut printer = LogPrinter::new(&found.folder, what);
     match printer.print(options.follow) {
         // Whoever read it has had enough.
-        Err(Trouble::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(LogError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
         }
-        Err(Trouble::Output(error)) => {
+        Err(LogError::Output(error)) => {
             return Err(Failure::trouble(format!("can't write to standard output: {error}")));
         }
-        Err(Trouble::Other(failure)) => return Err(failure),
+        Err(LogError::Other(failure)) => return Err(failure),
         Ok(()) => {}
     }
     conclude(&found, &mut printer, options.follow)
 }
 
 /// What is said to people when everything is printed.
-fn conclude(found: &Found, printer: &mut Printer<'_>, follow: bool) -> Result<ExitCode, Failure> {
+fn conclude(
+    found: &SelectedRun,
+    printer: &mut LogPrinter<'_>,
+    follow: bool,
+) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     match printer.damaged.take() {
         // What there is was printed; whether the run has ended nobody can tell.
         Some(damaged) if printer.any => {
-            say(&damaged.to_string());
+            eprint_safe(&damaged.to_string());
             return Ok(ExitCode::SUCCESS);
         }
         Some(damaged) => return Err(damaged),
@@ -104,12 +108,12 @@ fn conclude(found: &Found, printer: &mut Printer<'_>, follow: bool) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn nothing(found: &Found, printer: &Printer) -> Result<ExitCode, Failure> {
+fn nothing(found: &SelectedRun, printer: &LogPrinter) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     let what = match printer.what {
-        What::Log => "log",
-        What::Raw => "output",
-        What::Events => "event",
+        LogSource::Log => "log",
+        LogSource::Raw => "output",
+        LogSource::Events => "event",
     };
     if printer.alive {
         advise(&format!("run {run} has no {what} yet; to wait for it: nightwright log -f {run}"));
@@ -124,8 +128,8 @@ fn nothing(found: &Found, printer: &Printer) -> Result<ExitCode, Failure> {
         Failure::trouble(format!("there is no {what} of run {run}"))
     };
     Err(failure.hint(match printer.what {
-        What::Events => format!("its folder is `{}`", found.folder.path().display()),
-        What::Log | What::Raw => format!(
+        LogSource::Events => format!("its folder is `{}`", found.folder.path().display()),
+        LogSource::Log | LogSource::Raw => format!(
             "its events are still there: nightwright log {run} --json; what it came to: nightwright \
              status {run}"
         ),
@@ -133,23 +137,23 @@ fn nothing(found: &Found, printer: &Printer) -> Result<ExitCode, Failure> {
 }
 
 /// Why nothing more is printed.
-enum Trouble {
+enum LogError {
     /// Nobody takes it.
     Output(io::Error),
     Other(Failure),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for LogError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
 /// Prints what there is, in order.
-struct Printer<'a> {
+struct LogPrinter<'a> {
     folder: &'a RunDir,
-    what: What,
-    tail: Option<Tail>,
+    what: LogSource,
+    tail: Option<JournalTail>,
     /// The outputs of all attempts and calls so far.
     outputs: Vec<PathBuf>,
     iteration: Iteration,
@@ -171,8 +175,8 @@ struct Printer<'a> {
     rest: Vec<u8>,
 }
 
-impl<'a> Printer<'a> {
-    fn new(folder: &'a RunDir, what: What) -> Self {
+impl<'a> LogPrinter<'a> {
+    fn new(folder: &'a RunDir, what: LogSource) -> Self {
         Self {
             folder,
             what,
@@ -191,53 +195,53 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn print(&mut self, follow: bool) -> Result<(), Trouble> {
+    fn print(&mut self, follow: bool) -> Result<(), LogError> {
         let mut end = None;
         loop {
             // Looked at first: what its process wrote before it left is printed below.
             self.alive = lock::peek(&self.folder.lock()).is_some();
             self.read_journal()?;
             match self.what {
-                What::Log => self.print_files(&self.folder.logs())?,
-                What::Raw => {
+                LogSource::Log => self.print_files(&self.folder.logs())?,
+                LogSource::Raw => {
                     let outputs = std::mem::take(&mut self.outputs);
                     let printed = self.print_files(&outputs);
                     self.outputs = outputs;
                     printed?;
                 }
-                What::Events => {}
+                LogSource::Events => {}
             }
             io::stdout().flush()?;
             let since = end.get_or_insert_with(Instant::now);
             if !self.ended {
                 *since = Instant::now();
             }
-            if !follow || !self.alive || since.elapsed() > REST {
+            if !follow || !self.alive || since.elapsed() > LOG_TIMEOUT {
                 return Ok(self.finish()?);
             }
-            thread::sleep(PACE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Reads what is new in the journal. Without one that can be read there is still a log.
-    fn read_journal(&mut self) -> Result<(), Trouble> {
+    fn read_journal(&mut self) -> Result<(), LogError> {
         if self.damaged.is_some() {
             return Ok(());
         }
-        let tail = self.tail.take().or_else(|| Tail::open(&self.folder.journal()).ok());
+        let tail = self.tail.take().or_else(|| JournalTail::open(&self.folder.journal()).ok());
         let Some(mut tail) = tail else { return Ok(()) };
         let mut printed = Ok(());
         let read = tail.poll_raw(|line, raw| {
             self.record(&line.record.event);
-            if self.what == What::Events && printed.is_ok() {
+            if self.what == LogSource::Events && printed.is_ok() {
                 printed = self.bytes(raw).and_then(|()| self.bytes(b"\n"));
             }
         });
         printed?;
         match (read, self.what) {
             (Ok(()), _) => self.tail = Some(tail),
-            (Err(error), What::Events) => return Err(Trouble::Other(damaged(&error))),
-            (Err(error), What::Log | What::Raw) => {
+            (Err(error), LogSource::Events) => return Err(LogError::Other(damaged(&error))),
+            (Err(error), LogSource::Log | LogSource::Raw) => {
                 self.damaged = Some(damaged(&error));
                 self.other_outputs();
             }
@@ -338,7 +342,7 @@ fn ready(rest: &mut Vec<u8>, came: &[u8]) -> usize {
     rest.extend_from_slice(came);
     match came.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => before + end + 1,
-        None if rest.len() > LONGEST_LINE => whole_characters(rest),
+        None if rest.len() > MAX_LINE_BYTES => whole_characters(rest),
         None => 0,
     }
 }
@@ -376,7 +380,7 @@ mod tests {
             let end = ready(&mut rest, &chunk.as_bytes()[chunk.len() - 1..]);
             shown += rest.drain(..end).count();
         }
-        assert!(held <= LONGEST_LINE + CHUNK, "{held} bytes were held back");
+        assert!(held <= MAX_LINE_BYTES + CHUNK, "{held} bytes were held back");
         assert_eq!((shown + rest.len(), rest.len() % 3), (100 * chunk.len(), 0));
     }
 

@@ -15,14 +15,14 @@ use super::{command, print};
 use crate::agent::program::locate;
 use crate::error::Failure;
 use crate::nearest::nearest;
-use crate::process::terminal::{Talk, talk};
+use crate::process::terminal::{TerminalCommand, run_on_terminal};
 
 /// How help begins its examples.
 const EXAMPLES: &str = "Examples:\n";
 
 /// Which page, and where the pages go.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct ManArgs {
     /// The command, such as `run` or `config set` [default: nightwright itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn man(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn man(options: &ManArgs) -> Result<ExitCode, Failure> {
     let mut root = command().disable_help_subcommand(true);
     // Gives every command below its full name.
     root.build();
@@ -71,7 +71,7 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
     let folder = tempfile::tempdir().map_err(cannot)?;
     let file = folder.path().join(format!("{}.1", full_name(command)));
     fs::write(&file, page).map_err(cannot)?;
-    let reading = Talk {
+    let reading = TerminalCommand {
         program,
         // A name with a slash in it is a file, for every `man`.
         arguments: vec![file.into()],
@@ -79,7 +79,7 @@ fn opens_in_man(command: &Command, page: &[u8]) -> Result<bool, Failure> {
         directory: folder.path().to_owned(),
         mark: format!("man-{}", std::process::id()),
     };
-    block_on(async { Ok(talk(&reading).await.is_ok_and(|done| done.exit.is_success())) })
+    block_on(async { Ok(run_on_terminal(&reading).await.is_ok_and(|done| done.exit.is_success())) })
 }
 
 /// The command that these words name.

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use nightwright_core::event::{Event, FeedbackSource};
 use nightwright_core::redact::{Secrets, has_masks};
-use nightwright_core::settings::{Change, Settings};
+use nightwright_core::settings::{SettingChange, Settings};
 
-use crate::config::{self, Resolved};
+use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::journal::{self, RunDir};
 use crate::secrets;
@@ -17,13 +17,13 @@ use crate::task::Task;
 /// What in a journal has masks in it: what these stand for is secret still, though no variable may
 /// say so any more.
 #[derive(Debug, Default)]
-pub(super) struct Masked {
+pub(super) struct MaskedJournalTexts {
     settings: Option<Box<Settings>>,
-    said: Vec<String>,
-    changed: Vec<Change>,
+    operator_messages: Vec<String>,
+    changed: Vec<SettingChange>,
 }
 
-impl Masked {
+impl MaskedJournalTexts {
     /// Takes an event into account.
     pub(super) fn record(&mut self, event: &Event) {
         if let Event::RunStarted(started) = event
@@ -34,7 +34,7 @@ impl Masked {
         | Event::NudgeSent { answers: None, text, .. } = event
             && has_masks(text)
         {
-            self.said.push(text.clone());
+            self.operator_messages.push(text.clone());
         } else if let Event::SettingsChanged { change, .. } = event
             && has_masks(change)
         {
@@ -45,16 +45,16 @@ impl Masked {
     /// What the masks stand for, as far as it was kept.
     pub(super) fn secrets(&self, folder: &RunDir) -> Vec<String> {
         let settings = self.settings.as_deref();
-        secrets::behind_masks(folder.path(), settings, &self.said, &self.changed)
+        secrets::masked_values(folder.path(), settings, &self.operator_messages, &self.changed)
     }
 }
 
 /// What a run knew to be secret from what it was told. One that was told no secret is not read.
 pub(super) fn known_to(folder: &RunDir) -> Vec<String> {
-    if !secrets::has_told(folder.path()) {
+    if !secrets::has_unmasked(folder.path()) {
         return Vec::new();
     }
-    let mut masked = Masked::default();
+    let mut masked = MaskedJournalTexts::default();
     // What stands before damage is as secret as ever.
     match journal::walk(&folder.journal(), |record| masked.record(&record.event)) {
         Ok(_) | Err(_) => masked.secrets(folder),
@@ -71,5 +71,5 @@ pub(super) fn secrets(
     // A journal may name a task that is not there any more, or never could be.
     let task = task.filter(|name| Task::open(project, name).is_ok());
     let layers = config::load(project, task, |name| env::var_os(name))?;
-    secrets::of_config_and(&Resolved::new(layers), known)
+    secrets::of_config_and(&ResolvedConfig::new(layers), known)
 }

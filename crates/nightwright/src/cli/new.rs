@@ -10,12 +10,12 @@ use super::which::project;
 use crate::error::Failure;
 use crate::modes;
 use crate::paste::from_here;
-use crate::task::{INSTRUCTIONS, Name, Task, template};
+use crate::task::{INSTRUCTIONS, Task, TaskName, template};
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct NewArgs {
     /// What the task is called: letters, digits, `_` and `-`, 64 at most
     #[arg(value_name = "NAME")]
     name: String,
@@ -41,8 +41,8 @@ folder is all there is to a task: it can be committed, copied and changed by han
 
 A task that exists is never overwritten.";
 
-pub(super) fn new(options: &Options) -> Result<ExitCode, Failure> {
-    let name = Name::parse(&options.name)?;
+pub(super) fn new(options: &NewArgs) -> Result<ExitCode, Failure> {
+    let name = TaskName::parse(&options.name)?;
     let project = project(options.project.as_deref())?;
     if let Some(mode) = &options.mode {
         modes::check(&project, mode)?;

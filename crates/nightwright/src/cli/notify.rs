@@ -9,24 +9,24 @@ use clap::{Args, Subcommand};
 use nightwright_core::units::RunId;
 use serde_json::{Value as Json, json};
 
-use super::approval::{self, Flags, Untrusted};
+use super::approval::{self, TrustFlags, UntrustedPolicy};
 use super::{print, print_json, which};
-use crate::config::{self, KEYS, Resolved};
+use crate::config::{self, KEYS, ResolvedConfig};
 use crate::error::Failure;
-use crate::notify::{self, Address, Tried};
+use crate::notify::{self, Address, TestDelivery};
 use crate::secrets;
 use crate::task::Task;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
-pub(super) struct Options {
+pub(super) struct NotifyArgs {
     #[command(subcommand)]
-    what: What,
+    what: NotifyCommand,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum What {
+enum NotifyCommand {
     /// Send one notification to every configured address, and say what came of it; exits 1 if any
     /// did not arrive
     Test {
@@ -44,8 +44,8 @@ enum What {
     },
 }
 
-pub(super) fn notify(options: &Options) -> Result<ExitCode, Failure> {
-    let What::Test { json, task, project } = &options.what;
+pub(super) fn notify(options: &NotifyArgs) -> Result<ExitCode, Failure> {
+    let NotifyCommand::Test { json, task, project } = &options.what;
     let project = which::project(project.as_deref())?;
     let task = task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let task = task.as_ref().map(|task| task.name().as_str());
@@ -57,8 +57,8 @@ pub(super) fn notify(options: &Options) -> Result<ExitCode, Failure> {
         .map(|key| key.name)
         .collect();
     let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
-    let untrusted = Untrusted::Ask(Flags::NotThere);
-    let resolved = Resolved::new(approval::settle_settings(&project, layers, untrusted)?);
+    let untrusted = UntrustedPolicy::Ask(TrustFlags::NotThere);
+    let resolved = ResolvedConfig::new(approval::settle_settings(&project, layers, untrusted)?);
     let addresses = Address::all(&resolved, |name| env::var_os(name))?;
     if addresses.is_empty() {
         return Err(Failure::usage("no address for notifications is configured").hint(
@@ -70,15 +70,15 @@ pub(super) fn notify(options: &Options) -> Result<ExitCode, Failure> {
     if *json {
         print_json(&tried.iter().map(as_json).collect::<Vec<_>>())?;
     } else {
-        let lines: Vec<_> = tried.iter().map(in_words).collect();
+        let lines: Vec<_> = tried.iter().map(describe).collect();
         print(&lines.join("\n"))?;
     }
     let arrived = tried.len() == addresses.len() && tried.iter().all(|tried| tried.why.is_none());
     Ok(if arrived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn in_words(tried: &Tried) -> String {
-    let Tried { address, status, why, took } = tried;
+fn describe(tried: &TestDelivery) -> String {
+    let TestDelivery { address, status, why, took } = tried;
     let took = seconds(*took);
     match (why, status) {
         (None, Some(status)) => format!("{address}: arrived (answered {status}, {took} s)"),
@@ -87,8 +87,8 @@ fn in_words(tried: &Tried) -> String {
     }
 }
 
-fn as_json(tried: &Tried) -> Json {
-    let Tried { address, status, why, took } = tried;
+fn as_json(tried: &TestDelivery) -> Json {
+    let TestDelivery { address, status, why, took } = tried;
     json!({
         "kind": address.service().name(),
         "host": address.url().host(),

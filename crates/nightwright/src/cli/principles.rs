@@ -10,19 +10,19 @@ use clap::Args;
 use nightwright_core::display::display_safe;
 use nightwright_core::principles::{Preset, Principles};
 
-use self::ask::Seen;
-use super::terminal::{self, Terminal};
-use super::{advise, print, say, which};
-use crate::config::{self, Origin, Resolved};
+use self::ask::WeightsShown;
+use super::terminal::{self, TerminalPrompt};
+use super::{advise, eprint_safe, print, which};
+use crate::config::{self, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::files;
-use crate::init::ask::Gone;
+use crate::init::ask::NoAnswer;
 use crate::init::place;
 use crate::principles;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct PrinciplesArgs {
     /// Take the weights of a preset and ask nothing: startup, enterprise, opensource or custom
     #[arg(long, value_name = "NAME", value_parser = ["startup", "enterprise", "opensource", "custom"])]
     preset: Option<String>,
@@ -44,9 +44,9 @@ pub(super) struct Options {
     project: Option<PathBuf>,
 }
 
-pub(super) fn principles(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn principles(options: &PrinciplesArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let resolved = Resolved::new(config::load(&project, None, |name| env::var_os(name))?);
+    let resolved = ResolvedConfig::new(config::load(&project, None, |name| env::var_os(name))?);
     let origin = resolved.origin("principles.file");
     let given = options.given()?;
     if options.show
@@ -61,12 +61,12 @@ pub(super) fn principles(options: &Options) -> Result<ExitCode, Failure> {
     if options.show {
         return show(&written(&project, &file, origin)?);
     }
-    let place = Place::new(&project, &file, origin, options.force)?;
+    let place = PrinciplesTarget::new(&project, &file, origin, options.force)?;
     let chosen = match given {
         Some(given) => given,
-        None if terminal::is_there() => match place.ask(&mut Terminal::new()?) {
+        None if terminal::is_there() => match place.ask(&mut TerminalPrompt::new()?) {
             Ok(chosen) => chosen,
-            Err(gone) => return terminal::left(gone, "`--preset NAME` asks nothing"),
+            Err(gone) => return terminal::cancelled(gone, "`--preset NAME` asks nothing"),
         },
         None => without_asking(&project)?,
     };
@@ -74,7 +74,7 @@ pub(super) fn principles(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Options {
+impl PrinciplesArgs {
     /// What was chosen on the command line.
     fn given(&self) -> Result<Option<Principles>, Failure> {
         match (&self.preset, &self.from) {
@@ -90,7 +90,7 @@ fn show(principles: &Principles) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn written(project: &Path, file: &str, origin: &Origin) -> Result<Principles, Failure> {
+fn written(project: &Path, file: &str, origin: &ValueOrigin) -> Result<Principles, Failure> {
     principles::inside(project, file)?.ok_or_else(|| {
         Failure::trouble(format!("there are no principles here: `{file}` is not there"))
             .hint(principles::how_to_write(file, origin))
@@ -102,7 +102,7 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
     let foreign = principles::FOREIGN;
     match principles::inside(project, foreign)? {
         Some(found) => {
-            say(&format!("There is no terminal to ask on: `{foreign}` is taken."));
+            eprint_safe(&format!("There is no terminal to ask on: `{foreign}` is taken."));
             Ok(found)
         }
         None => Err(Failure::usage("there is no terminal to ask on, and nothing was chosen").hint(
@@ -112,19 +112,19 @@ fn without_asking(project: &Path) -> Result<Principles, Failure> {
 }
 
 /// Where the principles of a project go, and what is there now.
-struct Place<'a> {
+struct PrinciplesTarget<'a> {
     project: &'a Path,
     file: &'a str,
     /// What is in the file, if it is there.
     old: Option<Vec<u8>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PrinciplesTarget<'a> {
     /// Fails if nothing can be written there. It is worth asking before anybody answers questions.
     fn new(
         project: &'a Path,
         file: &'a str,
-        origin: &Origin,
+        origin: &ValueOrigin,
         force: bool,
     ) -> Result<Self, Failure> {
         if principles::is_yaml(Path::new(file)) {
@@ -152,17 +152,17 @@ impl<'a> Place<'a> {
     }
 
     /// Asks somebody.
-    fn ask(&self, person: &mut Terminal) -> Result<Principles, Gone> {
+    fn ask(&self, person: &mut TerminalPrompt) -> Result<Principles, NoAnswer> {
         let current = principles::inside(self.project, self.file).ok().flatten();
         if let Some(imported) = self.foreign(person)? {
-            return ask::weights(person, imported, Seen::Already);
+            return ask::weights(person, imported, WeightsShown::Already);
         }
         let start = ask::preset(person, current.as_ref())?;
-        ask::weights(person, start, Seen::NotYet)
+        ask::weights(person, start, WeightsShown::NotYet)
     }
 
     /// Offers what another tool left.
-    fn foreign(&self, person: &mut Terminal) -> Result<Option<Principles>, Gone> {
+    fn foreign(&self, person: &mut TerminalPrompt) -> Result<Option<Principles>, NoAnswer> {
         match principles::inside(self.project, principles::FOREIGN) {
             Ok(None) => Ok(None),
             Ok(Some(found)) => {
@@ -171,7 +171,7 @@ impl<'a> Place<'a> {
             }
             Err(failure) => {
                 let foreign = principles::FOREIGN;
-                say(&format!("`{foreign}` can't be imported: {}\n", failure.message));
+                eprint_safe(&format!("`{foreign}` can't be imported: {}\n", failure.message));
                 Ok(None)
             }
         }
@@ -187,7 +187,7 @@ impl<'a> Place<'a> {
         {
             let backup = place::free_backup(project, file);
             files::replace(&project.join(&backup), old).map_err(because)?;
-            say(&format!("The old one is kept as `{backup}`."));
+            eprint_safe(&format!("The old one is kept as `{backup}`."));
         }
         let path = project.join(file);
         files::check_inside(project, &path).map_err(because)?;

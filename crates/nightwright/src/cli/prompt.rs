@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::event::IterationKind;
-use nightwright_core::prompt::{self, Briefing, Found, Left};
+use nightwright_core::prompt::{self, Briefing, PromptContext, RemainingLimits};
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Iteration;
 use serde::Serialize;
 
-use super::run::{self, Command};
-use super::told::{self, Purpose};
-use super::{print, say, which};
+use super::run::{self, RunCommand};
+use super::told::{self, RequestPurpose};
+use super::{eprint_safe, print, which};
 use crate::error::Failure;
 use crate::principles;
 use crate::workspace;
@@ -20,7 +20,7 @@ use crate::workspace;
 /// What the command can be told: what a run can be told.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
-pub(super) struct Options {
+pub(super) struct PromptArgs {
     /// Print what is added to the agent's system prompt instead
     #[arg(long)]
     system: bool,
@@ -30,29 +30,30 @@ pub(super) struct Options {
     json: bool,
 
     #[command(flatten)]
-    run: run::Options,
+    run: run::RunArgs,
 }
 
 /// What the next iteration would be told.
 #[derive(Debug, Serialize)]
-struct Page<'a> {
+struct PromptPage<'a> {
     prompt: &'a str,
     system: &'a str,
     /// What people should know.
     notes: &'a [String],
 }
 
-pub(super) fn prompt(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn prompt(options: &PromptArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.run.project.as_deref())?;
-    let told = told::told(&options.run.asked(Command::Run, &project, Purpose::Look)?)?;
-    let prompt = next(&project, &told.settings)?;
+    let spec =
+        told::resolve_run(&options.run.asked(RunCommand::Run, &project, RequestPurpose::Look)?)?;
+    let prompt = next(&project, &spec.settings)?;
     if options.json {
-        let page = Page { prompt: &prompt.user, system: &prompt.system, notes: &told.notes };
+        let page = PromptPage { prompt: &prompt.user, system: &prompt.system, notes: &spec.notes };
         super::print_json(&page)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for note in &told.notes {
-        say(note);
+    for note in &spec.notes {
+        eprint_safe(note);
     }
     print(if options.system { prompt.system.trim_end() } else { prompt.user.trim_end() })?;
     Ok(ExitCode::SUCCESS)
@@ -75,13 +76,13 @@ fn next(project: &Path, settings: &Settings) -> Result<prompt::Prompt, Failure> 
         feedback: Vec::new(),
         decisions: Vec::new(),
         previous: None,
-        left: Left {
+        remaining: RemainingLimits {
             iterations: limits.max_iterations,
             cost: limits.max_cost,
             duration: limits.max_duration,
             tokens: limits.max_tokens,
         },
     };
-    let found = Found { notes, principles: principles::found(project, settings) };
+    let found = PromptContext { notes, principles: principles::found(project, settings) };
     prompt::compose(settings, &briefing, &found).map_err(|error| Failure::because(&error))
 }

@@ -14,12 +14,12 @@ use crate::rehearsal;
 
 /// Which page.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
-    page: Page,
+pub(super) struct ReferenceArgs {
+    page: ReferencePage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Page {
+enum ReferencePage {
     Cli,
     Events,
     Endings,
@@ -31,16 +31,16 @@ enum Page {
     EventSchema,
 }
 
-pub(super) fn reference(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn reference(options: &ReferenceArgs) -> Result<ExitCode, Failure> {
     let text = match options.page {
-        Page::Cli => cli(),
-        Page::Events => events()?,
-        Page::Endings => endings(),
-        Page::Rehearsal => rehearsal::script::reference(),
-        Page::Config => config::keys_page(),
-        Page::Environment => config::environment_page(),
-        Page::Schema => format!("{:#}", config::schema()),
-        Page::EventSchema => format!("{:#}", event::schema()),
+        ReferencePage::Cli => cli(),
+        ReferencePage::Events => events()?,
+        ReferencePage::Endings => endings(),
+        ReferencePage::Rehearsal => rehearsal::script::reference(),
+        ReferencePage::Config => config::keys_page(),
+        ReferencePage::Environment => config::environment_page(),
+        ReferencePage::Schema => format!("{:#}", config::schema()),
+        ReferencePage::EventSchema => format!("{:#}", event::schema()),
     };
     print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)

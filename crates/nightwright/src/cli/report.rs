@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use jiff::Timestamp;
-use nightwright_core::chronicle::{Chronicle, Chronicler, Commit, Places, Teller};
+use nightwright_core::chronicle::{Commit, ReportContext, RunPaths, RunReport, RunReportBuilder};
 
-use super::masks::{self, Masked};
-use super::which::{Found, Which};
-use super::{json, print, say};
+use super::masks::{self, MaskedJournalTexts};
+use super::which::{RunSelector, SelectedRun};
+use super::{eprint_safe, json, print};
 use crate::error::Failure;
 use crate::files;
 use crate::paste::from_here;
 use crate::workspace;
 
 /// The most commits that are told one by one.
-const MOST_COMMITS: usize = 200;
+const MAX_COMMITS: usize = 200;
 
 /// What stands for standard output in the place of a file.
 const STANDARD_OUTPUT: &str = "-";
@@ -25,9 +25,9 @@ const STANDARD_OUTPUT: &str = "-";
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct ReportArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 
     /// As Markdown, for a pull request or a mail [the default]
     #[arg(long, group = "format")]
@@ -63,7 +63,7 @@ long is cut and says so:
                     the name of the ending, what a completed run rests on (checks, model or
                     none), what it came to in a sentence, what else there is
                     to say, and what became of the last claim
-  told              {task, goal, mode, only_gate, agent, agent_version, models, more_models,
+  parameters        {task, goal, mode, only_gate, agent, agent_version, models, more_models,
                     project, git_head, containment, sandbox, checks, more_checks}; more_... is how
                     many there are beyond those in a list, here and below
   limits            as in the event `run_started`
@@ -77,10 +77,10 @@ long is cut and says so:
   accepted          {unit (commits or iterations), count, cost_usd}: see above
   before, more_before
                     what happened before the first iteration: a list like `notes`
-  iterations        each {number, kind, fate, why, started_at, ended_at, duration_ms, cost_usd,
-                    estimated_usd, tokens, files_changed, commits, movement, progress, phase, claim,
+  iterations        each {number, kind, status, why, started_at, ended_at, duration_ms, cost_usd,
+                    estimated_usd, tokens, files_changed, commits, work_progress, progress, phase, claim,
                     attempts, attempt_count, calls, claims, blockers, notes, left_off, summary};
-                    number is 0 for a proof without work; fate is believed, rejected, work, excused
+                    number is 0 for a proof without work; status is believed, rejected, work, excused
                     (nothing changed, and the agent's word for it was taken), idle, failed,
                     interrupted or going_on
     attempts        {number, started_at, duration_ms, outcome, sentence, cost_usd, figure, tokens,
@@ -112,25 +112,25 @@ long is cut and says so:
 
 /// How it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum ReportFormat {
     Markdown,
     Html,
     Json,
 }
 
-pub(super) fn report(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn report(options: &ReportArgs) -> Result<ExitCode, Failure> {
     let file = options.output.as_deref().filter(|file| *file != Path::new(STANDARD_OUTPUT));
     if let Some(file) = file {
         check(file)?;
     }
     let chronicle = chronicle(&options.which.find()?)?;
     for text in &chronicle.missing {
-        say(&format!("warning: {text}"));
+        eprint_safe(&format!("warning: {text}"));
     }
     let text = match format(options) {
-        Format::Markdown => chronicle.markdown(),
-        Format::Html => chronicle.html(),
-        Format::Json => json(&chronicle)?,
+        ReportFormat::Markdown => chronicle.markdown(),
+        ReportFormat::Html => chronicle.html(),
+        ReportFormat::Json => json(&chronicle)?,
     };
     let text = text.trim_end();
     match file {
@@ -139,23 +139,27 @@ pub(super) fn report(options: &Options) -> Result<ExitCode, Failure> {
             check(file)?;
             files::replace(file, format!("{text}\n").as_bytes())
                 .map_err(|error| Failure::because(&error))?;
-            say(&format!("wrote the report of run {} into `{}`", chronicle.run, file.display()));
+            eprint_safe(&format!(
+                "wrote the report of run {} into `{}`",
+                chronicle.run,
+                file.display()
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was asked for, else what the name of the file says.
-fn format(options: &Options) -> Format {
+fn format(options: &ReportArgs) -> ReportFormat {
     let ending = options.output.as_deref().and_then(Path::extension);
     let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
     match (options.markdown, options.html, options.json, ending.as_deref()) {
-        (true, ..) => Format::Markdown,
-        (_, true, ..) => Format::Html,
-        (_, _, true, _) => Format::Json,
-        (.., Some("html" | "htm")) => Format::Html,
-        (.., Some("json")) => Format::Json,
-        (.., Some(_) | None) => Format::Markdown,
+        (true, ..) => ReportFormat::Markdown,
+        (_, true, ..) => ReportFormat::Html,
+        (_, _, true, _) => ReportFormat::Json,
+        (.., Some("html" | "htm")) => ReportFormat::Html,
+        (.., Some("json")) => ReportFormat::Json,
+        (.., Some(_) | None) => ReportFormat::Markdown,
     }
 }
 
@@ -177,39 +181,43 @@ fn check(file: &Path) -> Result<(), Failure> {
 }
 
 /// The run, as far as its journal can be read.
-fn chronicle(found: &Found) -> Result<Chronicle, Failure> {
+fn chronicle(found: &SelectedRun) -> Result<RunReport, Failure> {
     let folder = &found.folder;
-    let mut chronicler = Chronicler::new(folder.id().clone());
-    let mut masked = Masked::default();
+    let mut builder = RunReportBuilder::new(folder.id().clone());
+    let mut masked = MaskedJournalTexts::default();
     let unread = found.walk(|record| {
         masked.record(&record.event);
-        chronicler.record(&record);
+        builder.record(&record);
     })?;
-    let teller = Teller { is_live: found.owner.is_some(), now: Timestamp::now() };
-    let mut chronicle = chronicler.finish(teller, unread);
-    for step in &mut chronicle.next {
+    let context = ReportContext { is_live: found.owner.is_some(), now: Timestamp::now() };
+    let mut report = builder.finish(context, unread);
+    for step in &mut report.next {
         *step = from_here(step).into_owned();
     }
-    chronicle.places = Some(Places {
+    report.places = Some(RunPaths {
         run_folder: folder.path().to_owned(),
         journal: folder.journal(),
         log: folder.logs().pop(),
     });
-    if chronicle.totals.commits > 0 {
-        match commits(found, &chronicle, &masked) {
-            Ok(listed) => chronicle.commits.listed = listed,
-            Err(why) => chronicle.commits.unknown = Some(why),
+    if report.totals.commits > 0 {
+        match commits(found, &report, &masked) {
+            Ok(listed) => report.commits.listed = listed,
+            Err(why) => report.commits.unknown = Some(why),
         }
     }
-    Ok(chronicle)
+    Ok(report)
 }
 
 /// What git says of the commits. Nobody has masked it yet: where we can't, it is not told.
-fn commits(found: &Found, chronicle: &Chronicle, masked: &Masked) -> Result<Vec<Commit>, String> {
-    let (from, to) = chronicle.commit_range().ok_or("the journal does not name them")?;
-    let task = chronicle.told.as_ref().and_then(|told| told.task.as_deref());
+fn commits(
+    found: &SelectedRun,
+    report: &RunReport,
+    masked: &MaskedJournalTexts,
+) -> Result<Vec<Commit>, String> {
+    let (from, to) = report.commit_range().ok_or("the journal does not name them")?;
+    let task = report.parameters.as_ref().and_then(|told| told.task.as_deref());
     let secrets = masks::secrets(&found.project, task, &masked.secrets(&found.folder));
     let secrets =
         secrets.map_err(|failure| format!("what is secret can't be found out: {failure}"))?;
-    workspace::commits(&found.project, from, to, MOST_COMMITS, &secrets)
+    workspace::commits(&found.project, from, to, MAX_COMMITS, &secrets)
 }

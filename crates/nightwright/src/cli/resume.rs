@@ -12,36 +12,38 @@ use std::process::ExitCode;
 
 use clap::Args;
 use nightwright_core::event::{AgentFacts, Event, Record};
-use nightwright_core::input::{Again, Salvage};
+use nightwright_core::input::{ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
-use nightwright_core::machine::left::Left;
-use nightwright_core::machine::resume::Refusal;
+use nightwright_core::machine::left::Interruption;
+use nightwright_core::machine::resume::ResumeRefusal;
 use nightwright_core::outcome::{Outcome, Strictness, count};
 use nightwright_core::settings::{Scope, Settings};
 use nightwright_core::units::{RunId, human};
 use nightwright_core::view::RunView;
 
-use self::changes::{Asking, ChangeOptions, Sourced};
-use self::lost::salvage;
-use self::recall::tell_again;
-use super::approval::{self, Flags, Untrusted};
-use super::detach::{self, DetachOptions, Leaving};
-use super::run::{LimitOptions, OutputOptions};
-use super::session::{CommandLine, Opened, Place, Program, Script, Session};
+use self::changes::{AskPolicy, ChangeArgs, SourcedChange};
+use self::lost::read_resume_data;
+use self::recall::restore_unmasked;
+use super::approval::{self, TrustFlags, UntrustedPolicy};
+use super::detach::{self, DetachArgs, DetachTarget};
+use super::run::{LimitArgs, OutputArgs};
+use super::session::{
+    AgentCommandLine, AgentProgram, LockedRun, RehearsalScript, ResumableRun, Session,
+};
 use super::steer;
-use super::which::{self, Found, Which, damaged};
-use super::{print, say};
-use crate::clock::Motion;
-use crate::config::{self, Layer, Resolved};
-use crate::control::Wish;
+use super::which::{self, RunSelector, SelectedRun, damaged};
+use super::{eprint_safe, print};
+use crate::clock::ClockSpeed;
+use crate::config::{self, ConfigLayer, ResolvedConfig};
+use crate::control::ControlRequest;
 use crate::error::Failure;
-use crate::hooks::Chosen;
+use crate::hooks::ApprovedHooks;
 use crate::journal::{self, RunDir};
-use crate::logs::Logs;
+use crate::logs::LogSettings;
 use crate::modes;
 use crate::notify::{self, Address};
-use crate::report::Level;
+use crate::report::OutputLevel;
 use crate::report::summary::thousands;
 use crate::secrets;
 use crate::task::Task;
@@ -51,9 +53,9 @@ const VARIABLES: &str = "agent.env";
 
 /// How to continue.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct ResumeArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 
     /// Continue even if the run has completed
     #[arg(long)]
@@ -74,81 +76,82 @@ pub(super) struct Options {
     require_complete: bool,
 
     #[command(flatten)]
-    changes: ChangeOptions,
+    changes: ChangeArgs,
 
     #[command(flatten)]
-    limits: LimitOptions,
+    limits: LimitArgs,
 
     #[command(flatten)]
-    output: OutputOptions,
+    output: OutputArgs,
 
     #[command(flatten)]
-    detach: DetachOptions,
+    detach: DetachArgs,
 }
 
-impl Options {
-    fn when(&self) -> Again {
+impl ResumeArgs {
+    fn when(&self) -> ResumePolicy {
         match (self.again, self.if_needed) {
-            (true, _) => Again::Yes,
-            (false, true) => Again::IfCutOff,
-            (false, false) => Again::IfUnfinished,
+            (true, _) => ResumePolicy::Always,
+            (false, true) => ResumePolicy::IfCrashed,
+            (false, false) => ResumePolicy::IfUnfinished,
         }
     }
 
-    fn asking(&self) -> Asking {
-        if self.if_needed { Asking::Never } else { Asking::Allowed }
+    fn asking(&self) -> AskPolicy {
+        if self.if_needed { AskPolicy::Never } else { AskPolicy::Allowed }
     }
 
-    fn untrusted(&self) -> Untrusted {
-        if self.trust { Untrusted::Accept } else { Untrusted::Ask(Flags::Trust) }
+    fn untrusted(&self) -> UntrustedPolicy {
+        if self.trust { UntrustedPolicy::Accept } else { UntrustedPolicy::Ask(TrustFlags::Trust) }
     }
 }
 
-pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn resume(options: &ResumeArgs) -> Result<ExitCode, Failure> {
     if options.detach.is_wanted() {
         return detach::detach();
     }
-    let way_off = options.detach.way_off()?;
+    let pipe = options.detach.pipe()?;
     let Some(found) = meant(options)? else { return Ok(ExitCode::SUCCESS) };
     if found.owner.is_some() {
         return wake(&found, options);
     }
-    if options.output.level() != Some(Level::Quiet) {
+    if options.output.level() != Some(OutputLevel::Quiet) {
         let root = which::find_root(options.which.project.as_deref())?;
         if let Some(line) = which::project_line(&root) {
-            say(&line);
+            eprint_safe(&line);
         }
     }
-    let Found { project, folder, .. } = found;
-    let place = Place::take_over(&project, folder)?;
-    let (journal, writer) = journal::open_for_append(&place.folder.journal(), place.folder.id())
-        .map_err(|error| damaged(&error))?;
+    let SelectedRun { project, folder, .. } = found;
+    let locked_run = LockedRun::take_over(&project, folder)?;
+    let (journal, writer) =
+        journal::open_for_append(&locked_run.folder.journal(), locked_run.folder.id())
+            .map_err(|error| damaged(&error))?;
     // What was read before the lock was ours may be over by now.
     if options.if_needed
-        && let Some(why) = why_not(&journal.records, place.folder.id())
+        && let Some(why) = refusal_reason(&journal.records, locked_run.folder.id())
     {
         nothing_to_do(options, &why);
         return Ok(ExitCode::SUCCESS);
     }
-    let (opening, hooks) = opening(&journal.records, &place.folder)?;
+    let (opening, hooks) = opening(&journal.records, &locked_run.folder)?;
     let mut records = journal.records;
-    let recalled = tell_again(&mut records, &place.folder);
+    let recalled = restore_unmasked(&mut records, &locked_run.folder);
     let machine = Machine::resume(&records);
     let state = machine.state();
     recalled.warn(state);
-    must_be_whole(state, place.folder.id())?;
+    must_be_whole(state, locked_run.folder.id())?;
     let given = given(options, &state.settings)?;
     // Nothing is asked about a run that does not continue.
     if let Some(refusal) = machine.refusal(&given, options.when()) {
-        return Err(refused(&refusal, &RunView::of(&records), place.folder.id()));
+        return Err(refused(&refusal, &RunView::of(&records), locked_run.folder.id()));
     }
     let layers = layers(&project, &state.settings)?;
     let (changes, settings) = changed(options, &project, &layers, &state.settings)?;
-    let report = salvage(&place.folder, &opening, state);
+    let report = read_resume_data(&locked_run.folder, &opening, state);
     let program = match opening.name.as_str() {
-        "rehearsal" => Program::Rehearsal(Script::of_run(&place.folder)?),
-        "command" => Program::Command(command(state, &project)?),
-        _ => Program::Claude,
+        "rehearsal" => AgentProgram::Rehearsal(RehearsalScript::of_run(&locked_run.folder)?),
+        "command" => AgentProgram::Command(command(state, &project)?),
+        _ => AgentProgram::Claude,
     };
     let note = journal.torn.map(|torn| {
         format!("the last line of the journal was half written ({} bytes); cut off", torn.length)
@@ -157,10 +160,10 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
     let task = settings.task.as_deref().map(|name| Task::open(&project, name)).transpose()?;
     let agent_files = approval::approved_agent_files(&project)?;
     let level = options.output.level().unwrap_or_else(|| resolved.level());
-    let (leaving, level) = Leaving::by(way_off, options.output.with_messages(level)?);
+    let (detach, level) = DetachTarget::choose(pipe, options.output.with_messages(level)?);
     let secrets = secrets::of_config_and(&resolved, &recalled.secret)?;
-    changes::keep(&changes, &secrets, &place.folder)?;
-    let salvage = Salvage { report, changes, again: options.when() };
+    changes::keep(&changes, &secrets, &locked_run.folder)?;
+    let resume_data = ResumeData { report, changes, policy: options.when() };
     let session = Session {
         variables: variables(&settings, &resolved),
         secrets,
@@ -168,24 +171,32 @@ pub(super) fn resume(options: &Options) -> Result<ExitCode, Failure> {
         settings,
         task,
         // Their copies are in the folder of the run since it began.
-        hooks: Chosen::default(),
+        hooks: ApprovedHooks::default(),
         agent_files,
         since: None,
         program,
         level,
         color: options.output.color.unwrap_or_else(|| resolved.color()),
-        logs: Logs::of(&resolved)?,
+        logs: LogSettings::of(&resolved)?,
         notify: Address::all(&resolved, |name| env::var_os(name))?,
         strictness: if options.require_complete {
             Strictness::RequireComplete
         } else {
             Strictness::Lenient
         },
-        motion: Motion::Real,
+        motion: ClockSpeed::Real,
         keep_awake: resolved.keeps_awake(),
-        leaving,
+        detach,
     };
-    session.go_on(Opened { place, agent: opening, hooks, machine, writer, salvage, note })
+    session.resume(ResumableRun {
+        locked_run,
+        agent: opening,
+        hooks,
+        machine,
+        writer,
+        resume_data,
+        note,
+    })
 }
 
 /// A run that was only the gate can't continue.
@@ -201,8 +212,8 @@ fn must_be_whole(state: &State, run: &RunId) -> Result<(), Failure> {
 }
 
 /// What the options of the command line change.
-fn given(options: &Options, pinned: &Settings) -> Result<Vec<Sourced>, Failure> {
-    let Options { changes, limits, .. } = options;
+fn given(options: &ResumeArgs, pinned: &Settings) -> Result<Vec<SourcedChange>, Failure> {
+    let ResumeArgs { changes, limits, .. } = options;
     changes.must_fit(pinned)?;
     let given = changes.by_operator(limits, pinned);
     let mut settings = pinned.clone();
@@ -218,12 +229,12 @@ fn given(options: &Options, pinned: &Settings) -> Result<Vec<Sourced>, Failure> 
 
 /// What is different from now on, and the settings with that.
 fn changed(
-    options: &Options,
+    options: &ResumeArgs,
     project: &Path,
-    layers: &[Layer],
+    layers: &[ConfigLayer],
     pinned: &Settings,
-) -> Result<(Vec<Sourced>, Settings), Failure> {
-    let Options { changes: given, limits, .. } = options;
+) -> Result<(Vec<SourcedChange>, Settings), Failure> {
+    let ResumeArgs { changes: given, limits, .. } = options;
     let (asking, untrusted) = (options.asking(), options.untrusted());
     let mut changes = given.by_configuration(project, layers, pinned, asking, untrusted)?;
     let mut settings = pinned.clone();
@@ -238,19 +249,19 @@ fn changed(
 }
 
 /// Why a run does not continue, and the command with which it would.
-fn refused(refusal: &Refusal, view: &RunView, run: &RunId) -> Failure {
+fn refused(refusal: &ResumeRefusal, view: &RunView, run: &RunId) -> Failure {
     let completed = match &view.ending {
         Some(ending) => matches!(ending.outcome, Outcome::Completed { .. }),
         None => false,
     };
     let again = if completed { " --again" } else { "" };
     match refusal {
-        Refusal::NotBegun | Refusal::NotCutOff => {
+        ResumeRefusal::NotStarted | ResumeRefusal::NotCrashed => {
             Failure::trouble(format!("run {run} has nothing to continue"))
         }
-        Refusal::Completed => Failure::trouble(format!("run {run} has completed"))
+        ResumeRefusal::Completed => Failure::trouble(format!("run {run} has completed"))
             .hint(format!("continue it anyway: {} --again", view.resume_command(run))),
-        Refusal::Limit(limit) => {
+        ResumeRefusal::Limit(limit) => {
             let ended_by = view.ending.as_ref().is_some_and(|ending| ending.outcome == *limit);
             let reached = reached(limit);
             let message = if ended_by {
@@ -292,7 +303,7 @@ fn reached(limit: &Outcome) -> String {
 }
 
 /// The run that is meant; `None` if nothing is to be done, which was said.
-fn meant(options: &Options) -> Result<Option<Found>, Failure> {
+fn meant(options: &ResumeArgs) -> Result<Option<SelectedRun>, Failure> {
     if !options.if_needed {
         return options.which.find().map(Some);
     }
@@ -303,36 +314,36 @@ fn meant(options: &Options) -> Result<Option<Found>, Failure> {
     Ok(found.ok())
 }
 
-fn nothing_to_do(options: &Options, why: &str) {
-    if options.output.level() != Some(Level::Quiet) {
-        say(&format!("Nothing to resume: {why}."));
+fn nothing_to_do(options: &ResumeArgs, why: &str) {
+    if options.output.level() != Some(OutputLevel::Quiet) {
+        eprint_safe(&format!("Nothing to resume: {why}."));
     }
 }
 
 /// The run that is meant if it was cut off, or why there is nothing to do.
-fn cut_off(which: &Which) -> Result<Result<Found, String>, Failure> {
+fn cut_off(which: &RunSelector) -> Result<Result<SelectedRun, String>, Failure> {
     let Some(found) = which.find_any()? else { return Ok(Err("there is no such run".to_owned())) };
     let run = found.folder.id();
     if let Some(owner) = &found.owner {
         return Ok(Err(format!("run {run} is running (pid {})", owner.pid)));
     }
     let journal = journal::read(&found.folder.journal()).map_err(|error| damaged(&error))?;
-    Ok(why_not(&journal.records, run).map_or(Ok(found), Err))
+    Ok(refusal_reason(&journal.records, run).map_or(Ok(found), Err))
 }
 
 /// Why a run is not to be gone on with unless somebody says so; `None` if it was cut off.
-fn why_not(records: &[Record], run: &RunId) -> Option<String> {
-    match Left::of(records) {
-        Left::CutOff => None,
-        Left::Paused => Some(format!("run {run} was paused")),
-        Left::Stopping => Some(format!("run {run} was asked to stop")),
-        Left::Over => Some(format!("run {run} has ended")),
-        Left::NotBegun => Some(format!("run {run} has nothing to continue")),
+fn refusal_reason(records: &[Record], run: &RunId) -> Option<String> {
+    match Interruption::of(records) {
+        Interruption::Crashed => None,
+        Interruption::Paused => Some(format!("run {run} was paused")),
+        Interruption::Stopping => Some(format!("run {run} was asked to stop")),
+        Interruption::Ended => Some(format!("run {run} has ended")),
+        Interruption::NotStarted => Some(format!("run {run} has nothing to continue")),
     }
 }
 
 /// The configuration as it is now, not approved yet.
-fn layers(project: &Path, settings: &Settings) -> Result<Vec<Layer>, Failure> {
+fn layers(project: &Path, settings: &Settings) -> Result<Vec<ConfigLayer>, Failure> {
     let mut layers = vec![modes::load(project, &settings.mode)?.defaults];
     layers.extend(config::load(project, settings.task.as_deref(), |name| env::var_os(name))?);
     Ok(layers)
@@ -342,10 +353,10 @@ fn layers(project: &Path, settings: &Settings) -> Result<Vec<Layer>, Failure> {
 /// values of the user's variables for the agent.
 fn configuration(
     project: &Path,
-    layers: Vec<Layer>,
+    layers: Vec<ConfigLayer>,
     settings: &Settings,
-    untrusted: Untrusted,
-) -> Result<Resolved, Failure> {
+    untrusted: UntrustedPolicy,
+) -> Result<ResolvedConfig, Failure> {
     // Everything else that needs an approval was pinned when the run began.
     let variables = !settings.agent.environment.is_empty();
     let is_taken = |key: &str| (variables && key == VARIABLES) || notify::is_key(key);
@@ -355,17 +366,17 @@ fn configuration(
         .map(|key| key.name)
         .collect();
     let layers = layers.into_iter().map(|layer| layer.without(&other)).collect();
-    Ok(Resolved::new(approval::settle_settings(project, layers, untrusted)?))
+    Ok(ResolvedConfig::new(approval::settle_settings(project, layers, untrusted)?))
 }
 
 /// The user's variables for the agent, and those that are no longer there.
-fn variables(settings: &Settings, resolved: &Resolved) -> BTreeMap<String, String> {
+fn variables(settings: &Settings, resolved: &ResolvedConfig) -> BTreeMap<String, String> {
     let wanted = &settings.agent.environment;
     let mut variables = resolved.environment_of_agent();
     variables.retain(|name, _| wanted.contains(name));
     let gone: Vec<_> = wanted.iter().filter(|name| !variables.contains_key(*name)).collect();
     for name in gone {
-        say(&format!(
+        eprint_safe(&format!(
             "warning: `{VARIABLES}` no longer has {name}; the agent continues without it"
         ));
     }
@@ -373,15 +384,15 @@ fn variables(settings: &Settings, resolved: &Resolved) -> BTreeMap<String, Strin
 }
 
 /// The command that is the agent of this run.
-fn command(state: &State, project: &Path) -> Result<CommandLine, Failure> {
+fn command(state: &State, project: &Path) -> Result<AgentCommandLine, Failure> {
     let text = state.settings.agent.command.as_deref();
     let text =
         text.ok_or_else(|| Failure::trouble("the journal does not name the agent's command"))?;
-    CommandLine::parse(text, project)
+    AgentCommandLine::parse(text, project)
 }
 
 /// A run whose process is alive: a paused one continues, another is left alone.
-fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
+fn wake(found: &SelectedRun, options: &ResumeArgs) -> Result<ExitCode, Failure> {
     let run = found.folder.id();
     let view = found.view()?;
     if options.again || options.limits.any() || options.changes.any() {
@@ -395,7 +406,7 @@ fn wake(found: &Found, options: &Options) -> Result<ExitCode, Failure> {
         let message = format!("run {run} is running (pid {pid}) and not paused");
         return Err(Failure::trouble(message).hint(format!("stop it: nightwright stop {run}")));
     }
-    steer::say(found, &view, &Wish::Resume)?;
+    steer::send_request(found, &view, &ControlRequest::Resume)?;
     print(&format!("run {run} continues"))?;
     Ok(ExitCode::SUCCESS)
 }

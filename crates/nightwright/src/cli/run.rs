@@ -15,23 +15,23 @@ use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
 
-use self::goal::{Subject, goal, nothing_to_do, short_help};
-use super::approval::{Flags, Untrusted};
-use super::detach::{self, DetachOptions, Leaving};
-use super::session::{CommandLine, Program, Script, Session};
-use super::told::{self, Asked, Purpose, Told};
-use super::{first_run, say, show, values, which};
-use crate::clock::Motion;
-use crate::config::{Layer, amounts};
+use self::goal::{RunSubject, goal, nothing_to_do, short_help};
+use super::approval::{TrustFlags, UntrustedPolicy};
+use super::detach::{self, DetachArgs, DetachTarget};
+use super::session::{AgentCommandLine, AgentProgram, RehearsalScript, Session};
+use super::told::{self, RequestPurpose, RunRequest, RunSpec};
+use super::{eprint_raw, eprint_safe, first_run, values, which};
+use crate::clock::ClockSpeed;
+use crate::config::{ConfigLayer, amounts};
 use crate::error::Failure;
-use crate::logs::Logs;
+use crate::logs::LogSettings;
 use crate::notify::Address;
-use crate::report::{ColorChoice, Level};
+use crate::report::{ColorChoice, OutputLevel};
 use crate::secrets;
 
 /// What a run can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct RunArgs {
     /// The task to work on; text with a space in it is a goal, as with `-p`
     #[arg(value_name = "TASK", conflicts_with = "prompt")]
     task: Option<String>,
@@ -88,7 +88,7 @@ pub(super) struct Options {
     review_prompt: Option<String>,
 
     #[command(flatten)]
-    limits: LimitOptions,
+    limits: LimitArgs,
 
     /// Allow a run without any limit; it still ends after 1,000 iterations unless
     /// `-m 0` is given too
@@ -96,22 +96,22 @@ pub(super) struct Options {
     unlimited: bool,
 
     #[command(flatten)]
-    pace: PaceOptions,
+    pace: PaceArgs,
 
     #[command(flatten)]
-    agent: AgentOptions,
+    agent: AgentArgs,
 
     #[command(flatten)]
-    output: OutputOptions,
+    output: OutputArgs,
 
     #[command(flatten)]
-    detach: DetachOptions,
+    detach: DetachArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 #[expect(clippy::struct_field_names, reason = "they are called as their options are")]
-pub(super) struct LimitOptions {
+pub(super) struct LimitArgs {
     /// Stop after N iterations (0: unlimited)
     #[arg(short, long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub(super) max_iterations: Option<u32>,
@@ -132,7 +132,7 @@ pub(super) struct LimitOptions {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pace")]
-struct PaceOptions {
+struct PaceArgs {
     /// Idle iterations in a row that end the run; 0 = never
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     stagnation_threshold: Option<u32>,
@@ -164,7 +164,7 @@ struct PaceOptions {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Agent")]
-struct AgentOptions {
+struct AgentArgs {
     /// Use the rehearsal agent instead of the real one: nothing is spent
     #[arg(long)]
     dry_run: bool,
@@ -227,7 +227,7 @@ struct AgentOptions {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(super) struct OutputOptions {
+pub(super) struct OutputArgs {
     /// Show the agent's words and tool calls too
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with_all = ["quiet", "output"])]
     verbose: bool,
@@ -238,7 +238,7 @@ pub(super) struct OutputOptions {
 
     /// How much to show; `json` prints the events of the journal on standard output
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
-    output: Option<Level>,
+    output: Option<OutputLevel>,
 
     /// With `--output json`: also print what the agent says and does, line by line
     #[arg(long, hide_short_help = true)]
@@ -251,13 +251,13 @@ pub(super) struct OutputOptions {
 
 /// Which command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum RunCommand {
     Run,
     Plan,
     Build,
 }
 
-impl Command {
+impl RunCommand {
     /// The mode, where the command itself says it.
     fn mode(self) -> Option<&'static str> {
         match self {
@@ -268,35 +268,39 @@ impl Command {
     }
 }
 
-pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failure> {
+pub(super) fn run(options: &RunArgs, command: RunCommand) -> Result<ExitCode, Failure> {
     if options.detach.is_wanted() {
         return detach::detach();
     }
-    let way_off = options.detach.way_off()?;
-    let (project, which) = which::workplace(options.project.as_deref())?;
-    let mut asked = options.asked(command, &project, Purpose::Run).inspect_err(|_| {
+    let pipe = options.detach.pipe()?;
+    let (project, which) = which::work_project(options.project.as_deref())?;
+    let mut request = options.asked(command, &project, RequestPurpose::Run).inspect_err(|_| {
         // Who gave words to an option may only have put them in the wrong place.
         if options.says_nothing(command) && options.review_prompt.is_none() {
-            show(&short_help(command));
+            eprint_raw(&short_help(command));
         }
     })?;
     // What the project brings is said unless the user, and not the project, wants to hear nothing.
-    let is_heard = options.output.level() != Some(Level::Quiet);
+    let is_heard = options.output.level() != Some(OutputLevel::Quiet);
     let mut first_lines: Vec<_> = which.into_iter().chain(options.subject().note()).collect();
     if is_heard && !options.agent.dry_run && first_run::is_due(&project) {
         // Whatever makes the run refuse comes before any question. Nothing takes effect by this.
-        let preview = told::told(&Asked { untrusted: Untrusted::Accept, ..asked.clone() })?;
-        first_lines.drain(..).for_each(|line| say(&line));
-        first_run::ask(&project, &preview, &mut asked.flags)?;
+        let preview = told::resolve_run(&RunRequest {
+            untrusted: UntrustedPolicy::Accept,
+            ..request.clone()
+        })?;
+        first_lines.drain(..).for_each(|line| eprint_safe(&line));
+        first_run::ask(&project, &preview, &mut request.flags)?;
     }
-    let Told { settings, task, resolved, hooks, agent_files, notes } = told::told(&asked)?;
+    let RunSpec { settings, task, resolved, hooks, agent_files, notes } =
+        told::resolve_run(&request)?;
     let strictness =
         if options.require_complete { Strictness::RequireComplete } else { Strictness::Lenient };
     let level = options.output.with_messages(resolved.level())?;
-    let (leaving, level) = Leaving::by(way_off, level);
+    let (detach, level) = DetachTarget::choose(pipe, level);
     if is_heard {
         for note in first_lines.iter().chain(&notes) {
-            say(note);
+            eprint_safe(note);
         }
     }
     let program = program(&options.agent, &settings, &project)?;
@@ -312,24 +316,24 @@ pub(super) fn run(options: &Options, command: Command) -> Result<ExitCode, Failu
         program,
         level,
         color: resolved.color(),
-        logs: Logs::of(&resolved)?,
+        logs: LogSettings::of(&resolved)?,
         notify: Address::all(&resolved, |name| env::var_os(name))?,
         strictness,
-        motion: Motion::Real,
+        motion: ClockSpeed::Real,
         keep_awake: resolved.keeps_awake(),
-        leaving,
+        detach,
     };
     session.run()
 }
 
-impl Options {
+impl RunArgs {
     /// What was asked for, with the flags as the last layer of the configuration.
     pub(super) fn asked(
         &self,
-        command: Command,
+        command: RunCommand,
         project: &Path,
-        purpose: Purpose,
-    ) -> Result<Asked, Failure> {
+        purpose: RequestPurpose,
+    ) -> Result<RunRequest, Failure> {
         if let (Some(mode), Some(own)) = (&self.mode, command.mode()) {
             let work = self.subject().words();
             return Err(Failure::usage(format!(
@@ -337,19 +341,19 @@ impl Options {
             ))
             .hint(format!("name the mode of `run`: nightwright run --mode {mode}{work}")));
         }
-        let Subject { task, goal: given, .. } = self.subject();
+        let RunSubject { task, goal: given, .. } = self.subject();
         let goal = given.map(goal).transpose()?;
         if self.says_nothing(command) {
             return Err(nothing_to_do(project, self.review_prompt.as_deref()));
         }
         let untrusted = match (self.trust, self.ignore_untrusted) {
             // Who only looks runs nothing.
-            _ if purpose == Purpose::Look => Untrusted::Accept,
-            (true, _) => Untrusted::Accept,
-            (false, true) => Untrusted::Ignore,
-            (false, false) => Untrusted::Ask(Flags::There),
+            _ if purpose == RequestPurpose::Look => UntrustedPolicy::Accept,
+            (true, _) => UntrustedPolicy::Accept,
+            (false, true) => UntrustedPolicy::Ignore,
+            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
         };
-        Ok(Asked {
+        Ok(RunRequest {
             project: project.to_owned(),
             task: task.map(str::to_owned),
             goal,
@@ -363,20 +367,21 @@ impl Options {
         })
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::of(self.task.as_deref(), self.prompt.as_deref())
+    fn subject(&self) -> RunSubject<'_> {
+        RunSubject::of(self.task.as_deref(), self.prompt.as_deref())
     }
 
     /// Whether neither a task nor a goal is given, and none goes without saying.
-    fn says_nothing(&self, command: Command) -> bool {
-        let own_goal = matches!(command, Command::Plan | Command::Build) || self.mode.is_some();
-        let Subject { task, goal, .. } = self.subject();
+    fn says_nothing(&self, command: RunCommand) -> bool {
+        let own_goal =
+            matches!(command, RunCommand::Plan | RunCommand::Build) || self.mode.is_some();
+        let RunSubject { task, goal, .. } = self.subject();
         task.is_none() && goal.is_none() && !own_goal
     }
 
-    fn flags(&self) -> Layer {
+    fn flags(&self) -> ConfigLayer {
         let Self { limits, pace, agent, output, .. } = self;
-        let mut flags = Layer::flags();
+        let mut flags = ConfigLayer::flags();
         flags.give("mode", self.mode.clone());
         flags.give("limits.max_iterations", limits.max_iterations);
         flags.give("limits.max_cost", limits.max_cost);
@@ -450,29 +455,29 @@ fn list(items: &[String]) -> Option<Vec<String>> {
     (!items.is_empty()).then(|| items.to_vec())
 }
 
-impl OutputOptions {
+impl OutputArgs {
     /// How much to show, if that was said.
-    pub(super) fn level(&self) -> Option<Level> {
+    pub(super) fn level(&self) -> Option<OutputLevel> {
         match (self.quiet, self.verbose) {
-            (true, _) => Some(Level::Quiet),
-            (_, true) => Some(Level::Verbose),
+            (true, _) => Some(OutputLevel::Quiet),
+            (_, true) => Some(OutputLevel::Verbose),
             (false, false) => self.output,
         }
     }
 
     /// The level, with the agent's words if they are asked for.
-    pub(super) fn with_messages(&self, level: Level) -> Result<Level, Failure> {
+    pub(super) fn with_messages(&self, level: OutputLevel) -> Result<OutputLevel, Failure> {
         match (self.include_messages, level) {
             (false, level) => Ok(level),
-            (true, Level::Json | Level::JsonMessages) => Ok(Level::JsonMessages),
-            (true, Level::Quiet | Level::Progress | Level::Verbose) => {
+            (true, OutputLevel::Json | OutputLevel::JsonMessages) => Ok(OutputLevel::JsonMessages),
+            (true, OutputLevel::Quiet | OutputLevel::Progress | OutputLevel::Verbose) => {
                 Err(Failure::usage("--include-messages has a meaning with --output json only")
                     .hint("to see what the agent says and does: --verbose"))
             }
         }
     }
 
-    fn flags(&self, flags: &mut Layer) {
+    fn flags(&self, flags: &mut ConfigLayer) {
         let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
         if let Some(level) = self.level() {
             flags.set("output.level", word(&level));
@@ -484,16 +489,16 @@ impl OutputOptions {
 }
 
 fn program(
-    options: &AgentOptions,
+    options: &AgentArgs,
     settings: &Settings,
     project: &Path,
-) -> Result<Program, Failure> {
+) -> Result<AgentProgram, Failure> {
     if options.dry_run {
-        let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
-        return Ok(Program::Rehearsal(script));
+        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+        return Ok(AgentProgram::Rehearsal(script));
     }
     match &settings.agent.command {
-        Some(command) => CommandLine::parse(command, project).map(Program::Command),
-        None => Ok(Program::Claude),
+        Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
+        None => Ok(AgentProgram::Claude),
     }
 }

@@ -27,29 +27,29 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tempfile::TempDir;
 
-use self::result::{Report, RowResult, Verdict};
-use self::rows::Row;
-use self::stage::{Stage, Trouble};
+use self::result::{CaseResult, CaseVerdict, SelftestReport};
+use self::rows::SelftestCase;
+use self::stage::{CaseEnv, CaseError};
 use super::session::{block_on, catch_signals, interrupted};
-use super::{print, say};
+use super::{eprint_safe, print};
 use crate::error::Failure;
 use crate::process;
 use crate::workspace::space;
 
 /// So many rows at a time: most of each is waiting.
-const AT_ONCE: usize = 6;
+const MAX_PARALLEL: usize = 6;
 /// No row takes so long: one that is still there then does not end.
 const ROW: Duration = Duration::from_secs(40);
 /// No row goes on for longer than this after the beginning of the whole: it is to take less than a
 /// minute, whatever happens.
 const WHOLE: Duration = Duration::from_secs(55);
 /// How much room all rows together are given: more than they take.
-const ROOM: u64 = 64 * MEGABYTE;
+const REQUIRED_BYTES: u64 = 64 * MEGABYTE;
 const MEGABYTE: u64 = 1_000_000;
 /// How long whoever is on the way out at the very end may take.
 const LEAVING: Duration = Duration::from_secs(1);
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What it can be told.
 #[derive(Clone, Debug, Args)]
@@ -58,7 +58,7 @@ const LOOK: Duration = Duration::from_millis(50);
                   nothing of yours is touched. It takes less than a minute, and exits with 1 if \
                   anything did not hold."
 )]
-pub(super) struct Options {
+pub(super) struct SelftestArgs {
     /// Play only this row; may be given several times
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
@@ -72,28 +72,28 @@ pub(super) struct Options {
     json: bool,
 }
 
-pub(super) fn selftest(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn selftest(options: &SelftestArgs) -> Result<ExitCode, Failure> {
     let rows = rows::chosen(&options.only)?;
     let program = env::current_exe()
         .map_err(|error| Failure::trouble(format!("can't find our own program: {error}")))?;
     let place = env::temp_dir();
-    room(&place, space([place.as_path()]).map(|disk| disk.free))?;
+    check_disk_space(&place, space([place.as_path()]).map(|disk| disk.free))?;
     let folder = tempfile::Builder::new()
         .prefix("nightwright-selftest-")
         .tempdir()
         .map_err(|error| Failure::trouble(format!("can't make a folder: {error}")))?;
-    let play = Play {
+    let play = SelftestRunner {
         program,
         // As every other process will call it, however the way to it goes through links.
         folder: folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned()),
         begun: Instant::now(),
         stop: Arc::default(),
-        telling: !options.json && io::stderr().is_terminal(),
+        interactive: !options.json && io::stderr().is_terminal(),
     };
     let stop = Arc::clone(&play.stop);
     let played = block_on(async {
         let mut signals = catch_signals()?;
-        process::adopt();
+        process::become_subreaper();
         let mut playing = tokio::task::spawn_blocking(move || play.all(&rows));
         let trouble = |error: tokio::task::JoinError| Failure::trouble(error.to_string());
         tokio::select! {
@@ -113,12 +113,12 @@ pub(super) fn selftest(options: &Options) -> Result<ExitCode, Failure> {
 
 /// Refuses where there is too little room for all the rows: what fails for want of it would look as
 /// if something did not hold.
-fn room(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
+fn check_disk_space(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
     // Where nobody says how much is free, it is tried.
-    let Some(free) = free.filter(|free| *free < ROOM) else { return Ok(()) };
+    let Some(free) = free.filter(|free| *free < REQUIRED_BYTES) else { return Ok(()) };
     let message = format!(
         "the self-test needs {} MB in `{}`, and only {} MB are free there",
-        ROOM / MEGABYTE,
+        REQUIRED_BYTES / MEGABYTE,
         folder.display(),
         free / MEGABYTE
     );
@@ -127,9 +127,9 @@ fn room(folder: &Path, free: Option<u64>) -> Result<(), Failure> {
 }
 
 /// Removes the folders of rows that held; those of others are kept to be looked at.
-fn tidy_up(folder: TempDir, report: &Report, keep: bool) {
+fn tidy_up(folder: TempDir, report: &SelftestReport, keep: bool) {
     if keep || !report.holds() {
-        for row in &report.rows {
+        for row in &report.cases {
             if !keep && row.verdict.is_fine() {
                 // One that stays is in the folder for such things.
                 let _ = fs::remove_dir_all(folder.path().join(row.name));
@@ -137,29 +137,29 @@ fn tidy_up(folder: TempDir, report: &Report, keep: bool) {
         }
         let kept = folder.keep();
         if keep {
-            say(&format!("The folders of all rows are in {}.", kept.display()));
+            eprint_safe(&format!("The folders of all rows are in {}.", kept.display()));
         }
     }
 }
 
 /// All that is needed to play rows.
-struct Play {
+struct SelftestRunner {
     program: PathBuf,
     folder: PathBuf,
     begun: Instant,
     /// Set when nobody wants to know any more.
     stop: Arc<AtomicBool>,
     /// Whether somebody is watching.
-    telling: bool,
+    interactive: bool,
 }
 
-impl Play {
+impl SelftestRunner {
     /// Plays them, some at a time, and leaves nobody behind.
-    fn all(&self, rows: &[&'static Row]) -> Report {
+    fn all(&self, rows: &[&'static SelftestCase]) -> SelftestReport {
         let next = AtomicUsize::new(0);
         let mut results = thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            for _ in 0..AT_ONCE.min(rows.len()) {
+            for _ in 0..MAX_PARALLEL.min(rows.len()) {
                 let (sender, next) = (sender.clone(), &next);
                 scope.spawn(move || {
                     while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -173,44 +173,44 @@ impl Play {
             let mut results = Vec::new();
             for result in receiver {
                 results.push(result);
-                if self.telling
+                if self.interactive
                     && !self.stop.load(Ordering::Relaxed)
                     && let Some(result) = results.last()
                 {
-                    say(&format!("{}/{} {}", results.len(), rows.len(), result.line()));
+                    eprint_safe(&format!("{}/{} {}", results.len(), rows.len(), result.line()));
                 }
             }
             results
         });
         results.sort_by_key(|result| rows.iter().position(|row| row.name == result.name));
-        let left = self.strays();
+        let survivors = self.strays();
         process::end_guards();
-        if self.telling && !self.stop.load(Ordering::Relaxed) {
-            say("");
+        if self.interactive && !self.stop.load(Ordering::Relaxed) {
+            eprint_safe("");
         }
         let watched = process::can_be_watched();
-        Report { rows: results, left, watched, took: self.begun.elapsed() }
+        SelftestReport { cases: results, survivors, watched, took: self.begun.elapsed() }
     }
 
     /// Whoever is below us though all is over. Those on their way out get a moment.
     fn strays(&self) -> Vec<String> {
         let begun = Instant::now();
         loop {
-            let left = process::below_us();
-            let over = begun.elapsed() > LEAVING || self.stop.load(Ordering::Relaxed);
-            if left.is_empty() || over {
+            let left = process::live_descendants();
+            let finished = begun.elapsed() > LEAVING || self.stop.load(Ordering::Relaxed);
+            if left.is_empty() || finished {
                 return left;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn row(&self, row: &'static Row) -> RowResult {
+    fn row(&self, row: &'static SelftestCase) -> CaseResult {
         let begun = Instant::now();
         let deadline = (begun + ROW).min(self.begun + WHOLE);
         let folder = self.folder.join(row.name);
         let (verdict, levels) = self.verdict(row, &folder, deadline);
-        RowResult {
+        CaseResult {
             name: row.name,
             title: row.title,
             verdict,
@@ -222,16 +222,16 @@ impl Play {
 
     fn verdict(
         &self,
-        row: &Row,
+        row: &SelftestCase,
         folder: &Path,
         deadline: Instant,
-    ) -> (Verdict, Option<seen::Levels>) {
-        let stage = Stage::set(folder, &self.program, row, deadline, &self.stop);
+    ) -> (CaseVerdict, Option<seen::ProtectionLevels>) {
+        let stage = CaseEnv::set(folder, &self.program, row, deadline, &self.stop);
         let seen = stage.and_then(|mut stage| stage.play(row));
         match seen {
             Ok(seen) => (judge::judge(row, &seen).into(), seen.levels()),
-            Err(Trouble::NotHere(why)) => (Verdict::NotTested { why }, None),
-            Err(trouble) => (Verdict::from(trouble.miss()), None),
+            Err(CaseError::NotHere(why)) => (CaseVerdict::NotTested { why }, None),
+            Err(trouble) => (CaseVerdict::from(trouble.miss()), None),
         }
     }
 }
@@ -243,12 +243,12 @@ mod tests {
     #[test]
     fn too_little_room_is_refused_with_the_folder_and_the_variable_that_names_it() {
         let place = Path::new("/small");
-        for free in [0, ROOM - 1] {
-            let said = room(place, Some(free)).unwrap_err().to_string();
+        for free in [0, REQUIRED_BYTES - 1] {
+            let said = check_disk_space(place, Some(free)).unwrap_err().to_string();
             assert!(said.contains("needs 64 MB in `/small`"), "{said}");
             assert!(said.contains("TMPDIR"), "{said}");
         }
-        assert!(room(place, Some(ROOM)).is_ok());
-        assert!(room(place, None).is_ok());
+        assert!(check_disk_space(place, Some(REQUIRED_BYTES)).is_ok());
+        assert!(check_disk_space(place, None).is_ok());
     }
 }

@@ -13,13 +13,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nightwright_core::agent::dialect::Dialect;
 
-use super::which::{self, Which};
-use super::{print, say};
-use crate::config::{self, Resolved};
+use super::which::{self, RunSelector};
+use super::{eprint_safe, print};
+use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::files;
-use crate::process::{self, AnswerEnd, Question};
-use crate::task::{Name, Task};
+use crate::process::{self, CapturedCommand, CapturedEnd};
+use crate::task::{Task, TaskName};
 
 /// By these words a file of ours is known.
 const OURS: &str = "Made by `nightwright service install`";
@@ -50,27 +50,27 @@ const USUAL: [&str; 10] = [
 const USUAL_BEGINNINGS: [&str; 3] = ["LC_", "XDG_SESSION_", "XDG_DATA_"];
 
 /// How long the system may take to hear of a service.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much it may say to that.
 const ANSWER: usize = 64 << 10;
 
 /// What to do.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct ServiceArgs {
     #[command(subcommand)]
-    action: Action,
+    action: ServiceCommand,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum Action {
+enum ServiceCommand {
     /// Let the run of a task go on after a reboot that cut it off
-    Install(InstallOptions),
+    Install(InstallArgs),
     /// Let it be again
-    Remove(RemoveOptions),
+    Remove(RemoveArgs),
 }
 
 #[derive(Clone, Debug, Args)]
-struct InstallOptions {
+struct InstallArgs {
     /// The task, whose last run goes on, or a run [default: the task of the run that is going on,
     /// else of the last]
     #[arg(value_name = "TASK|RUN")]
@@ -98,7 +98,7 @@ struct InstallOptions {
 }
 
 #[derive(Clone, Debug, Args)]
-struct RemoveOptions {
+struct RemoveArgs {
     /// What the service is called: the task, the run, or the name it was given
     #[arg(value_name = "NAME")]
     name: String,
@@ -106,7 +106,7 @@ struct RemoveOptions {
 
 /// What a unit starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Service {
+struct ServiceUnit {
     name: String,
     program: String,
     project: String,
@@ -115,7 +115,7 @@ struct Service {
     environment: Vec<(String, String)>,
 }
 
-impl Service {
+impl ServiceUnit {
     /// What is started: nothing happens where no run was cut off.
     fn command(&self) -> [&str; 6] {
         [&self.program, "resume", "--if-needed", "-C", &self.project, &self.run]
@@ -138,21 +138,21 @@ fn file_of(name: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-pub(super) fn service(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn service(options: &ServiceArgs) -> Result<ExitCode, Failure> {
     match &options.action {
-        Action::Install(options) => install(options),
-        Action::Remove(options) => remove(options),
+        ServiceCommand::Install(options) => install(options),
+        ServiceCommand::Remove(options) => remove(options),
     }
 }
 
-fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
+fn install(options: &InstallArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
     let (run, task) = meant(options, &project)?;
     let name = match &options.name {
-        Some(name) => Name::of("service", name)?.as_str().to_owned(),
+        Some(name) => TaskName::of("service", name)?.as_str().to_owned(),
         None => run.clone(),
     };
-    let service = Service {
+    let service = ServiceUnit {
         name: name.clone(),
         program: startable(plain("our own program", &own_program()?)?)?,
         project: plain("the project", &project)?,
@@ -175,24 +175,24 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
         commands.iter().try_for_each(|command| carry_out(command))?;
     } else {
         let lines: Vec<_> = commands.iter().map(shell_words::join).collect();
-        say(&format!("To enable it:\n  {}", lines.join("\n  ")));
+        eprint_safe(&format!("To enable it:\n  {}", lines.join("\n  ")));
     }
-    say("To let it start before you log in:\n  loginctl enable-linger");
+    eprint_safe("To let it start before you log in:\n  loginctl enable-linger");
     if let Some(hint) = missing(&project, task.as_deref())? {
-        say(&hint);
+        eprint_safe(&hint);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The task or the run that is meant, and the task it is of.
-fn meant(options: &InstallOptions, project: &Path) -> Result<(String, Option<String>), Failure> {
+fn meant(options: &InstallArgs, project: &Path) -> Result<(String, Option<String>), Failure> {
     if let Some(name) = &options.which
         && let Ok(task) = Task::open(project, name)
     {
         let name = task.name().as_str().to_owned();
         return Ok((name.clone(), Some(name)));
     }
-    let which = Which { run: options.which.clone(), project: options.project.clone() };
+    let which = RunSelector { run: options.which.clone(), project: options.project.clone() };
     let found = which.find()?;
     let task = found.view()?.facts.and_then(|facts| facts.task);
     let run = match (&options.which, &task) {
@@ -274,26 +274,26 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
     let [program, arguments @ ..] = command else { return Ok(()) };
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
     let environment: Vec<_> = env::vars_os().collect();
-    let question = Question {
+    let question = CapturedCommand {
         program: OsStr::new(program),
         arguments: &arguments,
         environment: &environment,
         directory: Path::new("/"),
         input: Vec::new(),
-        limit: PATIENCE,
-        most: ANSWER,
+        limit: MANAGER_TIMEOUT,
+        max_output: ANSWER,
     };
     let refused = |why: &str| {
         Failure::trouble(format!("`{shown}` failed: {}", why.trim()))
             .hint("the file is written; tell the system about it by hand")
     };
-    let answer = process::answer(question).map_err(|error| refused(&error.to_string()))?;
+    let answer = process::run_captured(question).map_err(|error| refused(&error.to_string()))?;
     match answer.ended {
-        AnswerEnd::Exited(exit) if exit.is_success() => {
-            say(&format!("done: {shown}"));
+        CapturedEnd::Exited(exit) if exit.is_success() => {
+            eprint_safe(&format!("done: {shown}"));
             Ok(())
         }
-        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => {
+        CapturedEnd::Exited(_) | CapturedEnd::TimedOut | CapturedEnd::TooMuch => {
             Err(refused(&answer.complaint))
         }
     }
@@ -302,7 +302,7 @@ fn carry_out(command: &[String]) -> Result<(), Failure> {
 /// What the agent has from this shell and will not have from the service. Nothing of it is written
 /// down: most of it is secret.
 fn missing(project: &Path, task: Option<&str>) -> Result<Option<String>, Failure> {
-    let resolved = Resolved::new(config::load(project, task, |name| env::var_os(name))?);
+    let resolved = ResolvedConfig::new(config::load(project, task, |name| env::var_os(name))?);
     let passed = resolved.get_list("agent.pass_env").unwrap_or_default();
     let names = missing_of(env::vars_os().map(|(name, _)| name), &passed);
     if names.is_empty() {
@@ -331,8 +331,8 @@ fn missing_of(ours: impl IntoIterator<Item = OsString>, passed: &[String]) -> Ve
     names
 }
 
-fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
-    let name = Name::of("service", &options.name)?;
+fn remove(options: &RemoveArgs) -> Result<ExitCode, Failure> {
+    let name = TaskName::of("service", &options.name)?;
     let file = file_of(name.as_str())?;
     let shown = file.display();
     match there(&file)? {
@@ -349,7 +349,7 @@ fn remove(options: &RemoveOptions) -> Result<ExitCode, Failure> {
     fs::remove_file(&file)
         .map_err(|error| Failure::trouble(format!("can't remove `{shown}`: {error}")))?;
     print(&format!("removed {shown}; a run that it resumed continues"))?;
-    say("To make systemd forget it:\n  systemctl --user daemon-reload");
+    eprint_safe("To make systemd forget it:\n  systemctl --user daemon-reload");
     Ok(ExitCode::SUCCESS)
 }
 

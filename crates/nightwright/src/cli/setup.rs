@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::agent::dialect::{Ask, Dialect, claude};
-use nightwright_core::guidance::{self, Purpose, Tokens};
+use nightwright_core::agent::dialect::{Dialect, LaunchOptions, claude};
+use nightwright_core::guidance::{self, SetupPrompt, SetupVariables};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
 use tempfile::TempDir;
 
-use self::outcome::Files;
+use self::outcome::TaskFiles;
 use super::session::{self, block_on, catch_signals, interrupted};
-use super::{advise, say, told, values, which};
+use super::{advise, eprint_safe, told, values, which};
 use crate::agent::environment;
 use crate::agent::program::Freshness;
 use crate::chance;
@@ -26,15 +26,15 @@ use crate::error::Failure;
 use crate::hex::hex;
 use crate::modes;
 use crate::paste::from_here;
-use crate::process::Left;
-use crate::process::terminal::{self, Talk, Talked};
+use crate::process::Survivors;
+use crate::process::terminal::{self, TerminalCommand, TerminalExit};
 use crate::secrets;
-use crate::task::{self, InUse, Runs, State, Task};
+use crate::task::{self, ProjectRuns, Task, TaskLock, TaskState};
 use crate::temp::TempFolder;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct SetupArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -48,28 +48,28 @@ pub(super) struct Options {
     model: Option<String>,
 }
 
-pub(super) fn setup(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn setup(options: &SetupArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let task = Subject::open(&project, &options.name)?;
+    let task = SetupTask::open(&project, &options.name)?;
     if task.instructions()?.is_some() {
         let name = task.name();
         return Err(Failure::usage(format!("the task `{name}` has instructions already"))
             .hint(format!("change them: nightwright edit {name}")));
     }
-    Conversation { task, purpose: Purpose::Setup, model: options.model.clone() }.hold()
+    Conversation { task, purpose: SetupPrompt::Setup, model: options.model.clone() }.hold()
 }
 
-pub(super) fn edit(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn edit(options: &SetupArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let task = Subject::open(&project, &options.name)?;
+    let task = SetupTask::open(&project, &options.name)?;
     if task.instructions()?.is_none() {
         return Err(no_instructions(&task));
     }
-    Conversation { task, purpose: Purpose::Edit, model: options.model.clone() }.hold()
+    Conversation { task, purpose: SetupPrompt::Edit, model: options.model.clone() }.hold()
 }
 
 /// There is nothing to change, to judge or to work by.
-pub(super) fn no_instructions(task: &Subject) -> Failure {
+pub(super) fn no_instructions(task: &SetupTask) -> Failure {
     let name = task.name();
     let text = format!("Instructions not found. Run setup first: nightwright setup {name}");
     Failure::usage(from_here(&text))
@@ -77,8 +77,8 @@ pub(super) fn no_instructions(task: &Subject) -> Failure {
 
 /// A talk with a person about the instructions of a task.
 struct Conversation {
-    task: Subject,
-    purpose: Purpose,
+    task: SetupTask,
+    purpose: SetupPrompt,
     model: Option<String>,
 }
 
@@ -89,9 +89,9 @@ impl Conversation {
             return Err(self.by_hand(Failure::usage(message)));
         }
         if !terminal::is_there() {
-            return Err(self.by_hand(self.nobody_there()));
+            return Err(self.by_hand(self.no_terminal()));
         }
-        let before = Files::read(&self.task)?;
+        let before = TaskFiles::read(&self.task)?;
         block_on(async {
             let mut signals = catch_signals()?;
             let environment =
@@ -103,14 +103,14 @@ impl Conversation {
             let folder = private_folder()?;
             let temp = session::temp_folder(Some(self.task.project()))?;
             let arguments = self.arguments(folder.path())?;
-            let talk = Talk {
+            let talk = TerminalCommand {
                 program: found.path,
                 arguments,
                 environment: with_temp(environment, &temp)?,
                 directory: self.task.project().to_owned(),
                 mark: mark(),
             };
-            let talked = terminal::talk(&talk).await;
+            let talked = terminal::run_on_terminal(&talk).await;
             let talked = talked.map_err(|error| {
                 let program = talk.program.display();
                 Failure::trouble(format!("can't start `{program}`: {error}"))
@@ -120,10 +120,10 @@ impl Conversation {
     }
 
     /// What to do without a person at a terminal.
-    fn nobody_there(&self) -> Failure {
+    fn no_terminal(&self) -> Failure {
         let command = match self.purpose {
-            Purpose::Setup | Purpose::Validate => "setup",
-            Purpose::Edit => "edit",
+            SetupPrompt::Setup | SetupPrompt::Validate => "setup",
+            SetupPrompt::Edit => "edit",
         };
         Failure::usage(format!(
             "`nightwright {command}` is a conversation, and there is no terminal to hold it at"
@@ -134,8 +134,8 @@ impl Conversation {
     fn by_hand(&self, failure: Failure) -> Failure {
         let (name, file) = (self.task.name(), self.task.instructions_file());
         let verb = match self.purpose {
-            Purpose::Setup | Purpose::Validate => "write",
-            Purpose::Edit => "change",
+            SetupPrompt::Setup | SetupPrompt::Validate => "write",
+            SetupPrompt::Edit => "change",
         };
         failure.hint(format!(
             "{verb} the instructions yourself, in `{}`; then: nightwright validate {name}",
@@ -151,47 +151,47 @@ impl Conversation {
         })?;
         let name = self.task.name();
         let opening = match self.purpose {
-            Purpose::Setup | Purpose::Validate => {
+            SetupPrompt::Setup | SetupPrompt::Validate => {
                 format!("Let's write the instructions of the task {name}. Ask me what you need.")
             }
-            Purpose::Edit => format!(
+            SetupPrompt::Edit => format!(
                 "Let's change the instructions of the task {name}. Read them first, and say what \
                  you would repair."
             ),
         };
         let file = file.to_string_lossy();
-        let ask = Ask {
+        let ask = LaunchOptions {
             model: self.model.as_deref().or(self.task.settings.model.name.as_deref()),
             system_prompt_file: Some(&file),
             setting_sources: &self.task.settings.agent.sources,
-            ..Ask::default()
+            ..LaunchOptions::default()
         };
         Ok(claude::talk_arguments(&ask, &opening).into_iter().map(OsString::from).collect())
     }
 
     /// Says what came of it.
-    fn conclude(&self, before: &Files, talked: Talked) -> Result<ExitCode, Failure> {
-        if talked.left == Left::Somebody {
-            say("warning: the agent left processes behind that could not be ended");
+    fn conclude(&self, before: &TaskFiles, talked: TerminalExit) -> Result<ExitCode, Failure> {
+        if talked.survivors == Survivors::Some {
+            eprint_safe("warning: the agent left processes behind that could not be ended");
         }
         self.task.remember();
-        let after = Files::read(&self.task)?;
+        let after = TaskFiles::read(&self.task)?;
         let name = self.task.name();
         let Some(news) = outcome::news(&self.task, before, &after) else {
-            if talked.told_to_end {
+            if talked.terminated {
                 return Ok(interrupted());
             }
             let how = outcome::ended_badly(talked.exit).unwrap_or_default();
             let nothing = match self.purpose {
-                Purpose::Setup | Purpose::Validate => "no instructions were written",
-                Purpose::Edit => "nothing was changed",
+                SetupPrompt::Setup | SetupPrompt::Validate => "no instructions were written",
+                SetupPrompt::Edit => "nothing was changed",
             };
             let command = self.purpose.file().trim_end_matches(".md");
             return Err(Failure::trouble(format!("{nothing}{how}"))
                 .hint(format!("try again: nightwright {command} {name}")));
         };
-        say(&news);
-        if talked.told_to_end {
+        eprint_safe(&news);
+        if talked.terminated {
             return Ok(interrupted());
         }
         advise(&format!("Next: `nightwright validate {name}`, then `nightwright run {name}`"));
@@ -227,23 +227,23 @@ fn mark() -> String {
 /// A task whose instructions are spoken of, and what holds for it. Nobody else works on it as long
 /// as this lives.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct SetupTask {
     task: Task,
-    _in_use: InUse,
+    _in_use: TaskLock,
     pub(super) settings: Settings,
     /// Variables of the user's for the agent.
     pub(super) variables: BTreeMap<String, String>,
     pub(super) secrets: Secrets,
 }
 
-impl Subject {
+impl SetupTask {
     /// The task of this name, which has to be there.
     pub(super) fn open(project: &Path, name: &str) -> Result<Self, Failure> {
         let task = Task::open(project, name)?;
-        let in_use = InUse::take(project, task.name())?;
+        let in_use = TaskLock::take(project, task.name())?;
         // Whoever had it until now may have removed it.
         let task = Task::open(project, task.name().as_str())?;
-        let (settings, resolved) = told::wishes(project, &task)?;
+        let (settings, resolved) = told::task_settings(project, &task)?;
         let variables = resolved.environment_of_agent();
         let secrets = secrets::of_config(&resolved)?;
         Ok(Self { task, _in_use: in_use, settings, variables, secrets })
@@ -287,21 +287,24 @@ impl Subject {
 
     /// Counts the conversation. One that can't be counted is said and changes nothing.
     fn remember(&self) {
-        let noted =
-            Runs::of(self.project()).and_then(|runs| State::record_setup(&self.task, &runs));
+        let noted = ProjectRuns::of(self.project())
+            .and_then(|runs| TaskState::record_setup(&self.task, &runs));
         match noted {
             Ok(None) => {}
-            Ok(Some(warning)) => say(&format!("warning: {warning}")),
+            Ok(Some(warning)) => eprint_safe(&format!("warning: {warning}")),
             Err(error) => {
-                say(&format!("warning: the state of the task is not noted: {}", error.message));
+                eprint_safe(&format!(
+                    "warning: the state of the task is not noted: {}",
+                    error.message
+                ));
             }
         }
     }
 
     /// What the agent is told about itself when it is about the instructions.
-    pub(super) fn guidance(&self, purpose: Purpose) -> Result<String, Failure> {
+    pub(super) fn guidance(&self, purpose: SetupPrompt) -> Result<String, Failure> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let tokens = Tokens {
+        let tokens = SetupVariables {
             task_path: text(&self.folder()),
             task_name: self.name().to_owned(),
             instructions_file: text(&self.instructions_file()),

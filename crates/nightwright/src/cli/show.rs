@@ -6,30 +6,31 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::evidence::boxes;
-use nightwright_core::input::Boxes;
+use nightwright_core::input::Checklist;
 use nightwright_core::outcome::count;
 use serde::Serialize;
 
 use super::masks;
 use super::which::project;
-use super::{print, say};
+use super::{eprint_safe, print};
 use crate::error::Failure;
 use crate::paste::from_here;
-use crate::task::state::{Iterations, LastRun};
+use crate::task::state::{IterationCounts, LastRun};
 use crate::task::{
-    FEEDBACK, INSTRUCTIONS, NOTES, REPORTS, Runs, SETTINGS, STATUS, Standing, Status, TODO, Task,
+    FEEDBACK, INSTRUCTIONS, NOTES, ProjectRuns, REPORTS, SETTINGS, STATUS, TODO, Task,
+    TaskOverview, TaskStatus,
 };
 
 /// The most of an ending or of what is needed that is shown, in characters.
-const MOST_WORDS: usize = 500;
+const MAX_TEXT_CHARS: usize = 500;
 
 /// The most of an item of the list that is shown, in characters.
-const MOST_ITEM: usize = 100;
+const MAX_ITEM_CHARS: usize = 100;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct ShowArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -56,31 +57,31 @@ The object of --json:
   live_run      the id of the run that is going on, or null
   folder        the task's folder
   files         those that are there: {name, path (from the project), bytes}
-  boxes         of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
+  checklist     of TODO.md: {done, open, next (the first open one, or null)}, or null; secrets in
                 it are masked
   warning       what is wrong with the state that was kept, or with the last run, or null
   next          what to do next";
 
 /// Everything about a task.
 #[derive(Debug, Serialize)]
-struct Page {
+struct TaskPage {
     name: String,
     mode: Option<String>,
     state: &'static str,
-    iterations: Iterations,
+    iterations: IterationCounts,
     last_run: Option<LastRun>,
     run_folder: Option<PathBuf>,
     live_run: Option<String>,
     folder: PathBuf,
-    files: Vec<Part>,
-    boxes: Option<List>,
+    files: Vec<TaskFile>,
+    checklist: Option<ChecklistStatus>,
     warning: Option<String>,
     next: String,
 }
 
 /// A file of the task.
 #[derive(Debug, Serialize)]
-struct Part {
+struct TaskFile {
     name: &'static str,
     path: PathBuf,
     bytes: u64,
@@ -88,23 +89,23 @@ struct Part {
 
 /// How far the list of the task is.
 #[derive(Debug, Serialize)]
-struct List {
+struct ChecklistStatus {
     done: u32,
     open: u32,
     /// What the first open box says.
     next: Option<String>,
 }
 
-pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn show(options: &ShowArgs) -> Result<ExitCode, Failure> {
     let project = project(options.project.as_deref())?;
     let task = Task::open(&project, &options.name)?;
-    let runs = Runs::of(&project)?;
+    let runs = ProjectRuns::of(&project)?;
     let page = page(&task, &runs)?;
     if options.json {
         super::print_json(&page)?;
     } else {
         if let Some(warning) = &page.warning {
-            say(&format!("warning: {warning}"));
+            eprint_safe(&format!("warning: {warning}"));
         }
         let is_damaged = page.last_run.as_ref().is_some_and(|last| runs.damage(&last.id).is_some());
         print(&display_safe(&text(&page, is_damaged)))?;
@@ -112,18 +113,18 @@ pub(super) fn show(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
-    let standing = Standing::of(task, runs)?;
+fn page(task: &Task, runs: &ProjectRuns) -> Result<TaskPage, Failure> {
+    let standing = TaskOverview::of(task, runs)?;
     let next = from_here(&next(task, &standing, runs)).into_owned();
-    let Standing { status, mode, state, live, warning, .. } = standing;
+    let TaskOverview { status, mode, state, live, warning, .. } = standing;
     let mut files = Vec::new();
     for name in [INSTRUCTIONS, TODO, NOTES, FEEDBACK, STATUS, SETTINGS] {
-        let part = |bytes| Part { name, path: task.relative(name), bytes };
+        let part = |bytes| TaskFile { name, path: task.relative(name), bytes };
         files.extend(task.size(name)?.map(part));
     }
     let run_folder = state.last_run.as_ref().and_then(|last| runs.folder(&last.id));
     let known = run_folder.as_ref().map(masks::known_to).unwrap_or_default();
-    Ok(Page {
+    Ok(TaskPage {
         name: task.name().to_string(),
         mode,
         state: status.name(),
@@ -133,7 +134,7 @@ fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
         live_run: live.map(|run| run.to_string()),
         folder: task.folder(),
         files,
-        boxes: boxes(task, &known),
+        checklist: checklist_status(task, &known),
         warning,
         next,
     })
@@ -142,18 +143,18 @@ fn page(task: &Task, runs: &Runs) -> Result<Page, Failure> {
 /// The boxes of the task's list, if it has any. One that is no text has none that could be counted.
 /// Whoever wrote it may have written a secret into it: where we can't look for those, nothing of it
 /// is shown. `known` is secret from elsewhere.
-fn boxes(task: &Task, known: &[String]) -> Option<List> {
+fn checklist_status(task: &Task, known: &[String]) -> Option<ChecklistStatus> {
     let text = task.text(TODO).ok().flatten()?;
-    let Boxes { open, done } = boxes::count(&text);
+    let Checklist { open, done } = boxes::count(&text);
     let secrets = masks::secrets(task.project(), Some(task.name().as_str()), known).ok();
     // Masked before it is cut: the half of a secret is a secret.
-    let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MOST_ITEM));
+    let shown = |item: String| Some(one_line(&secrets.as_ref()?.mask(&item), MAX_ITEM_CHARS));
     let next = boxes::items(&text, 1).pop().and_then(shown);
-    (open > 0 || done > 0).then_some(List { done, open, next })
+    (open > 0 || done > 0).then_some(ChecklistStatus { done, open, next })
 }
 
 /// How far a list is, in a line.
-fn progress(List { done, open, next }: &List) -> String {
+fn progress(ChecklistStatus { done, open, next }: &ChecklistStatus) -> String {
     let all = done.saturating_add(*open);
     let noun = if all == 1 { "box" } else { "boxes" };
     let next = match next.as_deref() {
@@ -163,8 +164,8 @@ fn progress(List { done, open, next }: &List) -> String {
     format!("{done} of {all} {noun} ticked{next}")
 }
 
-fn text(page: &Page, is_damaged: bool) -> String {
-    let Iterations { total, setup, execution } = page.iterations;
+fn text(page: &TaskPage, is_damaged: bool) -> String {
+    let IterationCounts { total, setup, execution } = page.iterations;
     let mut lines = vec![
         format!("task          {}", page.name),
         format!("state         {}", page.state),
@@ -182,7 +183,7 @@ fn text(page: &Page, is_damaged: bool) -> String {
         let label = if place == 0 { "files" } else { "" };
         lines.push(format!("{label:14}{} ({})", part.name, size(part.bytes)));
     }
-    lines.extend(page.boxes.as_ref().map(|list| format!("list          {}", progress(list))));
+    lines.extend(page.checklist.as_ref().map(|list| format!("list          {}", progress(list))));
     if page.folder.join(REPORTS).is_dir() {
         lines.push(format!("reports       {}", page.folder.join(REPORTS).display()));
     }
@@ -201,7 +202,7 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
     let id = &last.id;
     let ending = match (&last.sentence, live) {
         (_, Some(live)) if live == id.0 => "is going on".to_owned(),
-        (Some(sentence), _) => one_line(sentence, MOST_WORDS),
+        (Some(sentence), _) => one_line(sentence, MAX_TEXT_CHARS),
         (None, _) if is_damaged => "what it came to is not known".to_owned(),
         (None, _) => "has not ended, and its process is gone".to_owned(),
     };
@@ -213,45 +214,48 @@ fn last_run(last: &LastRun, live: Option<&str>, is_damaged: bool) -> Vec<String>
 }
 
 /// What to do next, by how the task stands.
-fn next(task: &Task, standing: &Standing, runs: &Runs) -> String {
+fn next(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let name = task.name();
     let instructions = task.relative(INSTRUCTIONS);
     let instructions = instructions.display();
     match standing.status {
-        Status::New => format!(
+        TaskStatus::New => format!(
             "write `{instructions}`, or write it together with the agent: nightwright setup {name}"
         ),
-        Status::Ready => format!(
+        TaskStatus::Ready => format!(
             "check the instructions with `nightwright validate {name}`, then start a run: \
              nightwright run {name}"
         ),
-        Status::Running => format!("follow its log: nightwright log -f {name}"),
-        Status::Completed => {
+        TaskStatus::Running => format!("follow its log: nightwright log -f {name}"),
+        TaskStatus::Completed => {
             format!("review the changes, then archive the task: nightwright archive {name}")
         }
-        Status::Blocked => {
+        TaskStatus::Blocked => {
             let last = standing.state.last_run.as_ref();
             let needs = last.and_then(|last| last.sentence.as_deref()).unwrap_or("Blocked");
-            let step = after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs));
-            format!("{}; {step}", one_line(needs, MOST_WORDS))
+            let step =
+                after_run(standing, runs).unwrap_or_else(|| start_again_hint(task, standing, runs));
+            format!("{}; {step}", one_line(needs, MAX_TEXT_CHARS))
         }
-        Status::Stopped
-        | Status::Interrupted
-        | Status::Limit
-        | Status::Stagnated
-        | Status::Unverified
-        | Status::Error => after_run(standing, runs).unwrap_or_else(|| anew(task, standing, runs)),
+        TaskStatus::Stopped
+        | TaskStatus::Interrupted
+        | TaskStatus::Limit
+        | TaskStatus::Stagnated
+        | TaskStatus::Unverified
+        | TaskStatus::Error => {
+            after_run(standing, runs).unwrap_or_else(|| start_again_hint(task, standing, runs))
+        }
     }
 }
 
 /// What the last run itself says, if its journal is still there.
-fn after_run(standing: &Standing, runs: &Runs) -> Option<String> {
+fn after_run(standing: &TaskOverview, runs: &ProjectRuns) -> Option<String> {
     let id = &standing.state.last_run.as_ref()?.id;
     runs.view(id)?.summary(id).next.first().map(ToString::to_string)
 }
 
 /// Without its journal a run cannot be resumed.
-fn anew(task: &Task, standing: &Standing, runs: &Runs) -> String {
+fn start_again_hint(task: &Task, standing: &TaskOverview, runs: &ProjectRuns) -> String {
     let name = task.name();
     match &standing.state.last_run {
         Some(LastRun { id, .. }) if runs.damage(id).is_some() => format!(

@@ -9,31 +9,31 @@ use std::time::Duration;
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::chronicle::Unread;
+use nightwright_core::chronicle::UnreadableJournal;
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{AgentFacts, Event, IterationFinished, IterationResult, StopWhen};
 use nightwright_core::outcome::Proof;
-use nightwright_core::permissions::denial::Refused;
+use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::units::{Tokens, Usd};
-use nightwright_core::view::{Activity, Conduct, Outlook, RunView};
+use nightwright_core::view::{Activity, Estimate, Liveness, RunView};
 use serde::Serialize;
 
-use super::which::{Found, Which};
-use super::{print, say};
+use super::which::{RunSelector, SelectedRun};
+use super::{eprint_safe, print};
 use crate::error::Failure;
 use crate::journal::{RunDir, attempt_label};
 use crate::paste::steps_from_here;
 use crate::report;
 
 /// The last few blockers and warnings are shown.
-const MOST: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct StatusArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 
     /// Print one JSON object
     #[arg(long)]
@@ -91,48 +91,48 @@ The object of --json; times are in UTC, and what is not known is null:
 
 /// A run, as it is now.
 #[derive(Debug, Serialize)]
-struct Page {
+struct StatusPage {
     run: String,
-    state: Conduct,
+    state: Liveness,
     is_rehearsal: bool,
     pid: Option<u32>,
     task: Option<String>,
     goal: Option<String>,
     mode: Option<String>,
     project: Option<String>,
-    agent: Option<Agent>,
-    doing: Doing,
-    iteration: Option<Current>,
+    agent: Option<AgentStatus>,
+    doing: ActivityStatus,
+    iteration: Option<CurrentIterationStatus>,
     max_iterations: Option<u32>,
     iterations: u32,
     iterations_left: Option<u32>,
-    progress: Option<Progress>,
+    progress: Option<ProgressStatus>,
     #[serde(flatten)]
-    spent: Spent,
+    spent: SpendStatus,
     mean_ms: Option<u128>,
     estimated_end: Option<Timestamp>,
     idle: u32,
     idle_limit: u32,
     stop: Option<StopWhen>,
     paused: bool,
-    denied: Vec<Refused>,
+    denied: Vec<DeniedCommand>,
     blockers: Vec<String>,
     more_blockers: u32,
     warnings: u32,
     last_warnings: Vec<String>,
-    last_iteration: Option<Last>,
-    ending: Option<End>,
+    last_iteration: Option<LastIterationStatus>,
+    ending: Option<OutcomeStatus>,
     started_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
     #[serde(flatten)]
-    places: Places,
+    places: RunPaths,
     missing: Vec<String>,
     next: Vec<String>,
 }
 
 /// What it used up, against what it may.
 #[derive(Debug, Serialize)]
-struct Spent {
+struct SpendStatus {
     cost_usd: Usd,
     estimated_usd: Usd,
     max_cost_usd: Option<Usd>,
@@ -146,7 +146,7 @@ struct Spent {
 
 /// Where everything is.
 #[derive(Debug, Serialize)]
-struct Places {
+struct RunPaths {
     run_folder: PathBuf,
     journal: PathBuf,
     log: Option<PathBuf>,
@@ -154,7 +154,7 @@ struct Places {
 }
 
 #[derive(Debug, Serialize)]
-struct Agent {
+struct AgentStatus {
     name: String,
     path: String,
     version: Option<String>,
@@ -162,8 +162,8 @@ struct Agent {
 
 /// What it does.
 #[derive(Debug, Serialize)]
-struct Doing {
-    what: What,
+struct ActivityStatus {
+    what: ActivityKind,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     why: Option<String>,
@@ -174,7 +174,7 @@ struct Doing {
 /// What there is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum What {
+enum ActivityKind {
     Starting,
     Working,
     Waiting,
@@ -187,21 +187,21 @@ enum What {
 }
 
 #[derive(Debug, Serialize)]
-struct Current {
+struct CurrentIterationStatus {
     number: u32,
     attempts: u32,
     started_at: Timestamp,
 }
 
 #[derive(Debug, Serialize)]
-struct Progress {
+struct ProgressStatus {
     completed: u32,
     total: u32,
 }
 
 /// How the last iteration ended.
 #[derive(Debug, Serialize)]
-struct Last {
+struct LastIterationStatus {
     number: u32,
     result: &'static str,
     files_changed: u32,
@@ -213,7 +213,7 @@ struct Last {
 
 /// How the run ended.
 #[derive(Debug, Serialize)]
-struct End {
+struct OutcomeStatus {
     name: &'static str,
     proof: Option<Proof>,
     sentence: String,
@@ -222,24 +222,24 @@ struct End {
 
 /// What is shown of the events themselves.
 #[derive(Debug, Default)]
-struct Told {
+struct StatusFold {
     view: RunView,
     /// The last few.
     warnings: Vec<String>,
 }
 
-pub(super) fn status(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn status(options: &StatusArgs) -> Result<ExitCode, Failure> {
     let found = options.which.find()?;
-    let mut told = Told::default();
+    let mut told = StatusFold::default();
     let unread = found.walk(|record| {
         told.warnings.extend(warning(&record.event));
-        if told.warnings.len() > MOST {
+        if told.warnings.len() > MAX_LISTED {
             told.warnings.remove(0);
         }
         told.view.record(&record);
     })?;
     for text in &unread.missing {
-        say(&format!("warning: {text}"));
+        eprint_safe(&format!("warning: {text}"));
     }
     let now = Timestamp::now();
     let page = page(&found, told, unread, now);
@@ -251,19 +251,24 @@ pub(super) fn status(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
-    let Found { folder, owner, .. } = found;
-    let Told { view, warnings } = told;
-    let Unread { missing, from } = unread;
-    let state = Conduct::of(&view, owner.is_some(), from);
+fn page(
+    found: &SelectedRun,
+    told: StatusFold,
+    unread: UnreadableJournal,
+    now: Timestamp,
+) -> StatusPage {
+    let SelectedRun { folder, owner, .. } = found;
+    let StatusFold { view, warnings } = told;
+    let UnreadableJournal { missing, from } = unread;
+    let state = Liveness::of(&view, owner.is_some(), from);
     // Time stands still for a run that nobody conducts.
-    let now = if state == Conduct::Running { now } else { view.at.unwrap_or(now) };
-    let Outlook { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
-        view.outlook(now);
+    let now = if state == Liveness::Running { now } else { view.at.unwrap_or(now) };
+    let Estimate { elapsed, mean, iterations_left, estimated_end, idle_limit, .. } =
+        view.estimate(now);
     let facts = view.facts.as_ref();
     let blockers = last(view.blockers.iter().map(|blocker| blocker.text.clone()).collect());
     let hidden = view.blockers.len().saturating_sub(blockers.len());
-    Page {
+    StatusPage {
         run: folder.id().to_string(),
         state,
         is_rehearsal: view.is_rehearsal(),
@@ -273,8 +278,8 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         mode: facts.map(|facts| facts.mode.clone()),
         project: facts.map(|facts| facts.project.clone()),
         agent: facts.map(|facts| agent(&facts.agent)),
-        doing: Doing { last: last_said(&view, folder, state), ..doing(&view) },
-        iteration: view.iteration.map(|current| Current {
+        doing: ActivityStatus { last: last_activity(&view, folder, state), ..doing(&view) },
+        iteration: view.iteration.map(|current| CurrentIterationStatus {
             number: current.number.0,
             attempts: current.attempts,
             started_at: current.started_at,
@@ -284,10 +289,10 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         iterations_left,
         progress: view
             .progress
-            .map(|items| Progress { completed: items.completed, total: items.total }),
+            .map(|items| ProgressStatus { completed: items.completed, total: items.total }),
         spent: spent(&view, elapsed, now),
         mean_ms: mean.as_ref().map(Duration::as_millis),
-        estimated_end: estimated_end.filter(|_| state == Conduct::Running),
+        estimated_end: estimated_end.filter(|_| state == Liveness::Running),
         idle: view.idle,
         idle_limit,
         stop: view.stop,
@@ -299,7 +304,7 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
         last_warnings: warnings,
         last_iteration: view.last.as_ref().map(last_iteration),
         // An ending before what can't be read need not be the last.
-        ending: ending(&view).filter(|_| state == Conduct::Ended),
+        ending: ending(&view).filter(|_| state == Liveness::Ended),
         started_at: view.started_at,
         last_at: view.at,
         places: places(folder),
@@ -311,9 +316,9 @@ fn page(found: &Found, told: Told, unread: Unread, now: Timestamp) -> Page {
     }
 }
 
-fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> Spent {
+fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> SpendStatus {
     let RunView { limits, totals, .. } = view;
-    Spent {
+    SpendStatus {
         cost_usd: totals.cost,
         estimated_usd: totals.estimated,
         max_cost_usd: limits.max_cost,
@@ -326,8 +331,8 @@ fn spent(view: &RunView, elapsed: Duration, now: Timestamp) -> Spent {
     }
 }
 
-fn places(folder: &RunDir) -> Places {
-    Places {
+fn places(folder: &RunDir) -> RunPaths {
+    RunPaths {
         run_folder: folder.path().to_owned(),
         journal: folder.journal(),
         log: folder.logs().pop(),
@@ -335,8 +340,8 @@ fn places(folder: &RunDir) -> Places {
     }
 }
 
-fn ending(view: &RunView) -> Option<End> {
-    view.ending.as_ref().map(|ending| End {
+fn ending(view: &RunView) -> Option<OutcomeStatus> {
+    view.ending.as_ref().map(|ending| OutcomeStatus {
         name: ending.outcome.name(),
         proof: ending.outcome.proof(),
         sentence: ending.outcome.sentence(view.totals.iterations),
@@ -344,13 +349,13 @@ fn ending(view: &RunView) -> Option<End> {
     })
 }
 
-fn agent(facts: &AgentFacts) -> Agent {
+fn agent(facts: &AgentFacts) -> AgentStatus {
     let AgentFacts { name, path, version } = facts.clone();
-    Agent { name, path, version }
+    AgentStatus { name, path, version }
 }
 
 fn last(mut texts: Vec<String>) -> Vec<String> {
-    texts.split_off(texts.len().saturating_sub(MOST))
+    texts.split_off(texts.len().saturating_sub(MAX_LISTED))
 }
 
 fn warning(event: &Event) -> Option<String> {
@@ -360,8 +365,8 @@ fn warning(event: &Event) -> Option<String> {
     if let Event::Warning { text } = event { Some(text.clone()) } else { None }
 }
 
-fn last_iteration(finished: &IterationFinished) -> Last {
-    Last {
+fn last_iteration(finished: &IterationFinished) -> LastIterationStatus {
+    LastIterationStatus {
         number: finished.iteration.0,
         result: match finished.result {
             IterationResult::Done => "done",
@@ -379,30 +384,32 @@ fn last_iteration(finished: &IterationFinished) -> Last {
     }
 }
 
-fn doing(view: &RunView) -> Doing {
+fn doing(view: &RunView) -> ActivityStatus {
     let (what, until, why) = match view.activity() {
-        Activity::Starting => (What::Starting, None, None),
-        Activity::Working { .. } => (What::Working, None, None),
+        Activity::Starting => (ActivityKind::Starting, None, None),
+        Activity::Working { .. } => (ActivityKind::Working, None, None),
         Activity::Waiting { limit, retry_at } => {
-            (What::Waiting, Some(retry_at), Some(words::limit(limit).to_owned()))
+            (ActivityKind::Waiting, Some(retry_at), Some(words::limit(limit).to_owned()))
         }
-        Activity::Retrying { at, why } => (What::Retrying, Some(at), Some(why)),
+        Activity::Retrying { at, why } => (ActivityKind::Retrying, Some(at), Some(why)),
         Activity::Checking => {
             let running = view.running_checks();
-            (What::Checking, None, (!running.is_empty()).then(|| running.join(", ")))
+            (ActivityKind::Checking, None, (!running.is_empty()).then(|| running.join(", ")))
         }
-        Activity::Asking { purpose } => (What::Asking, None, Some(purpose.name().to_owned())),
-        Activity::Paused => (What::Paused, None, None),
-        Activity::Between => (What::Between, None, None),
-        Activity::Ended => (What::Ended, None, None),
+        Activity::Asking { purpose } => {
+            (ActivityKind::Asking, None, Some(purpose.name().to_owned()))
+        }
+        Activity::Paused => (ActivityKind::Paused, None, None),
+        Activity::Between => (ActivityKind::Between, None, None),
+        Activity::Ended => (ActivityKind::Ended, None, None),
     };
-    Doing { what, since: view.since, until, why, last: None }
+    ActivityStatus { what, since: view.since, until, why, last: None }
 }
 
 /// What the agent of a live attempt does or said last. Its output is masked where it is kept.
-fn last_said(view: &RunView, folder: &RunDir, state: Conduct) -> Option<String> {
+fn last_activity(view: &RunView, folder: &RunDir, state: Liveness) -> Option<String> {
     let Activity::Working { .. } = view.activity() else { return None };
-    let current = view.iteration.filter(|_| state == Conduct::Running)?;
+    let current = view.iteration.filter(|_| state == Liveness::Running)?;
     let dialect = Dialect::of_agent(&view.facts.as_ref()?.agent.name);
     let label = attempt_label(current.number.0, current.attempts);
     report::doing(dialect, &folder.output().join(format!("{label}.ndjson")))

@@ -8,16 +8,16 @@ use nightwright_core::view::{Activity, RunView};
 
 use super::print;
 use super::values;
-use super::which::{Found, Which};
-use crate::control::{self, Wish};
+use super::which::{RunSelector, SelectedRun};
+use crate::control::{self, ControlRequest};
 use crate::error::Failure;
 use crate::paste::from_here;
 
 /// How to stop.
 #[derive(Clone, Debug, Args)]
-pub(super) struct StopOptions {
+pub(super) struct StopArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 
     /// End the agent at once; the run ends as interrupted
     #[arg(long)]
@@ -30,14 +30,14 @@ pub(super) struct StopOptions {
 
 /// Which run to pause.
 #[derive(Clone, Debug, Args)]
-pub(super) struct PauseOptions {
+pub(super) struct PauseArgs {
     #[command(flatten)]
-    which: Which,
+    which: RunSelector,
 }
 
 /// What to tell.
 #[derive(Clone, Debug, Args)]
-pub(super) struct TellOptions {
+pub(super) struct TellArgs {
     /// The run: its id, the beginning of it, or the name of its task [default: the one that is
     /// running]
     #[arg(value_name = "RUN", allow_hyphen_values = true)]
@@ -56,7 +56,7 @@ pub(super) struct TellOptions {
     project: Option<std::path::PathBuf>,
 }
 
-pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
+pub(super) fn stop(options: &StopArgs) -> Result<ExitCode, Failure> {
     let found = options.which.find()?;
     let view = found.view()?;
     let run = found.folder.id().clone();
@@ -65,11 +65,11 @@ pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
             alive(&found, &view)?;
             return done(&format!("run {run} was not asked to stop after its iteration"));
         }
-        say(&found, &view, &Wish::CancelStop)?;
+        send_request(&found, &view, &ControlRequest::CancelStop)?;
         return done(&format!("run {run} continues"));
     }
     let when = if options.now { StopWhen::Now } else { StopWhen::AfterIteration };
-    say(&found, &view, &Wish::Stop { when })?;
+    send_request(&found, &view, &ControlRequest::Stop { when })?;
     done(&match when {
         StopWhen::AfterIteration if view.iteration.is_none() => format!("run {run} stops"),
         StopWhen::AfterIteration => format!("run {run} stops after this iteration"),
@@ -77,11 +77,11 @@ pub(super) fn stop(options: &StopOptions) -> Result<ExitCode, Failure> {
     })
 }
 
-pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
+pub(super) fn pause(options: &PauseArgs) -> Result<ExitCode, Failure> {
     let found = options.which.find()?;
     let view = found.view()?;
     let run = found.folder.id().clone();
-    say(&found, &view, &Wish::Pause)?;
+    send_request(&found, &view, &ControlRequest::Pause)?;
     done(&match view.activity() {
         Activity::Working { .. } | Activity::Asking { .. } | Activity::Checking => format!(
             "run {run} pauses after what is running now; end the pause with: nightwright resume \
@@ -98,12 +98,12 @@ pub(super) fn pause(options: &PauseOptions) -> Result<ExitCode, Failure> {
     })
 }
 
-pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
+pub(super) fn tell(options: &TellArgs) -> Result<ExitCode, Failure> {
     let (found, text) = addressed(options)?;
     let view = found.view()?;
     let run = found.folder.id().clone();
     if let Some(text) = text {
-        say(&found, &view, &Wish::Tell { text })?;
+        send_request(&found, &view, &ControlRequest::Tell { text })?;
     }
     if !options.retry_now {
         return done(&format!("run {run} will tell the agent"));
@@ -115,7 +115,7 @@ pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
     }
     match view.activity() {
         Activity::Waiting { .. } | Activity::Retrying { .. } => {
-            say(&found, &view, &Wish::RetryNow)?;
+            send_request(&found, &view, &ControlRequest::RetryNow)?;
             done(&format!("run {run} tries again"))
         }
         Activity::Starting
@@ -133,16 +133,16 @@ pub(super) fn tell(options: &TellOptions) -> Result<ExitCode, Failure> {
 
 /// The run that is meant, and what to tell it. With one argument, that is the text if it has a space
 /// or no run is called so.
-fn addressed(options: &TellOptions) -> Result<(Found, Option<String>), Failure> {
-    let TellOptions { run, text, retry_now, project } = options;
-    let which = Which { run: run.clone(), project: project.clone() };
+fn addressed(options: &TellArgs) -> Result<(SelectedRun, Option<String>), Failure> {
+    let TellArgs { run, text, retry_now, project } = options;
+    let which = RunSelector { run: run.clone(), project: project.clone() };
     match (run, text) {
         (Some(_), Some(text)) => Ok((which.find()?, Some(text.clone()))),
         (None, _) if !retry_now => Err(Failure::usage("there is no text for the agent")
             .hint("write it in quotes, such as: nightwright tell \"use sqlite\"")),
-        (None, _) => Ok((which.only_live()?, None)),
+        (None, _) => Ok((which.find_running()?, None)),
         (Some(first), None) if first.contains(char::is_whitespace) => {
-            Ok((which.only_live()?, Some(first.clone())))
+            Ok((which.find_running()?, Some(first.clone())))
         }
         (Some(_), None) if *retry_now => Ok((which.find()?, None)),
         (Some(first), None) => {
@@ -153,13 +153,17 @@ fn addressed(options: &TellOptions) -> Result<(Found, Option<String>), Failure> 
             }
             let text = values::words(first)
                 .map_err(|wanted| Failure::usage(format!("cannot tell `{first}`: {wanted}")))?;
-            Ok((which.only_live()?, Some(text)))
+            Ok((which.find_running()?, Some(text)))
         }
     }
 }
 
 /// Says a wish to a run that has to be going on.
-pub(super) fn say(found: &Found, view: &RunView, wish: &Wish) -> Result<(), Failure> {
+pub(super) fn send_request(
+    found: &SelectedRun,
+    view: &RunView,
+    request: &ControlRequest,
+) -> Result<(), Failure> {
     alive(found, view)?;
     let run = found.folder.id();
     let socket =
@@ -167,12 +171,12 @@ pub(super) fn say(found: &Found, view: &RunView, wish: &Wish) -> Result<(), Fail
             Failure::trouble(format!("run {run} can't be reached: it has no control socket"))
                 .hint("a file `.nightwright/.stop` in the project stops it after its iteration")
         })?;
-    control::say(socket, wish).map_err(|error| {
+    control::send(socket, request).map_err(|error| {
         Failure::trouble(format!("run {run} can't be reached at `{}`: {error}", socket.display()))
     })
 }
 
-fn alive(found: &Found, view: &RunView) -> Result<(), Failure> {
+fn alive(found: &SelectedRun, view: &RunView) -> Result<(), Failure> {
     if found.owner.is_some() {
         return Ok(());
     }

@@ -7,21 +7,21 @@ use clap::{Args, Subcommand};
 use nightwright_core::display::display_safe;
 use serde::Serialize;
 
-use super::life::warn_of_rest;
+use super::life::warn_about_leftovers;
 use super::new::made;
 use super::which::project;
 use super::{advise, print};
 use crate::error::Failure;
 use crate::paste::from_here;
-use crate::task::template::{self, Shelf, Template};
-use crate::task::{Name, Task};
+use crate::task::template::{self, Template, TemplateStore};
+use crate::task::{Task, TaskName};
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct TemplateArgs {
     #[command(subcommand)]
-    command: Command,
+    command: TemplateCommand,
 
     /// The project folder [default: the project around the current folder]
     #[arg(short = 'C', long, value_name = "DIR", global = true)]
@@ -35,7 +35,7 @@ projects are in `$XDG_CONFIG_HOME/nightwright/templates` (`~/.config/nightwright
 the same name the project's is used.";
 
 #[derive(Clone, Debug, Subcommand)]
-enum Command {
+enum TemplateCommand {
     /// Keep the instructions of a task as a template
     Save {
         /// The task
@@ -94,7 +94,7 @@ enum Command {
 
 /// A template in JSON.
 #[derive(Debug, Serialize)]
-struct Row {
+struct TemplateRow {
     name: String,
     owner: &'static str,
     folder: PathBuf,
@@ -102,35 +102,39 @@ struct Row {
 
 /// A template in JSON, with what is in it.
 #[derive(Debug, Serialize)]
-struct Page {
+struct TemplatePage {
     #[serde(flatten)]
-    row: Row,
+    row: TemplateRow,
     files: std::collections::BTreeMap<&'static str, String>,
 }
 
-pub(super) fn template(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn template(options: &TemplateArgs) -> Result<ExitCode, Failure> {
     let project = project(options.project.as_deref())?;
     match &options.command {
-        Command::Save { task, template, user } => {
+        TemplateCommand::Save { task, template, user } => {
             save(&project, task, template.as_deref().unwrap_or(task), *user)
         }
-        Command::Use { template, task, user } => {
-            let name = Name::parse(task)?;
+        TemplateCommand::Use { template, task, user } => {
+            let name = TaskName::parse(task)?;
             let task = find(&project, template, *user)?.use_for(&project, &name, None)?;
-            tell(&made(&task)?)
+            report(&made(&task)?)
         }
-        Command::List { json } => list(&project, *json),
-        Command::Show { template, user, json } => show(&find(&project, template, *user)?, *json),
-        Command::Delete { template, user, force } => delete(&project, template, *user, *force),
+        TemplateCommand::List { json } => list(&project, *json),
+        TemplateCommand::Show { template, user, json } => {
+            show(&find(&project, template, *user)?, *json)
+        }
+        TemplateCommand::Delete { template, user, force } => {
+            delete(&project, template, *user, *force)
+        }
     }
 }
 
 fn save(project: &Path, task: &str, name: &str, user: bool) -> Result<ExitCode, Failure> {
     let task = Task::open(project, task)?;
-    let shelf = if user { Shelf::of_user()? } else { Shelf::of_project(project) };
+    let shelf = if user { TemplateStore::of_user()? } else { TemplateStore::of_project(project) };
     let template = shelf.save(&task, &template::name(name)?)?;
     let name = &template.name;
-    tell(&format!(
+    report(&format!(
         "kept the instructions of `{}` as the template `{name}` in `{}`\n\
          to use it: nightwright new NAME --from {name}",
         task.name(),
@@ -141,7 +145,7 @@ fn save(project: &Path, task: &str, name: &str, user: bool) -> Result<ExitCode, 
 fn find(project: &Path, name: &str, user: bool) -> Result<Template, Failure> {
     let name = template::name(name)?;
     if user {
-        template::find_on(&[Shelf::of_user()?], &name)
+        template::find_on(&[TemplateStore::of_user()?], &name)
     } else {
         template::find(project, &name)
     }
@@ -151,7 +155,7 @@ fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
     let templates = template::list(project)?;
     if json {
         let rows: Vec<_> = templates.iter().map(row).collect();
-        return tell_json(&rows);
+        return report_json(&rows);
     }
     if templates.is_empty() {
         advise(
@@ -164,13 +168,16 @@ fn list(project: &Path, json: bool) -> Result<ExitCode, Failure> {
         let (name, owner) = (template.name.as_str(), template.owner.name());
         format!("{name:width$}  {owner:7}  {}", template.folder().display())
     };
-    tell(&templates.iter().map(line).collect::<Vec<_>>().join("\n"))
+    report(&templates.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn show(template: &Template, json: bool) -> Result<ExitCode, Failure> {
     let contents = template.contents()?;
     if json {
-        return tell_json(&Page { row: row(template), files: contents.into_iter().collect() });
+        return report_json(&TemplatePage {
+            row: row(template),
+            files: contents.into_iter().collect(),
+        });
     }
     let mut parts = vec![template.folder().display().to_string()];
     let part = |(file, content): (&str, String)| {
@@ -181,7 +188,7 @@ fn show(template: &Template, json: bool) -> Result<ExitCode, Failure> {
         )
     };
     parts.extend(contents.into_iter().map(part));
-    tell(&parts.join(
+    report(&parts.join(
         "
 
 ",
@@ -189,7 +196,7 @@ fn show(template: &Template, json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn delete(project: &Path, name: &str, user: bool, force: bool) -> Result<ExitCode, Failure> {
-    let shelf = if user { Shelf::of_user()? } else { Shelf::of_project(project) };
+    let shelf = if user { TemplateStore::of_user()? } else { TemplateStore::of_project(project) };
     let template = template::find_on(&[shelf], &template::name(name)?)?;
     let folder = template.folder();
     let name = template.name.clone();
@@ -197,20 +204,24 @@ fn delete(project: &Path, name: &str, user: bool, force: bool) -> Result<ExitCod
         return Err(Failure::usage(format!("`nightwright template delete {name}` needs --force"))
             .hint(format!("`{}` is removed for good", folder.display())));
     }
-    warn_of_rest(&template.delete()?);
-    tell(&format!("removed the template `{name}` (`{}`)", folder.display()))
+    warn_about_leftovers(&template.delete()?);
+    report(&format!("removed the template `{name}` (`{}`)", folder.display()))
 }
 
-fn row(template: &Template) -> Row {
-    Row { name: template.name.to_string(), owner: template.owner.name(), folder: template.folder() }
+fn row(template: &Template) -> TemplateRow {
+    TemplateRow {
+        name: template.name.to_string(),
+        owner: template.owner.name(),
+        folder: template.folder(),
+    }
 }
 
-fn tell_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
+fn report_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
     super::print_json(value)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(text: &str) -> Result<ExitCode, Failure> {
+fn report(text: &str) -> Result<ExitCode, Failure> {
     print(&display_safe(&from_here(text)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,14 +7,14 @@ use nightwright_core::display::display_safe;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::say;
+use super::eprint_safe;
 use super::session::{catch_signals, interrupted};
 use crate::error::Failure;
-use crate::init::ask::{Gone, Person};
+use crate::init::ask::{NoAnswer, Prompter};
 use crate::signals::Signals;
 
 /// No line that somebody types is as long as that.
-const LONGEST_LINE: u64 = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// Whether there is somebody to ask.
 pub(super) fn is_there() -> bool {
@@ -23,13 +23,13 @@ pub(super) fn is_there() -> bool {
 
 /// Somebody left before all questions were answered, and nothing was written. `instead` is what asks
 /// nothing.
-pub(super) fn left(gone: Gone, instead: &str) -> Result<ExitCode, Failure> {
+pub(super) fn cancelled(gone: NoAnswer, instead: &str) -> Result<ExitCode, Failure> {
     match gone {
-        Gone::Interrupted => {
-            say("\nNothing was written.");
+        NoAnswer::Interrupted => {
+            eprint_safe("\nNothing was written.");
             Ok(interrupted())
         }
-        Gone::EndOfInput => {
+        NoAnswer::EndOfInput => {
             Err(Failure::trouble("the input ended before all questions were answered")
                 .hint(format!("nothing was written; {instead}")))
         }
@@ -38,13 +38,13 @@ pub(super) fn left(gone: Gone, instead: &str) -> Result<ExitCode, Failure> {
 
 /// Somebody at the terminal. From here on Ctrl-C comes as an answer: it can't fall between two
 /// files.
-pub(super) struct Terminal {
+pub(super) struct TerminalPrompt {
     runtime: Runtime,
     signals: Signals,
     lines: Option<mpsc::Receiver<String>>,
 }
 
-impl Terminal {
+impl TerminalPrompt {
     pub(super) fn new() -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -55,12 +55,12 @@ impl Terminal {
     }
 }
 
-impl Person for Terminal {
+impl Prompter for TerminalPrompt {
     fn tell(&mut self, text: &str) {
-        say(text);
+        eprint_safe(text);
     }
 
-    fn ask(&mut self, question: &str) -> Result<String, Gone> {
+    fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
         let mut out = io::stderr();
         // Nobody to ask when the terminal is gone; reading from it says so.
         drop(write!(out, "{}", display_safe(question)).and_then(|()| out.flush()));
@@ -69,8 +69,8 @@ impl Person for Terminal {
         self.runtime.block_on(async {
             tokio::select! {
                 biased;
-                () = signals.next() => Err(Gone::Interrupted),
-                line = lines.recv() => line.ok_or(Gone::EndOfInput),
+                () = signals.next() => Err(NoAnswer::Interrupted),
+                line = lines.recv() => line.ok_or(NoAnswer::EndOfInput),
             }
         })
     }
@@ -83,7 +83,7 @@ fn read_lines() -> mpsc::Receiver<String> {
     std::thread::spawn(move || {
         loop {
             let mut line = Vec::new();
-            let mut input = io::stdin().lock().take(LONGEST_LINE);
+            let mut input = io::stdin().lock().take(MAX_LINE_BYTES);
             match input.read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}

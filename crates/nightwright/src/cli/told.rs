@@ -4,54 +4,54 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::mode::{Place, WorksOn};
+use nightwright_core::mode::{FileLocation, WorkTarget};
 use nightwright_core::prompt;
 use nightwright_core::settings::{
-    Configured, EvidenceKind, Files, Limits, Scope, Settings, Surroundings, Texts,
+    Configured, EvidenceKind, Files, Limits, ProjectContext, PromptTexts, Scope, Settings,
 };
 
-use super::approval::{self, Flags, Untrusted};
-use crate::config::{self, Layer, Origin, Resolved};
+use super::approval::{self, TrustFlags, UntrustedPolicy};
+use crate::config::{self, ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::evidence;
 use crate::files;
-use crate::hooks::{self, Chosen};
+use crate::hooks::{self, ApprovedHooks};
 use crate::modes::{self, Mode};
 use crate::paste::from_here;
 use crate::permissions;
 use crate::principles;
 use crate::task::{self, Task};
-use crate::trust::{self, Item};
+use crate::trust::{self, TrustItem};
 use crate::workspace;
 
 /// Where a goal without a task is handed over.
 const SHARED_NOTES: &str = "SHARED_TASK_NOTES.md";
 /// More of a text than this helps no agent.
-const MOST: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// With `--unlimited` a run still ends after so many iterations, unless `-m 0` lifts that too.
 const FAILSAFE: u32 = 1000;
 
 /// What was asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct RunRequest {
     pub(super) project: PathBuf,
     pub(super) task: Option<String>,
     pub(super) goal: Option<String>,
     /// The mode, where the command itself says it.
     pub(super) mode: Option<&'static str>,
-    pub(super) flags: Layer,
+    pub(super) flags: ConfigLayer,
     pub(super) unlimited: bool,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: RequestPurpose,
     /// What is added to the system prompt.
     pub(super) appended: Option<PathBuf>,
     /// A file of principles that was named.
     pub(super) principles: Option<PathBuf>,
-    pub(super) untrusted: Untrusted,
+    pub(super) untrusted: UntrustedPolicy,
 }
 
 /// What it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// To run it.
     Run,
     /// To look at it.
@@ -62,38 +62,38 @@ pub(super) enum Purpose {
 
 /// What a run is told.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct RunSpec {
     pub(super) settings: Settings,
     pub(super) task: Option<Task>,
-    pub(super) resolved: Resolved,
+    pub(super) resolved: ResolvedConfig,
     /// The project's hooks that are run.
-    pub(super) hooks: Chosen,
+    pub(super) hooks: ApprovedHooks,
     /// The files of the project that the agent program may use, as they are now.
-    pub(super) agent_files: Vec<Item>,
+    pub(super) agent_files: Vec<TrustItem>,
     /// What people should know before it begins.
     pub(super) notes: Vec<String>,
 }
 
 /// Puts together what a run is told.
-pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
-    let Asked { project, .. } = &asked;
-    let task = asked.task.as_deref().map(|name| open_task(asked, name)).transpose()?;
-    let layers = config::load(project, asked.task.as_deref(), |name| env::var_os(name))?;
-    let mode = modes::load(project, &mode_name(asked, task.as_ref(), &layers))?;
+pub(super) fn resolve_run(request: &RunRequest) -> Result<RunSpec, Failure> {
+    let RunRequest { project, .. } = &request;
+    let task = request.task.as_deref().map(|name| open_task(request, name)).transpose()?;
+    let layers = config::load(project, request.task.as_deref(), |name| env::var_os(name))?;
+    let mode = modes::load(project, &mode_name(request, task.as_ref(), &layers))?;
     let mut all = vec![mode.defaults.clone()];
     all.extend(layers);
-    all.push(asked.flags.clone());
+    all.push(request.flags.clone());
     let mut notes = own_texts(&mode);
     // The last layer is the command line. Values that are not approved count too: `resume` compares
     // with the files as they are.
     let configured = configured(all.split_last().map_or(&[][..], |(_, layers)| layers));
-    let approved = approval::settle(project, all, asked.untrusted)?;
+    let approved = approval::settle(project, all, request.untrusted)?;
     notes.extend(approved.notes);
-    let resolved = Resolved::new(approved.layers);
+    let resolved = ResolvedConfig::new(approved.layers);
 
     let mut settings = Settings {
-        task: asked.task.clone(),
-        goal: goal(asked, &mode, task.as_ref())?,
+        task: request.task.clone(),
+        goal: goal(request, &mode, task.as_ref())?,
         files: files_of(&mode, task.as_ref())?,
         notes_file: notes_file(&mode, task.as_ref()),
         surroundings: surroundings(project),
@@ -104,7 +104,7 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
     settings.progress.ending = mode.definition.ending;
     settings.progress.excuse = mode.definition.excuse;
     resolved.apply(&mut settings);
-    add_tools(&mut settings, &asked.flags);
+    add_tools(&mut settings, &request.flags);
     settings.mode.clone_from(&mode.name);
     settings.agent.rules = permissions::rules(project, &settings, &mode.definition);
     let sources = &mut settings.agent.sources;
@@ -113,45 +113,45 @@ pub(super) fn told(asked: &Asked) -> Result<Told, Failure> {
         sources.push("project".to_owned());
     }
     // A plan is written before anything passes. Only checks that were asked for judge it.
-    let asked_for = matches!(resolved.origin("verify.commands"), Origin::Flag(_));
+    let asked_for = matches!(resolved.origin("verify.commands"), ValueOrigin::Flag(_));
     if mode.definition.evidence.contains(&EvidenceKind::Planned) && !asked_for {
         settings.verify.commands.clear();
     }
-    let principles::Chosen { principles, to_write, note } = match asked.purpose {
-        Purpose::Run | Purpose::Look => {
-            principles::chosen(project, asked.principles.as_deref(), &resolved)?
+    let principles::RunPrinciples { principles, to_write, note } = match request.purpose {
+        RequestPurpose::Run | RequestPurpose::Look => {
+            principles::chosen(project, request.principles.as_deref(), &resolved)?
         }
         // Whether work is complete is no matter of taste.
-        Purpose::Verify => principles::Chosen::default(),
+        RequestPurpose::Verify => principles::RunPrinciples::default(),
     };
     settings.principles = principles;
     settings.files.principles = to_write;
-    let hooks = match asked.purpose {
-        Purpose::Run | Purpose::Look => hooks::choose(project, &approved.hooks),
+    let hooks = match request.purpose {
+        RequestPurpose::Run | RequestPurpose::Look => hooks::choose(project, &approved.hooks),
         // To judge is no run: nothing begins and nothing ends.
-        Purpose::Verify => Chosen::default(),
+        RequestPurpose::Verify => ApprovedHooks::default(),
     };
     hooks.apply(&mut settings.hooks);
     notes.extend(note);
-    match asked.purpose {
-        Purpose::Run => {
+    match request.purpose {
+        RequestPurpose::Run => {
             must_have_plan(project, &mode, &settings)?;
-            limit(&mut settings, asked.unlimited, &resolved)?;
+            limit(&mut settings, request.unlimited, &resolved)?;
         }
-        Purpose::Verify => only_the_gate(&mut settings, &resolved),
-        Purpose::Look => {}
+        RequestPurpose::Verify => only_the_gate(&mut settings, &resolved),
+        RequestPurpose::Look => {}
     }
-    settings.texts = texts(asked, &mode, task.as_ref(), &resolved)?;
+    settings.texts = texts(request, &mode, task.as_ref(), &resolved)?;
     prompt::check(&settings).map_err(|error| {
         let file = modes::own_file(&mode.name, &error.file);
         Failure::usage(format!("`{}`, line {}: {}", file.display(), error.line, error.what))
     })?;
-    Ok(Told { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
+    Ok(RunSpec { settings, task, resolved, hooks, agent_files: approved.agent_files, notes })
 }
 
 /// Options of the command line add tools to those that are configured.
-fn add_tools(settings: &mut Settings, flags: &Layer) {
-    let given = Resolved::new(vec![flags.clone()]);
+fn add_tools(settings: &mut Settings, flags: &ConfigLayer) {
+    let given = ResolvedConfig::new(vec![flags.clone()]);
     let of = |key| given.get_list(key).unwrap_or_default();
     let Settings { agent, configured, .. } = settings;
     agent.allowed_tools.clone_from(&configured.allowed_tools);
@@ -161,10 +161,10 @@ fn add_tools(settings: &mut Settings, flags: &Layer) {
 
 /// Opens the task of a run. A word that is no task never starts a run, so the hint says how to give a
 /// goal of one word.
-fn open_task(asked: &Asked, name: &str) -> Result<Task, Failure> {
-    let takes_goals = matches!(asked.purpose, Purpose::Run | Purpose::Look);
-    Task::open(&asked.project, name).map_err(|mut failure| {
-        let command = asked.mode.unwrap_or("run");
+fn open_task(request: &RunRequest, name: &str) -> Result<Task, Failure> {
+    let takes_goals = matches!(request.purpose, RequestPurpose::Run | RequestPurpose::Look);
+    Task::open(&request.project, name).map_err(|mut failure| {
+        let command = request.mode.unwrap_or("run");
         let goal = shell_words::quote(name);
         let or = format!("; for a goal of one word: nightwright {command} -p {goal}");
         if let Some(hint) = failure.hint.as_mut().filter(|_| takes_goals) {
@@ -175,18 +175,21 @@ fn open_task(asked: &Asked, name: &str) -> Result<Task, Failure> {
 }
 
 /// What the configuration alone says of permissions and model.
-pub(super) fn configured(layers: &[Layer]) -> Configured {
+pub(super) fn configured(layers: &[ConfigLayer]) -> Configured {
     let mut settings = Settings::default();
-    Resolved::new(layers.to_vec()).apply(&mut settings);
+    ResolvedConfig::new(layers.to_vec()).apply(&mut settings);
     Configured::of(&settings)
 }
 
 /// What holds for a task outside of runs: which agent, which model, what it may know.
-pub(super) fn wishes(project: &Path, task: &Task) -> Result<(Settings, Resolved), Failure> {
+pub(super) fn task_settings(
+    project: &Path,
+    task: &Task,
+) -> Result<(Settings, ResolvedConfig), Failure> {
     let name = task.name().as_str();
     let layers = config::load(project, Some(name), |name| env::var_os(name))?;
-    let settled = approval::settle(project, layers, Untrusted::Ask(Flags::NotThere))?;
-    let resolved = Resolved::new(settled.layers);
+    let settled = approval::settle(project, layers, UntrustedPolicy::Ask(TrustFlags::NotThere))?;
+    let resolved = ResolvedConfig::new(settled.layers);
     let mode = resolved.get_text("mode").unwrap_or(modes::OF_TASKS).to_owned();
     let mut settings = Settings { task: Some(name.to_owned()), mode, ..Settings::default() };
     resolved.apply(&mut settings);
@@ -204,7 +207,7 @@ pub(super) const USER_SETTINGS: &str = "user";
 pub(super) fn allowed_sources(
     sources: &[String],
     project: &Path,
-    agent_files: &[Item],
+    agent_files: &[TrustItem],
 ) -> Vec<String> {
     let as_approved = trust::agent_files(project) == agent_files;
     let is_allowed = |source: &&String| as_approved || source.as_str() == USER_SETTINGS;
@@ -214,13 +217,14 @@ pub(super) fn allowed_sources(
 }
 
 /// The command says it, or a flag, or a layer; a goal without a task has a mode of its own.
-fn mode_name(asked: &Asked, task: Option<&Task>, layers: &[Layer]) -> String {
-    if let Some(mode) = asked.mode {
+fn mode_name(request: &RunRequest, task: Option<&Task>, layers: &[ConfigLayer]) -> String {
+    if let Some(mode) = request.mode {
         return mode.to_owned();
     }
     let mut all = layers.to_vec();
-    all.push(asked.flags.clone());
-    let resolved = Resolved::new(if task.is_some() { all } else { vec![asked.flags.clone()] });
+    all.push(request.flags.clone());
+    let resolved =
+        ResolvedConfig::new(if task.is_some() { all } else { vec![request.flags.clone()] });
     let usual = if task.is_some() { modes::OF_TASKS } else { modes::OF_GOALS };
     resolved.get_text("mode").unwrap_or(usual).to_owned()
 }
@@ -234,25 +238,25 @@ fn own_texts(mode: &Mode) -> Vec<String> {
     vec![format!("The mode `{}` uses files of this project: {}.", mode.name, files.join(", "))]
 }
 
-fn goal(asked: &Asked, mode: &Mode, task: Option<&Task>) -> Result<String, Failure> {
+fn goal(request: &RunRequest, mode: &Mode, task: Option<&Task>) -> Result<String, Failure> {
     let name = &mode.name;
-    match (task, &asked.goal, mode.definition.works_on) {
+    match (task, &request.goal, mode.definition.works_on) {
         (Some(task), _, _) => task.instructions()?.ok_or_else(|| {
             let (task, file) = (task.name(), task.relative(task::INSTRUCTIONS));
             let text = format!("Instructions not found. Run setup first: nightwright setup {task}");
             Failure::usage(from_here(&text))
                 .hint(format!("or write them yourself: {}", file.display()))
         }),
-        (None, _, WorksOn::Task) => {
+        (None, _, WorkTarget::Task) => {
             Err(Failure::usage(format!("the mode `{name}` works on a task, and none was given"))
                 .hint(format!("make one: nightwright new NAME --mode {name}")))
         }
-        (None, Some(goal), WorksOn::Goal) => Ok(goal.clone()),
-        (None, None, WorksOn::Goal) => mode.definition.goal.clone().ok_or_else(nothing_to_do),
+        (None, Some(goal), WorkTarget::Goal) => Ok(goal.clone()),
+        (None, None, WorkTarget::Goal) => mode.definition.goal.clone().ok_or_else(no_goal),
     }
 }
 
-pub(super) fn nothing_to_do() -> Failure {
+pub(super) fn no_goal() -> Failure {
     Failure::usage("there is nothing to do: neither a task nor a goal was given")
         .hint("name a task, or give a goal: nightwright run \"make the tests pass\" -m 10")
 }
@@ -261,7 +265,7 @@ fn files_of(mode: &Mode, task: Option<&Task>) -> Result<Files, Failure> {
     let file = |task: &Task, name| task.relative(name).display().to_string();
     let list = match (&mode.definition.list, task) {
         (None, _) => None,
-        (Some(list), _) if list.place == Place::Project => Some(list.file.clone()),
+        (Some(list), _) if list.place == FileLocation::Project => Some(list.file.clone()),
         (Some(list), Some(task)) => Some(file(task, &list.file)),
         (Some(list), None) => {
             let name = &mode.name;
@@ -289,16 +293,23 @@ fn notes_file(mode: &Mode, task: Option<&Task>) -> Option<String> {
     }
 }
 
-fn surroundings(project: &Path) -> Surroundings {
+fn surroundings(project: &Path) -> ProjectContext {
     let workspace::Branches { current, base } = workspace::branches(project);
-    Surroundings { project_root: project.display().to_string(), branch: current, base_branch: base }
+    ProjectContext {
+        project_root: project.display().to_string(),
+        branch: current,
+        base_branch: base,
+    }
 }
 
 /// Building needs a plan.
 fn must_have_plan(project: &Path, mode: &Mode, settings: &Settings) -> Result<(), Failure> {
     let evidence = &mode.definition.evidence;
     if !evidence.contains(&EvidenceKind::Plan)
-        || evidence::Files::new(project, &settings.files, evidence).look().boxes.is_some()
+        || evidence::EvidenceFiles::new(project, &settings.files, evidence)
+            .read()
+            .checklist
+            .is_some()
     {
         return Ok(());
     }
@@ -308,9 +319,13 @@ fn must_have_plan(project: &Path, mode: &Mode, settings: &Settings) -> Result<()
 }
 
 /// A run without any limit is refused: nobody goes to bed on that by accident.
-fn limit(settings: &mut Settings, unlimited: bool, resolved: &Resolved) -> Result<(), Failure> {
+fn limit(
+    settings: &mut Settings,
+    unlimited: bool,
+    resolved: &ResolvedConfig,
+) -> Result<(), Failure> {
     let limits = &mut settings.limits;
-    if unlimited && matches!(resolved.origin("limits.max_iterations"), Origin::Mode(_)) {
+    if unlimited && matches!(resolved.origin("limits.max_iterations"), ValueOrigin::Mode(_)) {
         limits.max_iterations = None;
     }
     if limits.is_unlimited() {
@@ -335,9 +350,9 @@ fn limit(settings: &mut Settings, unlimited: bool, resolved: &Resolved) -> Resul
 }
 
 /// Judging has an end of its own. What it may cost is what was said for it, not for the work.
-fn only_the_gate(settings: &mut Settings, resolved: &Resolved) {
+fn only_the_gate(settings: &mut Settings, resolved: &ResolvedConfig) {
     settings.scope = Scope::Gate;
-    let said = matches!(resolved.origin("limits.max_cost"), Origin::Flag(_));
+    let said = matches!(resolved.origin("limits.max_cost"), ValueOrigin::Flag(_));
     let max_cost = settings.limits.max_cost.filter(|_| said);
     settings.limits = Limits {
         max_iterations: None,
@@ -366,16 +381,16 @@ fn fits_any_program(limits: &Limits) -> Result<(), Failure> {
 }
 
 fn texts(
-    asked: &Asked,
+    request: &RunRequest,
     mode: &Mode,
     task: Option<&Task>,
-    resolved: &Resolved,
-) -> Result<Texts, Failure> {
+    resolved: &ResolvedConfig,
+) -> Result<PromptTexts, Failure> {
     let agents = match resolved.get_optional("prompt.agents_file").flatten() {
         None => String::new(),
-        Some(file) => match text_of(&asked.project, Path::new(&file))? {
+        Some(file) => match text_of(&request.project, Path::new(&file))? {
             Some(text) => text,
-            None if *resolved.origin("prompt.agents_file") == Origin::BuiltIn => String::new(),
+            None if *resolved.origin("prompt.agents_file") == ValueOrigin::BuiltIn => String::new(),
             // One that was asked for has to be there.
             None => {
                 let message = format!("`prompt.agents_file` names `{file}`, which is not there");
@@ -383,14 +398,14 @@ fn texts(
             }
         },
     };
-    let appended = match &asked.appended {
+    let appended = match &request.appended {
         Some(file) => std::fs::read_to_string(file).map_err(|error| {
             let file = file.display();
             Failure::usage(format!("--append-system-prompt-file `{file}` can't be read: {error}"))
         })?,
         None => String::new(),
     };
-    Ok(Texts {
+    Ok(PromptTexts {
         system: mode.system.clone(),
         prompt: mode.prompt.clone(),
         agents,
@@ -400,8 +415,8 @@ fn texts(
 }
 
 fn text_of(project: &Path, file: &Path) -> Result<Option<String>, Failure> {
-    let bytes =
-        files::read_inside(project, file, MOST).map_err(|error| Failure::because(&error))?;
+    let bytes = files::read_inside(project, file, MAX_TEXT_BYTES)
+        .map_err(|error| Failure::because(&error))?;
     bytes
         .map(String::from_utf8)
         .transpose()
@@ -420,7 +435,7 @@ mod tests {
         let folder = project.path().join(".claude");
         fs::create_dir(&folder).unwrap();
         let sources = ["user", "project", "local"].map(str::to_owned);
-        let allowed = |files: &[Item]| allowed_sources(&sources, project.path(), files);
+        let allowed = |files: &[TrustItem]| allowed_sources(&sources, project.path(), files);
         assert_eq!(allowed(&[]), sources, "there are none");
         fs::write(folder.join("settings.json"), "{}").unwrap();
         assert_eq!(allowed(&[]), ["user"], "nobody approved it");

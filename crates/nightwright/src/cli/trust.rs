@@ -7,20 +7,20 @@ use std::process::ExitCode;
 use clap::Args;
 use nightwright_core::display::one_line;
 
-use super::approval::{self, Answer};
-use super::{print, say, which};
-use crate::config::{self, Layer};
+use super::approval::{self, ApprovalAnswer};
+use super::{eprint_safe, print, which};
+use crate::config::{self, ConfigLayer};
 use crate::error::Failure;
 use crate::modes;
 use crate::task::{self, Task};
-use crate::trust::{self, Item, Store};
+use crate::trust::{self, ApprovalStore, TrustItem};
 
 /// So much of a name is shown.
 const NAME: usize = 80;
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct TrustArgs {
     /// Only say what is approved and what is not; exits 1 if anything is not
     #[arg(long, conflicts_with_all = ["yes", "revoke"])]
     list: bool,
@@ -38,9 +38,9 @@ pub(super) struct Options {
     project: Option<PathBuf>,
 }
 
-pub(super) fn trust(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn trust(options: &TrustArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let mut store = Store::open(&project, env::var_os)?;
+    let mut store = ApprovalStore::open(&project, env::var_os)?;
     if options.revoke {
         let count = store.revoke()?;
         print(&format!("{count} approvals taken back"))?;
@@ -51,7 +51,7 @@ pub(super) fn trust(options: &Options) -> Result<ExitCode, Failure> {
         print("There is nothing to approve: this project runs nothing of its own.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let all: Vec<_> = items.iter().map(|item| (item, item.standing(store.approvals()))).collect();
+    let all: Vec<_> = items.iter().map(|item| (item, item.state(store.approvals()))).collect();
     print(&approval::list(&all, &store))?;
     let open = approval::unapproved(&items, &store);
     if options.list {
@@ -67,9 +67,9 @@ pub(super) fn trust(options: &Options) -> Result<ExitCode, Failure> {
                 .hint("approve all of it with --yes"));
         }
         match approval::answer("Approve all of it? [y]es, [n]o: ")? {
-            Answer::Yes => {}
-            Answer::No | Answer::Ignore => {
-                say("Nothing was approved.");
+            ApprovalAnswer::Yes => {}
+            ApprovalAnswer::No | ApprovalAnswer::Ignore => {
+                eprint_safe("Nothing was approved.");
                 return Ok(ExitCode::FAILURE);
             }
         }
@@ -81,12 +81,12 @@ pub(super) fn trust(options: &Options) -> Result<ExitCode, Failure> {
 
 /// What the project, its tasks and its modes would run, and what the agent would take from it. A
 /// task or mode that can't be read runs nothing either; it is named.
-fn everything(project: &Path) -> Result<Vec<Item>, Failure> {
+fn everything(project: &Path) -> Result<Vec<TrustItem>, Failure> {
     // What the user's own file and the environment say needs nobody's approval.
     let mut layers = config::load(project, None, |_| None)?;
-    let mut add = |layer: Result<Layer, Failure>, what: &str| match layer {
+    let mut add = |layer: Result<ConfigLayer, Failure>, what: &str| match layer {
         Ok(layer) => layers.push(layer),
-        Err(failure) => say(&format!("note: {what} is left out: {}", failure.message)),
+        Err(failure) => eprint_safe(&format!("note: {what} is left out: {}", failure.message)),
     };
     match task::list(project) {
         Ok(tasks) => {
@@ -95,7 +95,7 @@ fn everything(project: &Path) -> Result<Vec<Item>, Failure> {
                 add(listed.task.and_then(|task| of_task(project, &task)), &what);
             }
         }
-        Err(failure) => say(&format!("note: the tasks are left out: {}", failure.message)),
+        Err(failure) => eprint_safe(&format!("note: the tasks are left out: {}", failure.message)),
     }
     for name in modes::known(project) {
         let what = format!("the mode `{}`", one_line(&name, NAME));
@@ -106,6 +106,6 @@ fn everything(project: &Path) -> Result<Vec<Item>, Failure> {
     Ok(items)
 }
 
-fn of_task(project: &Path, task: &Task) -> Result<Layer, Failure> {
+fn of_task(project: &Path, task: &Task) -> Result<ConfigLayer, Failure> {
     config::ConfigFile::task(project, task.name().as_str())?.layer()
 }

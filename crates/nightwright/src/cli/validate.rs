@@ -8,13 +8,15 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Timestamp;
 use nightwright_core::units::Usd;
-use nightwright_core::validation::{self, Judgement, Page};
+use nightwright_core::validation::{self, ValidationPage, ValidationResult};
 use serde_json::{Value, json};
 
-use self::asking::Judged;
-use super::session::{CommandLine, Program, Script, block_on, catch_signals, interrupted};
-use super::setup::{Subject, no_instructions};
-use super::{advise, print, say, values, which};
+use self::asking::ValidationAnswer;
+use super::session::{
+    AgentCommandLine, AgentProgram, RehearsalScript, block_on, catch_signals, interrupted,
+};
+use super::setup::{SetupTask, no_instructions};
+use super::{advise, eprint_safe, print, values, which};
 use crate::error::Failure;
 use crate::files;
 
@@ -23,7 +25,7 @@ const REPORT: &str = "reports/validation-report.md";
 
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Options {
+pub(super) struct ValidateArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -54,9 +56,9 @@ pub(super) struct Options {
     agent_command: Option<String>,
 }
 
-pub(super) fn validate(options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn validate(options: &ValidateArgs) -> Result<ExitCode, Failure> {
     let project = which::project(options.project.as_deref())?;
-    let task = Subject::open(&project, &options.name)?;
+    let task = SetupTask::open(&project, &options.name)?;
     let Some(instructions) = task.instructions()? else {
         return Err(no_instructions(&task));
     };
@@ -68,9 +70,12 @@ pub(super) fn validate(options: &Options) -> Result<ExitCode, Failure> {
     block_on(async {
         let mut signals = catch_signals()?;
         if !options.json {
-            say(&format!("Asking the agent to judge the instructions of `{}`...", task.name()));
+            eprint_safe(&format!(
+                "Asking the agent to judge the instructions of `{}`...",
+                task.name()
+            ));
         }
-        let asking = asking::Asking {
+        let asking = asking::ValidationQuestion {
             task: &task,
             program: &program,
             rehearsal: options.rehearsal.as_deref(),
@@ -83,7 +88,7 @@ pub(super) fn validate(options: &Options) -> Result<ExitCode, Failure> {
         keep(&judged, &task)?;
         show(&judged, &task, options.json)?;
         if program.is_rehearsal() && !options.json {
-            say(
+            eprint_safe(
                 "This was a rehearsal: the agent was a script, and its verdict says nothing about the \
                  instructions.",
             );
@@ -92,27 +97,29 @@ pub(super) fn validate(options: &Options) -> Result<ExitCode, Failure> {
     })
 }
 
-fn program(options: &Options, task: &Subject) -> Result<Program, Failure> {
+fn program(options: &ValidateArgs, task: &SetupTask) -> Result<AgentProgram, Failure> {
     if options.dry_run {
-        let script = options.rehearsal.as_deref().map(Script::read).transpose()?;
-        return Ok(Program::Rehearsal(script));
+        let script = options.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+        return Ok(AgentProgram::Rehearsal(script));
     }
     match options.agent_command.as_ref().or(task.settings.agent.command.as_ref()) {
-        Some(command) => CommandLine::parse(command, task.project()).map(Program::Command),
-        None => Ok(Program::Claude),
+        Some(command) => {
+            AgentCommandLine::parse(command, task.project()).map(AgentProgram::Command)
+        }
+        None => Ok(AgentProgram::Claude),
     }
 }
 
-fn keep(judged: &Judged, task: &Subject) -> Result<(), Failure> {
+fn keep(judged: &ValidationAnswer, task: &SetupTask) -> Result<(), Failure> {
     let cost = judged.cost.to_string();
     let model = judged.model.as_deref();
-    let page = Page { task: task.name(), at: Timestamp::now(), model, cost: &cost };
+    let page = ValidationPage { task: task.name(), at: Timestamp::now(), model, cost: &cost };
     task.write(REPORT, &validation::markdown(&judged.judgement, &page))
 }
 
-fn show(judged: &Judged, task: &Subject, as_json: bool) -> Result<(), Failure> {
+fn show(judged: &ValidationAnswer, task: &SetupTask, as_json: bool) -> Result<(), Failure> {
     let report = task.folder().join(REPORT);
-    let Judged { judgement, cost, model } = judged;
+    let ValidationAnswer { judgement, cost, model } = judged;
     if as_json {
         let mut all = judgement.to_json();
         all.insert("task".to_owned(), json!(task.name()));
@@ -124,12 +131,12 @@ fn show(judged: &Judged, task: &Subject, as_json: bool) -> Result<(), Failure> {
     }
     // Words of the agent are made safe, line by line, where the table is made.
     print(validation::table(judgement).trim_end())?;
-    say(&format!("The report is `{}`; {cost}.", report.display()));
+    eprint_safe(&format!("The report is `{}`; {cost}.", report.display()));
     advise(&next(judgement, task.name()));
     Ok(())
 }
 
-fn next(judgement: &Judgement, name: &str) -> String {
+fn next(judgement: &ValidationResult, name: &str) -> String {
     if judgement.passes() {
         format!("Next: `nightwright run {name}`")
     } else {

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use nightwright_core::policy::limits::LEAST_TIME;
+use nightwright_core::policy::limits::MIN_TIME;
 use nightwright_core::units::human;
 
 pub(super) use crate::config::amounts::{cost, count, duration, tokens};
 
-use crate::config::amounts::LEAST_RUN;
+use crate::config::amounts::MIN_RUN_DURATION;
 
 /// The time a run may work.
 pub(super) fn run_time(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
-    if time < LEAST_RUN {
+    if time < MIN_RUN_DURATION {
         return Err(format!(
             "at least {}: no attempt starts with less than {}",
-            human(LEAST_RUN),
-            human(LEAST_TIME)
+            human(MIN_RUN_DURATION),
+            human(MIN_TIME)
         ));
     }
     Ok(time)

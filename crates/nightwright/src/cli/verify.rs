@@ -7,26 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use nightwright_core::input::Mark;
+use nightwright_core::input::WorkspaceMark;
 use nightwright_core::machine::Machine;
 use nightwright_core::outcome::Strictness;
-use nightwright_core::settings::{Depth, Judge, Settings, Tamper};
+use nightwright_core::settings::{Depth, Settings, Tamper, VerdictMode};
 use nightwright_core::units::Usd;
 
-use self::report::Report;
-use super::approval::{Flags, Untrusted};
-use super::session::{CommandLine, EarlierRun, Over, Program, Script, Session, interrupted};
-use super::told::{self, Asked, Purpose, Told};
-use super::{print, say, values, which};
-use crate::clock::Motion;
-use crate::config::{Layer, Origin, Resolved};
+use self::report::VerifyReport;
+use super::approval::{TrustFlags, UntrustedPolicy};
+use super::session::{
+    AgentCommandLine, AgentProgram, EarlierRun, FinishedRun, RehearsalScript, Session, interrupted,
+};
+use super::told::{self, RequestPurpose, RunRequest, RunSpec};
+use super::{eprint_safe, print, values, which};
+use crate::clock::ClockSpeed;
+use crate::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::files;
 use crate::journal;
-use crate::logs::Logs;
-use crate::report::Level;
+use crate::logs::LogSettings;
+use crate::report::OutputLevel;
 use crate::secrets;
-use crate::task::{Runs, State, Task};
+use crate::task::{ProjectRuns, Task, TaskState};
 use crate::workspace::Baseline;
 
 /// Where the report goes, in the folder of the task.
@@ -35,7 +37,7 @@ pub(super) const REPORT: &str = "verification-report.md";
 /// What the command can be told.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(super) struct Options {
+pub(super) struct VerifyArgs {
     /// The task
     #[arg(value_name = "NAME")]
     name: String,
@@ -104,11 +106,11 @@ The object of --json:
   report        the report that was written, from the project, or null: only pass and fail are
                 written, and never by a rehearsal";
 
-pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
-    let (project, which) = which::workplace(options.project.as_deref())?;
-    let Told { mut settings, task, resolved, hooks, agent_files, notes } =
-        told::told(&options.asked(&project))?;
-    let task = task.ok_or_else(told::nothing_to_do)?;
+pub(super) fn verify(options: &VerifyArgs) -> Result<ExitCode, Failure> {
+    let (project, which) = which::work_project(options.project.as_deref())?;
+    let RunSpec { mut settings, task, resolved, hooks, agent_files, notes } =
+        told::resolve_run(&options.asked(&project))?;
+    let task = task.ok_or_else(told::no_goal)?;
     can_judge(&settings)?;
     // Found out before anything is spent.
     files::check_inside(&project, &task.path(REPORT)).map_err(|error| Failure::because(&error))?;
@@ -118,10 +120,10 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
         // Nobody knows what changed, so nobody can say that nothing was weakened.
         settings.verify.tamper = Tamper::Off;
     }
-    let level = if options.quiet { Level::Quiet } else { Level::Progress };
-    if level.speaks() {
+    let level = if options.quiet { OutputLevel::Quiet } else { OutputLevel::Progress };
+    if level.shows_messages() {
         for note in which.iter().chain(&notes) {
-            say(note);
+            eprint_safe(note);
         }
     }
     let program = options.program(&settings, &project)?;
@@ -137,51 +139,51 @@ pub(super) fn verify(options: &Options) -> Result<ExitCode, Failure> {
         program,
         level,
         color: resolved.color(),
-        logs: Logs::of(&resolved)?,
+        logs: LogSettings::of(&resolved)?,
         // Whoever judges by hand is there to hear it.
         notify: Vec::new(),
         strictness: Strictness::RequireComplete,
-        motion: Motion::Real,
+        motion: ClockSpeed::Real,
         keep_awake: false,
-        leaving: None,
+        detach: None,
     };
-    let over = session.perform()?;
-    conclude(options, &task, over.as_ref(), session.program.is_rehearsal())
+    let finished = session.start()?;
+    conclude(options, &task, finished.as_ref(), session.program.is_rehearsal())
 }
 
-impl Options {
-    fn asked(&self, project: &Path) -> Asked {
-        let mut flags = Layer::flags();
+impl VerifyArgs {
+    fn asked(&self, project: &Path) -> RunRequest {
+        let mut flags = ConfigLayer::flags();
         flags.give("verify.depth", self.depth.clone());
         flags.give("verify.commands", (!self.verify.is_empty()).then(|| self.verify.clone()));
         flags.give("limits.max_cost", self.max_cost);
         let untrusted = match (self.trust, self.ignore_untrusted) {
-            (true, _) => Untrusted::Accept,
-            (false, true) => Untrusted::Ignore,
-            (false, false) => Untrusted::Ask(Flags::There),
+            (true, _) => UntrustedPolicy::Accept,
+            (false, true) => UntrustedPolicy::Ignore,
+            (false, false) => UntrustedPolicy::Ask(TrustFlags::There),
         };
-        Asked {
+        RunRequest {
             project: project.to_owned(),
             task: Some(self.name.clone()),
             goal: None,
             mode: None,
             flags,
             unlimited: false,
-            purpose: Purpose::Verify,
+            purpose: RequestPurpose::Verify,
             appended: None,
             principles: None,
             untrusted,
         }
     }
 
-    fn program(&self, settings: &Settings, project: &Path) -> Result<Program, Failure> {
+    fn program(&self, settings: &Settings, project: &Path) -> Result<AgentProgram, Failure> {
         if self.dry_run {
-            let script = self.rehearsal.as_deref().map(Script::read).transpose()?;
-            return Ok(Program::Rehearsal(script));
+            let script = self.rehearsal.as_deref().map(RehearsalScript::read).transpose()?;
+            return Ok(AgentProgram::Rehearsal(script));
         }
         match &settings.agent.command {
-            Some(command) => CommandLine::parse(command, project).map(Program::Command),
-            None => Ok(Program::Claude),
+            Some(command) => AgentCommandLine::parse(command, project).map(AgentProgram::Command),
+            None => Ok(AgentProgram::Claude),
         }
     }
 }
@@ -189,44 +191,45 @@ impl Options {
 /// Nobody is told that work is verified when nothing looked at it.
 fn can_judge(settings: &Settings) -> Result<(), Failure> {
     match settings.verify.model {
-        Judge::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
+        VerdictMode::Off if settings.verify.commands.is_empty() => Err(Failure::usage(
             "there is nothing to verify with: no commands are set, and no model may be asked",
         )
         .hint("set `verify.commands`, or `verify.model` to auto, or give a command with --verify")),
-        Judge::Off | Judge::Auto | Judge::Always => Ok(()),
+        VerdictMode::Off | VerdictMode::Auto | VerdictMode::Always => Ok(()),
     }
 }
 
 /// How the project was when the last run of a task began: what is judged is what came of it.
 /// `None` if there was no run, or nothing is known of its start.
 fn last_run(project: &Path, task: &Task) -> Option<EarlierRun> {
-    let runs = Runs::of(project).ok()?;
-    let last = State::read(task, &runs).ok()?.state.last_run?;
+    let runs = ProjectRuns::of(project).ok()?;
+    let last = TaskState::read(task, &runs).ok()?.state.last_run?;
     let folder = runs.folder(&last.id)?;
     let journal = journal::read(&folder.journal()).ok();
     let state = journal.map(|journal| Machine::resume(&journal.records).state().clone());
     let origin = state.as_ref().and_then(|state| state.origin.clone());
-    let of_origin = |origin: Mark| origin.head.is_some().then(|| Baseline::of_mark(&origin));
+    let of_origin =
+        |origin: WorkspaceMark| origin.head.is_some().then(|| Baseline::of_mark(&origin));
     let tree = Baseline::of(folder.path()).or_else(|| origin.and_then(of_origin))?;
     Some(EarlierRun { tree, checks: state.and_then(|state| state.baseline) })
 }
 
 /// How closely a model looks. Where nobody knows what changed it has to look at the project itself.
-fn depth(settings: &Settings, resolved: &Resolved, origin: Option<&EarlierRun>) -> Depth {
+fn depth(settings: &Settings, resolved: &ResolvedConfig, origin: Option<&EarlierRun>) -> Depth {
     match (resolved.origin("verify.depth"), origin) {
-        (Origin::BuiltIn, None) => Depth::Deep,
+        (ValueOrigin::BuiltIn, None) => Depth::Deep,
         _ => settings.verify.depth,
     }
 }
 
 /// Writes the report, if there is anything to report, says what came of it, and gives the exit code.
 fn conclude(
-    options: &Options,
+    options: &VerifyArgs,
     task: &Task,
-    over: Option<&Over>,
+    finished: Option<&FinishedRun>,
     rehearsal: bool,
 ) -> Result<ExitCode, Failure> {
-    let report = Report::of(task, over, rehearsal);
+    let report = VerifyReport::of(task, finished, rehearsal);
     let written = if report.is_to_be_kept() {
         task.write(REPORT, report.markdown().as_bytes())
     } else {
@@ -234,7 +237,7 @@ fn conclude(
     };
     if rehearsal && !options.quiet {
         let text = "This was a rehearsal: the agent was a script, and nothing was spent.";
-        over.map_or_else(|| say(text), |over| over.voice.speak(text));
+        finished.map_or_else(|| eprint_safe(text), |finished| finished.stderr.write_line(text));
     }
     if options.json {
         super::print_json(&report)?;
@@ -242,7 +245,7 @@ fn conclude(
         print(report.text().trim_end())?;
     }
     written?;
-    Ok(over.map_or_else(interrupted, |over| {
-        ExitCode::from(over.ending.outcome.exit_code(Strictness::RequireComplete))
+    Ok(finished.map_or_else(interrupted, |finished| {
+        ExitCode::from(finished.ending.outcome.exit_code(Strictness::RequireComplete))
     }))
 }

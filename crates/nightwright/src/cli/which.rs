@@ -4,24 +4,24 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::chronicle::Unread;
+use nightwright_core::chronicle::UnreadableJournal;
 use nightwright_core::event::Record;
-use nightwright_core::root::{Found as FoundBy, Root};
+use nightwright_core::root::{Root, RootSource as FoundBy};
 use nightwright_core::units::RunId;
-use nightwright_core::view::{Break, RunView, shell_word};
+use nightwright_core::view::{JournalBreak, RunView, shell_word};
 use rustix::fs::{Access, access};
 
 use super::approval;
 use super::session::home;
 use crate::error::Failure;
 use crate::init::detect::has_manifest;
-use crate::journal::lock::{self, Owner};
+use crate::journal::lock::{self, LockOwner};
 use crate::journal::{self, JournalError, RunDir};
 use crate::root;
 
 /// The project and the run that a command is about.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Which {
+pub(super) struct RunSelector {
     /// The run: its id, the beginning of it, or the name of its task [default: the one that is
     /// going on, else the last]
     #[arg(value_name = "RUN")]
@@ -34,16 +34,16 @@ pub(super) struct Which {
 
 /// A run that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SelectedRun {
     pub(super) project: PathBuf,
     pub(super) folder: RunDir,
     /// Who conducts it, if it is going on.
-    pub(super) owner: Option<Owner>,
+    pub(super) owner: Option<LockOwner>,
 }
 
-impl Which {
+impl RunSelector {
     /// Finds the run, which has to be there.
-    pub(super) fn find(&self) -> Result<Found, Failure> {
+    pub(super) fn find(&self) -> Result<SelectedRun, Failure> {
         if let Some(found) = self.find_any()? {
             return Ok(found);
         }
@@ -55,7 +55,7 @@ impl Which {
     }
 
     /// The one run of the project that is running.
-    pub(super) fn only_live(&self) -> Result<Found, Failure> {
+    pub(super) fn find_running(&self) -> Result<SelectedRun, Failure> {
         let project = project(self.project.as_deref())?;
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
@@ -68,7 +68,7 @@ impl Which {
             [run] => {
                 let folder = RunDir::open(&home, run).map_err(|error| Failure::because(&error))?;
                 let owner = lock::peek(&folder.lock());
-                Ok(Found { project, folder, owner })
+                Ok(SelectedRun { project, folder, owner })
             }
             [] => Err(Failure::trouble(format!("no run is running in `{}`", project.display()))
                 .hint("start one: nightwright run -p \"GOAL\" -m 10")),
@@ -82,7 +82,7 @@ impl Which {
     }
 
     /// Finds the run, if there is one.
-    pub(super) fn find_any(&self) -> Result<Option<Found>, Failure> {
+    pub(super) fn find_any(&self) -> Result<Option<SelectedRun>, Failure> {
         let project = project(self.project.as_deref())?;
         let home = home(&project)?;
         let runs = RunDir::list(&home).map_err(|error| Failure::because(&error))?;
@@ -93,11 +93,11 @@ impl Which {
         let Some(id) = id else { return Ok(None) };
         let folder = RunDir::open(&home, &id).map_err(|error| Failure::because(&error))?;
         let owner = lock::peek(&folder.lock());
-        Ok(Some(Found { project, folder, owner }))
+        Ok(Some(SelectedRun { project, folder, owner }))
     }
 }
 
-impl Found {
+impl SelectedRun {
     /// What the journal says so far.
     pub(super) fn view(&self) -> Result<RunView, Failure> {
         let journal = journal::read(&self.folder.journal()).map_err(|error| damaged(&error))?;
@@ -105,14 +105,14 @@ impl Found {
     }
 
     /// Goes through the journal as far as it can be read, and gives what can't be.
-    pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<Unread, Failure> {
+    pub(super) fn walk(&self, each: impl FnMut(Record)) -> Result<UnreadableJournal, Failure> {
         let (missing, from) = match journal::walk(&self.folder.journal(), each) {
             // Somebody who is just writing has not finished.
             Ok(Some(torn)) if self.owner.is_none() => {
                 let length = torn.length;
                 (format!("the last {length} bytes of the journal were not written whole"), None)
             }
-            Ok(_) => return Ok(Unread::default()),
+            Ok(_) => return Ok(UnreadableJournal::default()),
             Err(error) => {
                 let from = broken(&error).ok_or_else(|| damaged(&error))?;
                 let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -120,16 +120,16 @@ impl Found {
                 (format!("{why}: that line and all after it are missing here{hint}"), Some(from))
             }
         };
-        Ok(Unread { missing: vec![missing], from })
+        Ok(UnreadableJournal { missing: vec![missing], from })
     }
 }
 
 /// Where a journal can't be read any further, if there may be anything before it to tell.
-fn broken(error: &JournalError) -> Option<Break> {
+fn broken(error: &JournalError) -> Option<JournalBreak> {
     match error {
-        JournalError::Damaged { line, .. } => Some(Break::Damaged { line: *line }),
+        JournalError::Damaged { line, .. } => Some(JournalBreak::Damaged { line: *line }),
         JournalError::Newer { line, .. } | JournalError::UnknownEvent { line, .. } => {
-            Some(Break::Newer { line: *line })
+            Some(JournalBreak::Newer { line: *line })
         }
         JournalError::File(_)
         | JournalError::OtherRun { .. }
@@ -146,7 +146,7 @@ pub(super) fn project(named: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The project folder of a command that works in it, and a line that says which one it is, if that
 /// is not plain. The home folder and `/` have to be named, or confirmed at a terminal.
-pub(super) fn workplace(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
+pub(super) fn work_project(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
     let root = find_root(named)?;
     if root.found == FoundBy::TooWide {
         confirm_wide(&root.path)?;
@@ -184,8 +184,8 @@ fn confirm_wide(path: &Path) -> Result<(), Failure> {
     let (shown, what) = (path.display(), wide_name(path));
     let question = format!("`{shown}` is {what}. Use all of it as the project? [y/n] ");
     match approval::answer(&question)? {
-        approval::Answer::Yes => Ok(()),
-        approval::Answer::No | approval::Answer::Ignore => Err(too_wide(path)),
+        approval::ApprovalAnswer::Yes => Ok(()),
+        approval::ApprovalAnswer::No | approval::ApprovalAnswer::Ignore => Err(too_wide(path)),
     }
 }
 
@@ -207,7 +207,7 @@ fn wide_name(path: &Path) -> &'static str {
 pub(super) fn new_project(named: Option<&Path>) -> Result<(PathBuf, Option<String>), Failure> {
     let current = current()?;
     let is_package = named.is_none() && !root::is_too_wide(&current) && has_manifest(&current);
-    if is_package { Ok((current, None)) } else { workplace(named) }
+    if is_package { Ok((current, None)) } else { work_project(named) }
 }
 
 pub(super) fn find_root(named: Option<&Path>) -> Result<Root, Failure> {

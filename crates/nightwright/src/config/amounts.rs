@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use nightwright_core::policy::limits::LEAST_COST;
+use nightwright_core::policy::limits::MIN_COST;
 use nightwright_core::units::{Usd, whole_millis};
 
 /// A shorter run would end before it has begun.
-pub const LEAST_RUN: Duration = Duration::from_mins(1);
+pub const MIN_RUN_DURATION: Duration = Duration::from_mins(1);
 
 /// A duration: plain numbers are seconds; `2s`, `1h 30m` and the like. Nothing is finer than a
 /// millisecond.
@@ -52,8 +52,8 @@ pub fn exact(duration: Duration) -> String {
 /// An amount of money that is worth starting with.
 pub fn cost(text: &str) -> Result<Usd, String> {
     let amount = text.trim().trim_start_matches('$');
-    amount.parse().ok().and_then(Usd::from_dollars).filter(|usd| *usd >= LEAST_COST).ok_or_else(
-        || format!("an amount in US dollars of at least {LEAST_COST}, such as `5` or `2.50`"),
+    amount.parse().ok().and_then(Usd::from_dollars).filter(|usd| *usd >= MIN_COST).ok_or_else(
+        || format!("an amount in US dollars of at least {MIN_COST}, such as `5` or `2.50`"),
     )
 }
 

@@ -5,12 +5,12 @@ use nightwright_core::settings::{
     Settings, StatusWatch, Verify,
 };
 
-use super::resolved::Resolved;
+use super::resolved::ResolvedConfig;
 
 /// Stands for our own words where others can be given.
 const BUILT_IN: &str = "builtin";
 
-impl Resolved {
+impl ResolvedConfig {
     /// Sets every field that a key stands for. What the mode says of evidence has to be there
     /// already; a limit that nobody sets is left as it is.
     pub fn apply(&self, settings: &mut Settings) {

@@ -5,10 +5,10 @@ use toml_edit::{Decor, DocumentMut, Item, Table, TableLike, TomlError, Value as 
 
 use super::keys::Key;
 use super::layer::without_mark;
-use super::value::Value;
+use super::value::ConfigValue;
 
 /// The text with the key set to the value.
-pub fn set(text: &str, key: &Key, value: &Value) -> Result<String, TomlError> {
+pub fn set(text: &str, key: &Key, value: &ConfigValue) -> Result<String, TomlError> {
     change(text, |document| {
         let only_comments = document.is_empty();
         let first_value = !only_comments && document.iter().next().is_some_and(is_section);
@@ -17,7 +17,7 @@ pub fn set(text: &str, key: &Key, value: &Value) -> Result<String, TomlError> {
             // Comments of a file without keys would come after the first key.
             let comments = document.trailing().as_str().unwrap_or_default().to_owned();
             document.set_trailing("");
-            lead(document, key.name, &apart(&comments));
+            lead(document, key.name, &with_blank_line(&comments));
         } else if first_value && !key.name.contains('.') {
             let head = take_head(document, key.name);
             lead(document, key.name, &head);
@@ -109,7 +109,7 @@ fn is_section((_, item): (&str, &Item)) -> bool {
 }
 
 /// An empty line between comments and what follows.
-fn apart(comments: &str) -> String {
+fn with_blank_line(comments: &str) -> String {
     match comments.trim_end() {
         "" => String::new(),
         comments => format!("{comments}\n\n"),

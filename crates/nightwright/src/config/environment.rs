@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use super::keys::KEYS;
-use super::kind::Kind;
-use super::layer::Layer;
-use super::origin::Origin;
+use super::kind::ValueKind;
+use super::layer::ConfigLayer;
+use super::origin::ValueOrigin;
 use crate::error::Failure;
 
 /// A variable that is no key of the configuration.
@@ -14,14 +14,14 @@ pub struct Variable {
     /// Its name.
     pub name: &'static str,
     /// Who reads it.
-    pub used: Used,
+    pub used: VariableReader,
     /// What it is for.
     pub about: &'static str,
 }
 
 /// Who reads a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Used {
+pub enum VariableReader {
     /// nightwright.
     ByUs,
     /// The agent program, the checks, and what they start.
@@ -29,11 +29,11 @@ pub enum Used {
 }
 
 const fn read(name: &'static str, about: &'static str) -> Variable {
-    Variable { name, used: Used::ByUs, about }
+    Variable { name, used: VariableReader::ByUs, about }
 }
 
 const fn given(name: &'static str, about: &'static str) -> Variable {
-    Variable { name, used: Used::ByPrograms, about }
+    Variable { name, used: VariableReader::ByPrograms, about }
 }
 
 /// All that are read or set and are no keys.
@@ -91,8 +91,8 @@ pub static VARIABLES: &[Variable] = &[
 
 /// What the environment says. Variables that no key stands for are left alone; an empty one is as
 /// good as none.
-pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Failure> {
-    let mut layer = Layer::empty(Origin::Environment(""));
+pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<ConfigLayer, Failure> {
+    let mut layer = ConfigLayer::empty(ValueOrigin::Environment(""));
     for key in KEYS {
         let Some(given) = get(key.env).filter(|given| !given.is_empty()) else { continue };
         let wrong = |shown: &str, allowed: &str| {
@@ -103,27 +103,27 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> Result<Layer, Fail
         };
         let Some(text) = given.to_str() else {
             let shown = given.to_string_lossy();
-            let shown = if key.kind == Kind::Variables { "..." } else { &*shown };
+            let shown = if key.kind == ValueKind::Variables { "..." } else { &*shown };
             return Err(wrong(shown, "UTF-8"));
         };
         let pieces: Vec<&str> = match key.kind {
-            Kind::List(_) | Kind::Variables => lines(text),
-            Kind::Count { .. }
-            | Kind::Money
-            | Kind::Tokens
-            | Kind::Size
-            | Kind::Duration { .. }
-            | Kind::DurationOrOff { .. }
-            | Kind::Percent { .. }
-            | Kind::Text
-            | Kind::TextOrNothing
-            | Kind::File
-            | Kind::Name
-            | Kind::Choice(_)
-            | Kind::Bool
-            | Kind::Url
-            | Kind::Secret
-            | Kind::Tables { .. } => vec![text],
+            ValueKind::List(_) | ValueKind::Variables => lines(text),
+            ValueKind::Count { .. }
+            | ValueKind::Money
+            | ValueKind::Tokens
+            | ValueKind::Size
+            | ValueKind::Duration { .. }
+            | ValueKind::DurationOrOff { .. }
+            | ValueKind::Percent { .. }
+            | ValueKind::Text
+            | ValueKind::TextOrNothing
+            | ValueKind::File
+            | ValueKind::Name
+            | ValueKind::Choice(_)
+            | ValueKind::Bool
+            | ValueKind::Url
+            | ValueKind::Secret
+            | ValueKind::Tables { .. } => vec![text],
         };
         match key.kind.parse(&pieces) {
             Ok(value) => layer.set(key.name, value),

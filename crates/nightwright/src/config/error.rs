@@ -18,12 +18,12 @@ const SHOWN: usize = 10;
 pub struct ConfigError {
     path: PathBuf,
     text: String,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<ConfigMistake>,
 }
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct ConfigMistake {
     /// Where, in bytes.
     pub span: Range<usize>,
     /// What, in a sentence.
@@ -36,17 +36,17 @@ pub struct Mistake {
 
 impl ConfigError {
     /// What is wrong with this file.
-    pub(crate) fn new(path: &Path, text: &str, mut mistakes: Vec<Mistake>) -> Self {
+    pub(crate) fn new(path: &Path, text: &str, mut mistakes: Vec<ConfigMistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.span.start);
         Self { path: path.to_owned(), text: text.to_owned(), mistakes }
     }
 
     /// The mistakes, in the order of the file.
-    pub fn mistakes(&self) -> &[Mistake] {
+    pub fn mistakes(&self) -> &[ConfigMistake] {
         &self.mistakes
     }
 
-    fn picture(&self, mistake: &Mistake) -> String {
+    fn picture(&self, mistake: &ConfigMistake) -> String {
         // No escape sequence of a file reaches a terminal, and no value that may be secret; each is
         // a character, so that the marks stay where they belong.
         let hidden = hidden(&self.text);

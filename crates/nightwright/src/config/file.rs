@@ -6,13 +6,13 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::amounts::is_name;
-use super::layer::Layer;
-use super::origin::Origin;
+use super::layer::ConfigLayer;
+use super::origin::ValueOrigin;
 use crate::error::Failure;
 use crate::files::{self, FileError};
 
 /// No configuration is larger.
-const MOST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The user's own file, by the environment. A folder that is not absolute is ignored, as the rules
 /// for `XDG_CONFIG_HOME` want it.
@@ -41,7 +41,7 @@ fn relative_task_file(task: &str) -> PathBuf {
 /// A file of the configuration, there or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
-    origin: Origin,
+    origin: ValueOrigin,
     path: PathBuf,
     /// The project, out of which no link may lead, and the path in it.
     inside: Option<(PathBuf, PathBuf)>,
@@ -51,14 +51,14 @@ impl ConfigFile {
     /// The user's own, if there is a place for it.
     pub fn user(get_env: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let path = user_file(get_env)?;
-        Some(Self { origin: Origin::User(path.clone()), path, inside: None })
+        Some(Self { origin: ValueOrigin::User(path.clone()), path, inside: None })
     }
 
     /// The project's.
     pub fn project(project: &Path) -> Self {
         let path = project_file(project);
         let inside = Some((project.to_owned(), PathBuf::from(PROJECT_FILE)));
-        Self { origin: Origin::Project(path.clone()), path, inside }
+        Self { origin: ValueOrigin::Project(path.clone()), path, inside }
     }
 
     /// A task's.
@@ -69,7 +69,7 @@ impl ConfigFile {
         }
         let path = task_file(project, task);
         let inside = Some((project.to_owned(), relative_task_file(task)));
-        Ok(Self { origin: Origin::Task(path.clone()), path, inside })
+        Ok(Self { origin: ValueOrigin::Task(path.clone()), path, inside })
     }
 
     /// Where it is.
@@ -78,22 +78,22 @@ impl ConfigFile {
     }
 
     /// The layer it is.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ValueOrigin {
         &self.origin
     }
 
     /// What it says; nothing if it is not there.
-    pub fn layer(&self) -> Result<Layer, Failure> {
+    pub fn layer(&self) -> Result<ConfigLayer, Failure> {
         match self.read()? {
-            Some(text) => Ok(Layer::parse(self.origin.clone(), &self.path, &text)?),
-            None => Ok(Layer::empty(self.origin.clone())),
+            Some(text) => Ok(ConfigLayer::parse(self.origin.clone(), &self.path, &text)?),
+            None => Ok(ConfigLayer::empty(self.origin.clone())),
         }
     }
 
     /// Its text; `None` if it is not there.
     pub fn read(&self) -> Result<Option<String>, Failure> {
         match &self.inside {
-            Some((project, relative)) => read_inside(project, relative, MOST),
+            Some((project, relative)) => read_inside(project, relative, MAX_FILE_BYTES),
             None => read_anywhere(&self.path),
         }
     }
@@ -115,14 +115,14 @@ impl ConfigFile {
         }
         // There may be a token in what is the user's own: a new one is nobody else's business.
         let write = match &self.origin {
-            Origin::User(_) if !target.exists() => files::replace_private,
-            Origin::User(_)
-            | Origin::BuiltIn
-            | Origin::Mode(_)
-            | Origin::Project(_)
-            | Origin::Task(_)
-            | Origin::Environment(_)
-            | Origin::Flag(_) => files::replace,
+            ValueOrigin::User(_) if !target.exists() => files::replace_private,
+            ValueOrigin::User(_)
+            | ValueOrigin::BuiltIn
+            | ValueOrigin::Mode(_)
+            | ValueOrigin::Project(_)
+            | ValueOrigin::Task(_)
+            | ValueOrigin::Environment(_)
+            | ValueOrigin::Flag(_) => files::replace,
         };
         write(&target, text.as_bytes()).map_err(|error| Failure::because(&error))
     }
@@ -179,9 +179,11 @@ fn bytes_anywhere(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
         Err(error) => return Err(fail(error)),
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(fail)?;
-    if bytes.len() as u64 > MOST {
-        return Err(FileError::TooLarge { path: path.to_owned(), most: MOST });
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(fail)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(FileError::TooLarge { path: path.to_owned(), most: MAX_FILE_BYTES });
     }
     Ok(Some(bytes))
 }

@@ -6,14 +6,14 @@
 use std::ops::Range;
 
 use super::keys::KEYS;
-use super::kind::Kind;
+use super::kind::ValueKind;
 
 /// The table of `mode.toml` that has keys of the configuration in it.
 const DEFAULTS: &str = "defaults";
 
 /// The parts of a text that are not shown, in bytes.
 pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
-    let mut place = Place::default();
+    let mut place = FilePosition::default();
     let mut hidden = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -28,18 +28,18 @@ pub(super) fn hidden(text: &str) -> Vec<Range<usize>> {
 
 /// Where in a file we are.
 #[derive(Debug, Default)]
-struct Place {
+struct FilePosition {
     /// The table, by its whole name.
     table: String,
     /// Whether the value that we are in may be secret.
     secret: bool,
     /// How the value that we are in goes on.
-    goes_on: GoesOn,
+    open: OpenValue,
 }
 
 /// Whether a value is over at the end of its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum GoesOn {
+enum OpenValue {
     /// It is.
     #[default]
     No,
@@ -51,22 +51,22 @@ enum GoesOn {
     Broken,
 }
 
-impl Place {
+impl FilePosition {
     /// From where on this line is not shown.
     fn line(&mut self, line: &str) -> Option<usize> {
-        match self.goes_on {
-            GoesOn::Text(end) => {
+        match self.open {
+            OpenValue::Text(end) => {
                 if let Some((_, rest)) = line.split_once(end) {
-                    self.goes_on = goes_on(rest, 0);
+                    self.open = open_value(rest, 0);
                 }
                 return self.secret.then_some(0);
             }
-            GoesOn::Brackets(open) if !is_header(line) => {
-                self.goes_on = goes_on(line, open);
+            OpenValue::Brackets(open) if !is_header(line) => {
+                self.open = open_value(line, open);
                 return self.secret.then_some(0);
             }
-            GoesOn::Broken if self.secret && !is_header(line) => return Some(0),
-            GoesOn::No | GoesOn::Brackets(_) | GoesOn::Broken => self.goes_on = GoesOn::No,
+            OpenValue::Broken if self.secret && !is_header(line) => return Some(0),
+            OpenValue::No | OpenValue::Brackets(_) | OpenValue::Broken => self.open = OpenValue::No,
         }
         if line.trim_start().starts_with('[') {
             self.table = plain(line.split(']').next().unwrap_or_default());
@@ -77,7 +77,7 @@ impl Place {
         let Some((name, value)) = line.split_once('=') else { return below.then_some(0) };
         let key = [&*self.table, &plain(name)].join(".");
         self.secret = below || is_secret(&self.table, key.trim_start_matches('.'));
-        self.goes_on = goes_on(value, 0);
+        self.open = open_value(value, 0);
         if !self.secret {
             return None;
         }
@@ -98,7 +98,7 @@ fn is_secret(table: &str, name: &str) -> bool {
     };
     let mut secret = KEYS
         .iter()
-        .filter(|key| key.kind.is_secret() && !matches!(key.kind, Kind::Tables { .. }))
+        .filter(|key| key.kind.is_secret() && !matches!(key.kind, ValueKind::Tables { .. }))
         .map(|key| key.name);
     // `agent = { env = { ... } }`, but not the whole of `[agent]`.
     let has = |key| name != table && (inner.is_empty() || is_below(key, inner));
@@ -108,7 +108,7 @@ fn is_secret(table: &str, name: &str) -> bool {
 /// Whether it is in a table that has secrets, and by its name nothing that is known: it may be meant
 /// for one of them.
 fn is_misspelt(name: &str) -> bool {
-    let secret = KEYS.iter().filter(|key| matches!(key.kind, Kind::Url | Kind::Secret));
+    let secret = KEYS.iter().filter(|key| matches!(key.kind, ValueKind::Url | ValueKind::Secret));
     let mut tables = secret.filter_map(|key| Some(key.name.rsplit_once('.')?.0));
     let is_in = |table: &str| name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
     tables.any(is_in) && !KEYS.iter().any(|key| key.name == name)
@@ -128,7 +128,7 @@ fn plain(name: &str) -> String {
 }
 
 /// How a value goes on after the end of this line, with so many brackets open before it.
-fn goes_on(value: &str, open: usize) -> GoesOn {
+fn open_value(value: &str, open: usize) -> OpenValue {
     let mut open = open;
     let mut rest = value;
     while let Some(next) = rest.chars().next() {
@@ -136,7 +136,7 @@ fn goes_on(value: &str, open: usize) -> GoesOn {
         if let Some(mark) = many {
             match rest[mark.len()..].split_once(mark) {
                 Some((_, after)) => rest = after,
-                None => return GoesOn::Text(mark),
+                None => return OpenValue::Text(mark),
             }
             continue;
         }
@@ -147,12 +147,12 @@ fn goes_on(value: &str, open: usize) -> GoesOn {
             ']' | '}' => open = open.saturating_sub(1),
             '"' | '\'' => match end_of_text(rest, next) {
                 Some(end) => rest = &rest[end..],
-                None => return GoesOn::Broken,
+                None => return OpenValue::Broken,
             },
             _ => {}
         }
     }
-    if open > 0 { GoesOn::Brackets(open) } else { GoesOn::No }
+    if open > 0 { OpenValue::Brackets(open) } else { OpenValue::No }
 }
 
 /// Where a text ends that ends with this.

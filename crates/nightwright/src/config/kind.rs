@@ -5,26 +5,26 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use nightwright_core::policy::limits::LEAST_COST;
-use nightwright_core::redact::{Secrets, Unusable};
+use nightwright_core::policy::limits::MIN_COST;
+use nightwright_core::redact::{RedactionError, Secrets};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::amounts::{self, exact};
-use super::layer::Layer;
-use super::origin::Origin;
+use super::layer::ConfigLayer;
+use super::origin::ValueOrigin;
 use super::url::Url;
-use super::value::Value;
+use super::value::ConfigValue;
 
 /// The word that turns something off.
 const OFF: &str = "off";
 
 /// Nothing here takes longer than a year.
-pub(super) const LONGEST: Duration = Duration::from_hours(24 * 365);
+pub(super) const MAX_DURATION: Duration = Duration::from_hours(24 * 365);
 
 /// What a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A whole number.
     Count {
         /// The smallest.
@@ -106,18 +106,18 @@ pub enum Items {
 }
 
 /// Where in a file something is wrong, and what.
-pub(super) type Wrong = (Range<usize>, String);
+pub(super) type SpanError = (Range<usize>, String);
 
-impl Kind {
+impl ValueKind {
     /// What is allowed, in words that follow "has to be".
     pub fn allowed(self) -> String {
         match self {
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),
             Self::Money => {
-                format!("an amount in US dollars of at least {LEAST_COST}, such as 5 or 2.50")
+                format!("an amount in US dollars of at least {MIN_COST}, such as 5 or 2.50")
             }
             Self::Tokens => "a whole number of tokens above 0, such as 500000".to_owned(),
-            Self::Duration { least, most } if most < LONGEST => format!(
+            Self::Duration { least, most } if most < MAX_DURATION => format!(
                 "a duration from {} to {}: a number of seconds, or text such as \"1.5s\"",
                 exact(least),
                 exact(most)
@@ -195,24 +195,26 @@ impl Kind {
 
     /// Whether such a value is of this kind. Flags have parsers of their own, so ranges are not
     /// looked at.
-    pub(super) fn holds(self, value: &Value) -> bool {
+    pub(super) fn holds(self, value: &ConfigValue) -> bool {
         match self {
-            Self::Count { .. } => matches!(value, Value::Count(_)),
-            Self::Money => matches!(value, Value::Money(_)),
-            Self::Tokens => matches!(value, Value::Tokens(_)),
-            Self::Duration { .. } => matches!(value, Value::Duration(_)),
-            Self::DurationOrOff { .. } => matches!(value, Value::Duration(_) | Value::Text(_)),
-            Self::Size => matches!(value, Value::Size(_)),
-            Self::Percent { .. } => matches!(value, Value::Percent(_)),
-            Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_) => {
-                matches!(value, Value::Text(_))
+            Self::Count { .. } => matches!(value, ConfigValue::Count(_)),
+            Self::Money => matches!(value, ConfigValue::Money(_)),
+            Self::Tokens => matches!(value, ConfigValue::Tokens(_)),
+            Self::Duration { .. } => matches!(value, ConfigValue::Duration(_)),
+            Self::DurationOrOff { .. } => {
+                matches!(value, ConfigValue::Duration(_) | ConfigValue::Text(_))
             }
-            Self::Bool => matches!(value, Value::Bool(_)),
-            Self::List(_) => matches!(value, Value::List(_)),
-            Self::Variables => matches!(value, Value::Table(_)),
-            Self::Url => matches!(value, Value::Url(_)),
-            Self::Secret => matches!(value, Value::Secret(_)),
-            Self::Tables { .. } => matches!(value, Value::Tables(_)),
+            Self::Size => matches!(value, ConfigValue::Size(_)),
+            Self::Percent { .. } => matches!(value, ConfigValue::Percent(_)),
+            Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_) => {
+                matches!(value, ConfigValue::Text(_))
+            }
+            Self::Bool => matches!(value, ConfigValue::Bool(_)),
+            Self::List(_) => matches!(value, ConfigValue::List(_)),
+            Self::Variables => matches!(value, ConfigValue::Table(_)),
+            Self::Url => matches!(value, ConfigValue::Url(_)),
+            Self::Secret => matches!(value, ConfigValue::Secret(_)),
+            Self::Tables { .. } => matches!(value, ConfigValue::Tables(_)),
         }
     }
 
@@ -238,53 +240,55 @@ impl Kind {
     }
 
     /// Reads what stands in a file.
-    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<Value, Wrong> {
+    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<ConfigValue, SpanError> {
         let span = value.span();
         let found = match (self, value.get_ref()) {
             (Self::List(items), DeValue::Array(array)) => {
                 return list(items, span, array.iter());
             }
             (Self::Variables, DeValue::Table(table)) => return variables(table),
-            (Self::Count { .. }, DeValue::Integer(number)) => {
-                integer(number).and_then(|number| u32::try_from(number).ok()).map(Value::Count)
-            }
-            (Self::Percent { .. }, DeValue::Integer(number)) => {
-                integer(number).and_then(|number| u8::try_from(number).ok()).map(Value::Percent)
-            }
-            (Self::Tokens, DeValue::Integer(number)) => {
-                integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Tokens)
-            }
+            (Self::Count { .. }, DeValue::Integer(number)) => integer(number)
+                .and_then(|number| u32::try_from(number).ok())
+                .map(ConfigValue::Count),
+            (Self::Percent { .. }, DeValue::Integer(number)) => integer(number)
+                .and_then(|number| u8::try_from(number).ok())
+                .map(ConfigValue::Percent),
+            (Self::Tokens, DeValue::Integer(number)) => integer(number)
+                .and_then(|number| u64::try_from(number).ok())
+                .map(ConfigValue::Tokens),
             (Self::Size, DeValue::Integer(number)) => {
-                integer(number).and_then(|number| u64::try_from(number).ok()).map(Value::Size)
+                integer(number).and_then(|number| u64::try_from(number).ok()).map(ConfigValue::Size)
             }
-            (Self::Size, DeValue::String(text)) => amounts::size(text).ok().map(Value::Size),
+            (Self::Size, DeValue::String(text)) => amounts::size(text).ok().map(ConfigValue::Size),
             (Self::Money, DeValue::Integer(number)) => integer(number)
                 .and_then(|number| amounts::cost(&number.to_string()).ok())
-                .map(Value::Money),
+                .map(ConfigValue::Money),
             (Self::Money, DeValue::Float(number)) => {
-                amounts::cost(number.as_str()).ok().map(Value::Money)
+                amounts::cost(number.as_str()).ok().map(ConfigValue::Money)
             }
             (Self::DurationOrOff { .. }, DeValue::String(text)) if text == OFF => {
-                Some(Value::Text(OFF.to_owned()))
+                Some(ConfigValue::Text(OFF.to_owned()))
             }
             (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::Integer(number)) => {
                 integer(number)
                     .and_then(|number| amounts::duration(&number.to_string()).ok())
-                    .map(Value::Duration)
+                    .map(ConfigValue::Duration)
             }
             (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::Float(number)) => {
-                amounts::duration(number.as_str()).ok().map(Value::Duration)
+                amounts::duration(number.as_str()).ok().map(ConfigValue::Duration)
             }
             (Self::Duration { .. } | Self::DurationOrOff { .. }, DeValue::String(text)) => {
-                amounts::duration(text).ok().map(Value::Duration)
+                amounts::duration(text).ok().map(ConfigValue::Duration)
             }
             (
                 Self::Text | Self::TextOrNothing | Self::File | Self::Name | Self::Choice(_),
                 DeValue::String(text),
-            ) => Some(Value::Text(text.clone().into_owned())),
-            (Self::Bool, DeValue::Boolean(yes)) => Some(Value::Bool(*yes)),
-            (Self::Url, DeValue::String(text)) => Some(Value::Url(text.clone().into_owned())),
-            (Self::Secret, DeValue::String(text)) => Some(Value::Secret(text.clone().into_owned())),
+            ) => Some(ConfigValue::Text(text.clone().into_owned())),
+            (Self::Bool, DeValue::Boolean(yes)) => Some(ConfigValue::Bool(*yes)),
+            (Self::Url, DeValue::String(text)) => Some(ConfigValue::Url(text.clone().into_owned())),
+            (Self::Secret, DeValue::String(text)) => {
+                Some(ConfigValue::Secret(text.clone().into_owned()))
+            }
             (_, other) => return Err((span, format!("this is {}", type_of(other)))),
         };
         let refused = || (span, "this is not allowed".to_owned());
@@ -293,7 +297,7 @@ impl Kind {
 
     /// Reads plain text, of the environment or the command line. Lists and tables may have several
     /// pieces.
-    pub fn parse(self, pieces: &[&str]) -> Result<Value, String> {
+    pub fn parse(self, pieces: &[&str]) -> Result<ConfigValue, String> {
         let allowed = || self.allowed();
         let one = match pieces {
             [one] => one,
@@ -305,88 +309,103 @@ impl Kind {
             Self::List(items) => {
                 let fits = |piece: &&str| items.fit(piece);
                 let all = pieces.iter().all(fits) && pieces.len() >= items.least();
-                all.then(|| Value::List(pieces.iter().map(|piece| (*piece).to_owned()).collect()))
+                all.then(|| {
+                    ConfigValue::List(pieces.iter().map(|piece| (*piece).to_owned()).collect())
+                })
             }
             Self::Variables => {
                 let pairs = pieces.iter().map(|piece| {
                     let (name, text) = piece.split_once('=')?;
                     is_variable(name).then(|| (name.to_owned(), text.to_owned()))
                 });
-                pairs.collect::<Option<_>>().map(Value::Table)
+                pairs.collect::<Option<_>>().map(ConfigValue::Table)
             }
             Self::Tables { of, .. } => return self.parse_tables(of, pieces),
             _ if pieces.len() != 1 => return Err(format!("one value: {}", allowed())),
-            Self::Count { .. } => amounts::count(one).ok().map(Value::Count),
-            Self::Money => amounts::cost(one).ok().map(Value::Money),
-            Self::Tokens => amounts::tokens(one).ok().map(Value::Tokens),
-            Self::DurationOrOff { .. } if one.trim() == OFF => Some(Value::Text(OFF.to_owned())),
+            Self::Count { .. } => amounts::count(one).ok().map(ConfigValue::Count),
+            Self::Money => amounts::cost(one).ok().map(ConfigValue::Money),
+            Self::Tokens => amounts::tokens(one).ok().map(ConfigValue::Tokens),
+            Self::DurationOrOff { .. } if one.trim() == OFF => {
+                Some(ConfigValue::Text(OFF.to_owned()))
+            }
             Self::Duration { .. } | Self::DurationOrOff { .. } => {
-                amounts::duration(one).ok().map(Value::Duration)
+                amounts::duration(one).ok().map(ConfigValue::Duration)
             }
-            Self::Size => amounts::size(one).ok().map(Value::Size),
+            Self::Size => amounts::size(one).ok().map(ConfigValue::Size),
             Self::Percent { .. } => {
-                one.trim().trim_end_matches('%').parse().ok().map(Value::Percent)
+                one.trim().trim_end_matches('%').parse().ok().map(ConfigValue::Percent)
             }
-            Self::Bool => one.trim().parse().ok().map(Value::Bool),
-            Self::Url => Some(Value::Url(one.trim().to_owned())),
-            Self::Secret => Some(Value::Secret((*one).to_owned())),
-            Self::Choice(_) | Self::Name => Some(Value::Text(one.trim().to_owned())),
-            Self::Text | Self::TextOrNothing | Self::File => Some(Value::Text((*one).to_owned())),
+            Self::Bool => one.trim().parse().ok().map(ConfigValue::Bool),
+            Self::Url => Some(ConfigValue::Url(one.trim().to_owned())),
+            Self::Secret => Some(ConfigValue::Secret((*one).to_owned())),
+            Self::Choice(_) | Self::Name => Some(ConfigValue::Text(one.trim().to_owned())),
+            Self::Text | Self::TextOrNothing | Self::File => {
+                Some(ConfigValue::Text((*one).to_owned()))
+            }
         };
         found.and_then(|value| self.checked(value)).ok_or_else(allowed)
     }
 
-    fn parse_toml(self, text: &str) -> Result<Value, String> {
+    fn parse_toml(self, text: &str) -> Result<ConfigValue, String> {
         let value = DeValue::parse(text.trim())
             .map_err(|error| format!("{} (as TOML: {})", self.allowed(), error.message()))?;
         self.read(&value).map_err(|_| self.allowed())
     }
 
     /// Reads tables in braces, or a list of such: as if they stood in a file.
-    fn parse_tables(self, of: &str, pieces: &[&str]) -> Result<Value, String> {
+    fn parse_tables(self, of: &str, pieces: &[&str]) -> Result<ConfigValue, String> {
         let text = match pieces {
             [one] if one.trim_start().starts_with('[') => format!("{of} = {one}"),
             _ => format!("{of} = [{}]", pieces.join(", ")),
         };
-        let layer = Layer::parse(Origin::BuiltIn, Path::new(of), &text).map_err(|error| {
-            let wrong = error.mistakes().first().map_or("", |mistake| mistake.message.as_str());
-            format!("{} ({wrong})", self.allowed())
-        })?;
+        let layer =
+            ConfigLayer::parse(ValueOrigin::BuiltIn, Path::new(of), &text).map_err(|error| {
+                let wrong = error.mistakes().first().map_or("", |mistake| mistake.message.as_str());
+                format!("{} ({wrong})", self.allowed())
+            })?;
         let value = layer.get(of).map(|(_, value)| value.clone());
         value.ok_or_else(|| self.allowed())
     }
 
     /// The value as it is kept, if it is allowed.
-    fn checked(self, value: Value) -> Option<Value> {
+    fn checked(self, value: ConfigValue) -> Option<ConfigValue> {
         let fits = match (self, &value) {
-            (Self::Count { least, most }, Value::Count(count)) => (least..=most).contains(count),
-            (Self::Percent { least, most }, Value::Percent(percent)) => {
+            (Self::Count { least, most }, ConfigValue::Count(count)) => {
+                (least..=most).contains(count)
+            }
+            (Self::Percent { least, most }, ConfigValue::Percent(percent)) => {
                 (least..=most).contains(percent)
             }
-            (Self::Duration { least, most }, Value::Duration(time)) => {
+            (Self::Duration { least, most }, ConfigValue::Duration(time)) => {
                 (least..=most).contains(time)
             }
-            (Self::DurationOrOff { least }, Value::Duration(time)) => {
-                (least..=LONGEST).contains(time)
+            (Self::DurationOrOff { least }, ConfigValue::Duration(time)) => {
+                (least..=MAX_DURATION).contains(time)
             }
-            (Self::DurationOrOff { .. }, Value::Text(text)) => text == OFF,
-            (Self::Tokens, Value::Tokens(tokens)) => *tokens > 0 && i64::try_from(*tokens).is_ok(),
-            (Self::Size, Value::Size(bytes)) => *bytes > 0 && i64::try_from(*bytes).is_ok(),
-            (Self::Text, Value::Text(text)) => Items::Texts.fit(text),
-            (Self::TextOrNothing, Value::Text(text)) => Items::Any.fit(text),
-            (Self::Name, Value::Text(text)) => amounts::is_name(text),
-            (Self::Choice(words), Value::Text(text)) => words.contains(&text.as_str()),
-            (Self::File, Value::Text(text)) if text.is_empty() => true,
-            (Self::File, Value::Text(text)) => {
-                return amounts::inside(text).filter(|path| Items::Any.fit(path)).map(Value::Text);
+            (Self::DurationOrOff { .. }, ConfigValue::Text(text)) => text == OFF,
+            (Self::Tokens, ConfigValue::Tokens(tokens)) => {
+                *tokens > 0 && i64::try_from(*tokens).is_ok()
             }
-            (Self::Money, Value::Money(_)) | (Self::Bool, Value::Bool(_)) => true,
-            (Self::List(items), Value::List(list)) => {
+            (Self::Size, ConfigValue::Size(bytes)) => *bytes > 0 && i64::try_from(*bytes).is_ok(),
+            (Self::Text, ConfigValue::Text(text)) => Items::Texts.fit(text),
+            (Self::TextOrNothing, ConfigValue::Text(text)) => Items::Any.fit(text),
+            (Self::Name, ConfigValue::Text(text)) => amounts::is_name(text),
+            (Self::Choice(words), ConfigValue::Text(text)) => words.contains(&text.as_str()),
+            (Self::File, ConfigValue::Text(text)) if text.is_empty() => true,
+            (Self::File, ConfigValue::Text(text)) => {
+                return amounts::inside(text)
+                    .filter(|path| Items::Any.fit(path))
+                    .map(ConfigValue::Text);
+            }
+            (Self::Money, ConfigValue::Money(_)) | (Self::Bool, ConfigValue::Bool(_)) => true,
+            (Self::List(items), ConfigValue::List(list)) => {
                 list.len() >= items.least() && list.iter().all(|item| items.fit(item))
             }
-            (Self::Variables, Value::Table(table)) => table.keys().all(|name| is_variable(name)),
-            (Self::Url, Value::Url(text)) => text.is_empty() || Url::parse(text).is_some(),
-            (Self::Secret, Value::Secret(text)) => !text.contains(char::is_control),
+            (Self::Variables, ConfigValue::Table(table)) => {
+                table.keys().all(|name| is_variable(name))
+            }
+            (Self::Url, ConfigValue::Url(text)) => text.is_empty() || Url::parse(text).is_some(),
+            (Self::Secret, ConfigValue::Secret(text)) => !text.contains(char::is_control),
             (_, _) => false,
         };
         fits.then_some(value)
@@ -428,7 +447,7 @@ fn list<'i: 'a, 'a>(
     items: Items,
     span: Range<usize>,
     array: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
-) -> Result<Value, Wrong> {
+) -> Result<ConfigValue, SpanError> {
     let mut list = Vec::new();
     for item in array {
         match item.get_ref() {
@@ -447,10 +466,10 @@ fn list<'i: 'a, 'a>(
     if list.len() < items.least() {
         return Err((span, "this is empty".to_owned()));
     }
-    Ok(Value::List(list))
+    Ok(ConfigValue::List(list))
 }
 
-fn variables(table: &DeTable<'_>) -> Result<Value, Wrong> {
+fn variables(table: &DeTable<'_>) -> Result<ConfigValue, SpanError> {
     let mut entries = BTreeMap::new();
     for (name, value) in table {
         if !is_variable(name.get_ref()) {
@@ -464,14 +483,14 @@ fn variables(table: &DeTable<'_>) -> Result<Value, Wrong> {
             other => return Err((value.span(), format!("this is {}", type_of(other)))),
         }
     }
-    Ok(Value::Table(entries))
+    Ok(ConfigValue::Table(entries))
 }
 
 /// What is wrong with a pattern, if anything is.
 fn wrong_pattern(text: &str) -> Option<String> {
     match Secrets::new([""; 0], [text]) {
         Ok(_) => None,
-        Err(Unusable::Pattern { why, .. } | Unusable::Values { why }) => Some(why),
+        Err(RedactionError::Pattern { why, .. } | RedactionError::Values { why }) => Some(why),
     }
 }
 

@@ -4,41 +4,41 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use nightwright_core::mode::{Definition, Place};
+use nightwright_core::mode::{FileLocation, ModeDefinition};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer, Error as TomlError};
 
 use super::amounts::inside;
-use super::error::{ConfigError, Mistake};
+use super::error::{ConfigError, ConfigMistake};
 use super::keys::{self, KEYS, Key};
-use super::kind::Kind;
-use super::origin::Origin;
-use super::value::Value;
+use super::kind::ValueKind;
+use super::origin::ValueOrigin;
+use super::value::ConfigValue;
 use crate::nearest::nearest;
 use crate::paste::from_here;
 
 /// What one file, the environment or the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
-    origin: Origin,
-    values: BTreeMap<&'static str, (Origin, Value)>,
+pub struct ConfigLayer {
+    origin: ValueOrigin,
+    values: BTreeMap<&'static str, (ValueOrigin, ConfigValue)>,
 }
 
-impl Layer {
+impl ConfigLayer {
     /// A layer that says nothing yet.
-    pub fn empty(origin: Origin) -> Self {
+    pub fn empty(origin: ValueOrigin) -> Self {
         Self { origin, values: BTreeMap::new() }
     }
 
     /// A layer for the options of the command line. What is set in it names its flag.
     pub fn flags() -> Self {
-        Self::empty(Origin::Flag(""))
+        Self::empty(ValueOrigin::Flag(""))
     }
 
     /// What holds if nobody says anything.
     pub fn built_in() -> Self {
-        let mut layer = Self::empty(Origin::BuiltIn);
+        let mut layer = Self::empty(ValueOrigin::BuiltIn);
         for key in KEYS {
             layer.give(key.name, key.default_value());
         }
@@ -46,7 +46,7 @@ impl Layer {
     }
 
     /// Reads a file of this layer.
-    pub fn parse(origin: Origin, path: &Path, text: &str) -> Result<Self, ConfigError> {
+    pub fn parse(origin: ValueOrigin, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let text = without_mark(text);
         let table = document(path, text)?;
         Self::parse_table(origin, path, text, table.get_ref())
@@ -54,13 +54,13 @@ impl Layer {
 
     /// Reads keys from a table of a file with this text.
     fn parse_table(
-        origin: Origin,
+        origin: ValueOrigin,
         path: &Path,
         text: &str,
         table: &DeTable<'_>,
     ) -> Result<Self, ConfigError> {
         let mut layer = Self::empty(origin);
-        let mut found = Found::default();
+        let mut found = ParseFindings::default();
         layer.walk("", table, &mut found);
         if found.mistakes.is_empty() {
             return Ok(layer);
@@ -68,7 +68,7 @@ impl Layer {
         Err(ConfigError::new(path, &without(text, &found.secrets), found.mistakes))
     }
 
-    fn walk(&mut self, above: &str, table: &DeTable<'_>, found: &mut Found) {
+    fn walk(&mut self, above: &str, table: &DeTable<'_>, found: &mut ParseFindings) {
         for (name, value) in table {
             let full = match above {
                 "" => name.get_ref().to_string(),
@@ -80,17 +80,19 @@ impl Layer {
                 (_, DeValue::Table(inner)) if keys::is_table(&full) => {
                     self.walk(&full, inner, found);
                 }
-                (Some(key), DeValue::Array(array)) if matches!(key.kind, Kind::Tables { .. }) => {
+                (Some(key), DeValue::Array(array))
+                    if matches!(key.kind, ValueKind::Tables { .. }) =>
+                {
                     self.walk_tables(key, array.iter(), found);
                 }
                 (Some(key), _) => self.read(key, value, found),
-                (None, _) if keys::is_table(&full) => found.mistakes.push(Mistake {
+                (None, _) if keys::is_table(&full) => found.mistakes.push(ConfigMistake {
                     span: value.span(),
                     message: format!("`{full}` is a table of keys"),
                     label: "this is no table".to_owned(),
                     hint: Some(format!("write `[{full}]`, and its keys below")),
                 }),
-                (None, _) => found.mistakes.push(Mistake {
+                (None, _) => found.mistakes.push(ConfigMistake {
                     span: name.span(),
                     message: format!("there is no key `{full}`"),
                     label: "unknown".to_owned(),
@@ -103,13 +105,13 @@ impl Layer {
         }
     }
 
-    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, found: &mut Found) {
-        if matches!(key.kind, Kind::Url | Kind::Secret | Kind::Tables { .. }) {
+    fn read(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, found: &mut ParseFindings) {
+        if matches!(key.kind, ValueKind::Url | ValueKind::Secret | ValueKind::Tables { .. }) {
             found.secrets.push(value.span());
         }
         match key.kind.read(value) {
             Ok(value) => self.set(key.name, value),
-            Err((span, label)) => found.mistakes.push(Mistake {
+            Err((span, label)) => found.mistakes.push(ConfigMistake {
                 span,
                 message: format!("`{}` has to be {}", key.name, key.kind.allowed()),
                 label,
@@ -123,15 +125,20 @@ impl Layer {
         &mut self,
         key: &Key,
         tables: impl Iterator<Item = &'a Spanned<DeValue<'i>>>,
-        found: &mut Found,
+        found: &mut ParseFindings,
     ) {
-        let Kind::Tables { of, needs } = key.kind else { return };
+        let ValueKind::Tables { of, needs } = key.kind else { return };
         let mut all = Vec::new();
         for table in tables {
             let mut wrong = |label: &str| {
                 let message = format!("`{of}` has to be {}", key.kind.allowed());
                 let label = label.to_owned();
-                found.mistakes.push(Mistake { span: table.span(), message, label, hint: None });
+                found.mistakes.push(ConfigMistake {
+                    span: table.span(),
+                    message,
+                    label,
+                    hint: None,
+                });
             };
             let DeValue::Table(inner) = table.get_ref() else {
                 wrong("this is no table");
@@ -146,7 +153,7 @@ impl Layer {
             let values = layer.values.into_iter();
             all.push(values.map(|(name, (_, value))| (short(name), value)).collect());
         }
-        self.set(key.name, Value::Tables(all));
+        self.set(key.name, ConfigValue::Tables(all));
     }
 
     /// Reads `mode.toml`: what the mode is, and its defaults.
@@ -154,13 +161,13 @@ impl Layer {
         name: &str,
         path: &Path,
         text: &str,
-    ) -> Result<(Definition, Self), ConfigError> {
+    ) -> Result<(ModeDefinition, Self), ConfigError> {
         let text = without_mark(text);
         let mut table = document(path, text)?;
         let defaults = table.get_mut().remove("defaults");
         let list = table.get_ref().get("list").map(Spanned::span).unwrap_or_default();
         let mut definition =
-            Definition::deserialize(Deserializer::from(table)).map_err(|error| {
+            ModeDefinition::deserialize(Deserializer::from(table)).map_err(|error| {
                 let mut mistake = mistake(&error, text);
                 if let Some(field) = unknown_field(&mistake.message) {
                     let known = [
@@ -181,15 +188,17 @@ impl Layer {
         if let Some(found) = &mut definition.list {
             found.file = inside(&found.file).ok_or_else(|| {
                 let message = match found.place {
-                    Place::Task => "`list.file` has to be a file inside the folder of the task",
-                    Place::Project => "`list.file` has to be a file inside the project",
+                    FileLocation::Task => {
+                        "`list.file` has to be a file inside the folder of the task"
+                    }
+                    FileLocation::Project => "`list.file` has to be a file inside the project",
                 };
                 let message = format!("{message}, relative to it");
                 let label = "this leads elsewhere".to_owned();
                 ConfigError::new(
                     path,
                     text,
-                    vec![Mistake { span: list, message, label, hint: None }],
+                    vec![ConfigMistake { span: list, message, label, hint: None }],
                 )
             })?;
         }
@@ -209,11 +218,11 @@ impl Layer {
         text: &str,
         defaults: Option<&Spanned<DeValue<'_>>>,
     ) -> Result<Self, ConfigError> {
-        let origin = Origin::Mode(name.to_owned());
+        let origin = ValueOrigin::Mode(name.to_owned());
         let Some(defaults) = defaults else { return Ok(Self::empty(origin)) };
         let wrong = |span, message: &str, label: &str| {
             let (message, label) = (message.to_owned(), label.to_owned());
-            ConfigError::new(path, text, vec![Mistake { span, message, label, hint: None }])
+            ConfigError::new(path, text, vec![ConfigMistake { span, message, label, hint: None }])
         };
         let Some(table) = defaults.get_ref().as_table() else {
             return Err(wrong(
@@ -233,54 +242,54 @@ impl Layer {
     /// # Panics
     /// If there is no such key, or its values are of another kind: both are known when the caller
     /// is written.
-    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
+    pub fn set(&mut self, key: &str, value: impl Into<ConfigValue>) {
         let key = known(key);
         let origin = match &self.origin {
-            Origin::Environment(_) => Origin::Environment(key.env),
-            Origin::Flag(_) => Origin::Flag(key.flag.unwrap_or_default()),
-            Origin::BuiltIn
-            | Origin::Mode(_)
-            | Origin::User(_)
-            | Origin::Project(_)
-            | Origin::Task(_) => self.origin.clone(),
+            ValueOrigin::Environment(_) => ValueOrigin::Environment(key.env),
+            ValueOrigin::Flag(_) => ValueOrigin::Flag(key.flag.unwrap_or_default()),
+            ValueOrigin::BuiltIn
+            | ValueOrigin::Mode(_)
+            | ValueOrigin::User(_)
+            | ValueOrigin::Project(_)
+            | ValueOrigin::Task(_) => self.origin.clone(),
         };
         self.put(key, origin, value.into());
     }
 
     /// Sets a key if there is a value for it.
-    pub fn give<V: Into<Value>>(&mut self, key: &str, value: Option<V>) {
+    pub fn give<V: Into<ConfigValue>>(&mut self, key: &str, value: Option<V>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
     /// Sets a key from a flag that is not called like the key's own: `--no-delay`.
-    pub fn set_by_flag(&mut self, flag: &'static str, key: &str, value: impl Into<Value>) {
-        self.put(known(key), Origin::Flag(flag), value.into());
+    pub fn set_by_flag(&mut self, flag: &'static str, key: &str, value: impl Into<ConfigValue>) {
+        self.put(known(key), ValueOrigin::Flag(flag), value.into());
     }
 
-    fn put(&mut self, key: &'static Key, origin: Origin, value: Value) {
+    fn put(&mut self, key: &'static Key, origin: ValueOrigin, value: ConfigValue) {
         assert!(key.kind.holds(&value), "`{}` is no {}", key.name, key.kind.name());
         self.values.insert(key.name, (origin, value));
     }
 
     /// What it says of a key, and from where exactly.
-    pub fn get(&self, key: &str) -> Option<(&Origin, &Value)> {
+    pub fn get(&self, key: &str) -> Option<(&ValueOrigin, &ConfigValue)> {
         self.values.get(key).map(|(origin, value)| (origin, value))
     }
 
     /// Everything it says.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Origin, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ValueOrigin, &ConfigValue)> {
         self.values.iter().map(|(key, (origin, value))| (*key, origin, value))
     }
 
     /// Where it comes from.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ValueOrigin {
         &self.origin
     }
 
     /// What it says that needs the user's approval.
-    pub fn gated(&self) -> Vec<(&'static str, &Origin, &Value)> {
+    pub fn gated(&self) -> Vec<(&'static str, &ValueOrigin, &ConfigValue)> {
         self.iter().filter(|(key, ..)| known(key).gated).collect()
     }
 
@@ -301,8 +310,8 @@ impl Layer {
 
 /// What is found on the way through a file.
 #[derive(Default)]
-struct Found {
-    mistakes: Vec<Mistake>,
+struct ParseFindings {
+    mistakes: Vec<ConfigMistake>,
     /// Where values stand that nobody else may know.
     secrets: Vec<Range<usize>>,
 }
@@ -339,13 +348,18 @@ fn document<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, Conf
     Err(ConfigError::new(path, text, mistakes))
 }
 
-fn mistake(error: &TomlError, text: &str) -> Mistake {
+fn mistake(error: &TomlError, text: &str) -> ConfigMistake {
     let (message, label) = match error.message().split_once(", expected ") {
         Some((what, wanted)) => (what.to_owned(), format!("expected {wanted}")),
         None => (error.message().to_owned(), String::new()),
     };
     let label = if label.is_empty() { "here".to_owned() } else { label };
-    Mistake { span: error.span().unwrap_or(text.len()..text.len()), message, label, hint: None }
+    ConfigMistake {
+        span: error.span().unwrap_or(text.len()..text.len()),
+        message,
+        label,
+        hint: None,
+    }
 }
 
 fn unknown_field(message: &str) -> Option<&str> {

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The program itself.
     BuiltIn,
     /// The defaults of a mode.
@@ -24,7 +24,7 @@ pub enum Origin {
     Flag(&'static str),
 }
 
-impl Origin {
+impl ValueOrigin {
     /// The name of the layer.
     pub fn layer(&self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use nightwright_core::agent::dialect::Dialect;
 
-use super::environment::{Used, VARIABLES};
+use super::environment::{VARIABLES, VariableReader};
 use super::keys::{KEYS, Key};
 
 /// `docs/reference/config.md`.
@@ -56,7 +56,7 @@ pub fn environment_page() -> String {
     let mut text = String::from(
         "# Environment variables\n\n## Read by nightwright\n\n| variable | meaning |\n| --- | --- |\n",
     );
-    for variable in VARIABLES.iter().filter(|variable| variable.used == Used::ByUs) {
+    for variable in VARIABLES.iter().filter(|variable| variable.used == VariableReader::ByUs) {
         let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
     }
     text.push_str(
@@ -77,7 +77,8 @@ pub fn environment_page() -> String {
          get all but credentials, see `verify.pass_env`.\n\n\
          | variable | meaning |\n| --- | --- |\n",
     );
-    for variable in VARIABLES.iter().filter(|variable| variable.used == Used::ByPrograms) {
+    for variable in VARIABLES.iter().filter(|variable| variable.used == VariableReader::ByPrograms)
+    {
         let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
     }
     for name in Dialect::Claude.temp_variables() {

@@ -10,28 +10,28 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::keys::KEYS;
-use super::layer::Layer;
-use super::origin::Origin;
-use super::value::Value;
-use crate::report::{ColorChoice, Level};
+use super::layer::ConfigLayer;
+use super::origin::ValueOrigin;
+use super::value::ConfigValue;
+use crate::report::{ColorChoice, OutputLevel};
 
 /// All layers together.
 #[derive(Clone, Debug)]
-pub struct Resolved {
-    layers: Vec<Layer>,
-    effective: BTreeMap<&'static str, (Origin, Value)>,
+pub struct ResolvedConfig {
+    layers: Vec<ConfigLayer>,
+    effective: BTreeMap<&'static str, (ValueOrigin, ConfigValue)>,
 }
 
-impl Resolved {
+impl ResolvedConfig {
     /// What holds by these layers, in order: later ones win over earlier ones, and all over what
     /// is built in. Tables merge by key, arrays replace.
-    pub fn new(layers: impl IntoIterator<Item = Layer>) -> Self {
-        let mut all = vec![Layer::built_in()];
+    pub fn new(layers: impl IntoIterator<Item = ConfigLayer>) -> Self {
+        let mut all = vec![ConfigLayer::built_in()];
         all.extend(layers);
-        let mut effective: BTreeMap<&'static str, (Origin, Value)> = BTreeMap::new();
-        for (key, origin, value) in all.iter().flat_map(Layer::iter) {
+        let mut effective: BTreeMap<&'static str, (ValueOrigin, ConfigValue)> = BTreeMap::new();
+        for (key, origin, value) in all.iter().flat_map(ConfigLayer::iter) {
             let mut value = value.clone();
-            if let (Value::Table(new), Some((_, Value::Table(old)))) =
+            if let (ConfigValue::Table(new), Some((_, ConfigValue::Table(old)))) =
                 (&mut value, effective.get(key))
             {
                 // A layer that adds nothing is not the one that says it.
@@ -48,22 +48,22 @@ impl Resolved {
     }
 
     /// What holds; `None` if nobody says anything and nothing is built in.
-    pub fn value(&self, key: &str) -> Option<&Value> {
+    pub fn value(&self, key: &str) -> Option<&ConfigValue> {
         self.effective.get(key).map(|(_, value)| value)
     }
 
     /// Who says so.
-    pub fn origin(&self, key: &str) -> &Origin {
-        self.effective.get(key).map_or(&Origin::BuiltIn, |(origin, _)| origin)
+    pub fn origin(&self, key: &str) -> &ValueOrigin {
+        self.effective.get(key).map_or(&ValueOrigin::BuiltIn, |(origin, _)| origin)
     }
 
     /// What each layer says, the weakest first.
-    pub fn all(&self, key: &str) -> Vec<(&Origin, &Value)> {
+    pub fn all(&self, key: &str) -> Vec<(&ValueOrigin, &ConfigValue)> {
         self.layers.iter().filter_map(|layer| layer.get(key)).collect()
     }
 
     /// What needs the user's approval and may have come with the project: key, origin, value.
-    pub fn gated(&self) -> Vec<(&'static str, &Origin, &Value)> {
+    pub fn gated(&self) -> Vec<(&'static str, &ValueOrigin, &ConfigValue)> {
         let gated = KEYS.iter().filter(|key| key.gated);
         gated
             .flat_map(|key| {
@@ -76,14 +76,14 @@ impl Resolved {
     /// Variables that are set for the agent program.
     pub fn environment_of_agent(&self) -> BTreeMap<String, String> {
         match self.value("agent.env") {
-            Some(Value::Table(entries)) => entries.clone(),
+            Some(ConfigValue::Table(entries)) => entries.clone(),
             Some(_) | None => BTreeMap::new(),
         }
     }
 
     /// How much is shown.
-    pub fn level(&self) -> Level {
-        let level = self.get_text("output.level").map(|word| Level::from_str(word, false));
+    pub fn level(&self) -> OutputLevel {
+        let level = self.get_text("output.level").map(|word| OutputLevel::from_str(word, false));
         level.and_then(Result::ok).unwrap_or_default()
     }
 
@@ -100,7 +100,7 @@ impl Resolved {
 
     /// A text, or a word.
     pub fn get_text(&self, key: &str) -> Option<&str> {
-        let Value::Text(text) = self.value(key)? else { return None };
+        let ConfigValue::Text(text) = self.value(key)? else { return None };
         Some(text)
     }
 
@@ -113,49 +113,49 @@ impl Resolved {
 
     /// A number.
     pub fn get_count(&self, key: &str) -> Option<u32> {
-        let Value::Count(count) = self.value(key)? else { return None };
+        let ConfigValue::Count(count) = self.value(key)? else { return None };
         Some(*count)
     }
 
     /// An amount of money.
     pub fn get_money(&self, key: &str) -> Option<Usd> {
-        let Value::Money(usd) = self.value(key)? else { return None };
+        let ConfigValue::Money(usd) = self.value(key)? else { return None };
         Some(*usd)
     }
 
     /// A number of tokens.
     pub fn get_tokens(&self, key: &str) -> Option<u64> {
-        let Value::Tokens(tokens) = self.value(key)? else { return None };
+        let ConfigValue::Tokens(tokens) = self.value(key)? else { return None };
         Some(*tokens)
     }
 
     /// A number of bytes.
     pub fn get_size(&self, key: &str) -> Option<u64> {
-        let Value::Size(bytes) = self.value(key)? else { return None };
+        let ConfigValue::Size(bytes) = self.value(key)? else { return None };
         Some(*bytes)
     }
 
     /// A time.
     pub fn get_duration(&self, key: &str) -> Option<Duration> {
-        let Value::Duration(time) = self.value(key)? else { return None };
+        let ConfigValue::Duration(time) = self.value(key)? else { return None };
         Some(*time)
     }
 
     /// A share.
     pub fn get_percent(&self, key: &str) -> Option<u8> {
-        let Value::Percent(percent) = self.value(key)? else { return None };
+        let ConfigValue::Percent(percent) = self.value(key)? else { return None };
         Some(*percent)
     }
 
     /// Yes or no.
     pub fn get_bool(&self, key: &str) -> Option<bool> {
-        let Value::Bool(yes) = self.value(key)? else { return None };
+        let ConfigValue::Bool(yes) = self.value(key)? else { return None };
         Some(*yes)
     }
 
     /// Several texts.
     pub fn get_list(&self, key: &str) -> Option<Vec<String>> {
-        let Value::List(items) = self.value(key)? else { return None };
+        let ConfigValue::List(items) = self.value(key)? else { return None };
         Some(items.clone())
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::keys::{KEYS, Key};
-use super::kind::{Items, Kind};
-use super::value::Value;
-use nightwright_core::policy::limits::LEAST_COST;
+use super::kind::{Items, ValueKind};
+use super::value::ConfigValue;
+use nightwright_core::policy::limits::MIN_COST;
 
 /// The schema of `config.toml` and `task.toml`.
 pub fn schema() -> Json {
@@ -32,7 +32,7 @@ fn insert(table: &mut Json, path: &str, key: &Key) {
         None => {
             let below = properties.get(path).cloned();
             properties[path] = property(key);
-            if let (Kind::Tables { needs, .. }, Some(table)) = (key.kind, below) {
+            if let (ValueKind::Tables { needs, .. }, Some(table)) = (key.kind, below) {
                 properties[path]["anyOf"] = one_or_several(&table, needs);
             }
         }
@@ -59,61 +59,63 @@ fn property(key: &Key) -> Json {
     if let Some(default) = key.default_value() {
         // As people would write it.
         json["default"] = match &default {
-            Value::Duration(_) | Value::Size(_) => json!(default.plain()),
-            Value::Count(_)
-            | Value::Money(_)
-            | Value::Tokens(_)
-            | Value::Percent(_)
-            | Value::Text(_)
-            | Value::Bool(_)
-            | Value::List(_)
-            | Value::Table(_)
-            | Value::Url(_)
-            | Value::Secret(_)
-            | Value::Tables(_) => default.to_json(),
+            ConfigValue::Duration(_) | ConfigValue::Size(_) => json!(default.plain()),
+            ConfigValue::Count(_)
+            | ConfigValue::Money(_)
+            | ConfigValue::Tokens(_)
+            | ConfigValue::Percent(_)
+            | ConfigValue::Text(_)
+            | ConfigValue::Bool(_)
+            | ConfigValue::List(_)
+            | ConfigValue::Table(_)
+            | ConfigValue::Url(_)
+            | ConfigValue::Secret(_)
+            | ConfigValue::Tables(_) => default.to_json(),
         };
     }
     json
 }
 
-fn of_kind(kind: Kind) -> Json {
+fn of_kind(kind: ValueKind) -> Json {
     match kind {
-        Kind::Count { least, most } => {
+        ValueKind::Count { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Kind::Percent { least, most } => {
+        ValueKind::Percent { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Kind::Money => json!({ "type": "number", "minimum": LEAST_COST.dollars() }),
-        Kind::Tokens => json!({ "type": "integer", "minimum": 1 }),
-        Kind::Size => json!({ "anyOf": [
+        ValueKind::Money => json!({ "type": "number", "minimum": MIN_COST.dollars() }),
+        ValueKind::Tokens => json!({ "type": "integer", "minimum": 1 }),
+        ValueKind::Size => json!({ "anyOf": [
             { "type": "integer", "minimum": 1 },
             { "type": "string", "minLength": 1 },
         ] }),
-        Kind::Duration { least, most } => {
+        ValueKind::Duration { least, most } => {
             let (least, most) = (seconds(least), seconds(most));
             json!({ "anyOf": [
                 { "type": "number", "minimum": least, "maximum": most },
                 { "type": "string", "minLength": 1 },
             ] })
         }
-        Kind::DurationOrOff { least } => json!({ "anyOf": [
+        ValueKind::DurationOrOff { least } => json!({ "anyOf": [
             { "type": "number", "minimum": seconds(least) },
             { "type": "string", "minLength": 1 },
         ] }),
-        Kind::Text => json!({ "type": "string", "minLength": 1 }),
-        Kind::TextOrNothing | Kind::File | Kind::Secret => json!({ "type": "string" }),
-        Kind::Url => json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
+        ValueKind::Text => json!({ "type": "string", "minLength": 1 }),
+        ValueKind::TextOrNothing | ValueKind::File | ValueKind::Secret => {
+            json!({ "type": "string" })
+        }
+        ValueKind::Url => json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
         // The table it is a list of says the rest.
-        Kind::Tables { .. } => json!({}),
-        Kind::Name => json!({ "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" }),
-        Kind::Choice(words) => json!({ "enum": words }),
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::List(items) if items.least() > 0 => {
+        ValueKind::Tables { .. } => json!({}),
+        ValueKind::Name => json!({ "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" }),
+        ValueKind::Choice(words) => json!({ "enum": words }),
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::List(items) if items.least() > 0 => {
             json!({ "type": "array", "minItems": items.least(), "items": of_item(items) })
         }
-        Kind::List(items) => json!({ "type": "array", "items": of_item(items) }),
-        Kind::Variables => {
+        ValueKind::List(items) => json!({ "type": "array", "items": of_item(items) }),
+        ValueKind::Variables => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
     }

@@ -10,23 +10,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::hook::Hooks;
-use nightwright_core::permissions::{Permissions, Rules};
+use nightwright_core::permissions::{PermissionRules, Permissions};
 use nightwright_core::settings::{
-    Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Judge, Limits,
-    Model, Progress, Quota, Rerun, Respond, Retry, Settings, StatusWatch, Tamper, Verify,
+    Agent, Commands, Completion, Council, Deadlines, Depth, EvidenceKind, Extras, Limits, Model,
+    ProgressSettings, Quota, Rerun, Retry, Settings, StatusWatch, Tamper, VerdictMode, Verify,
+    WatchdogResponse,
 };
 use nightwright_core::units::Usd;
 
 use super::*;
-use crate::logs::Logs;
-use crate::report::{ColorChoice, Level};
+use crate::logs::LogSettings;
+use crate::report::{ColorChoice, OutputLevel};
 
 const EXAMPLE: &str = include_str!("tests/example.toml");
 const ANOTHER: &str = include_str!("tests/another.toml");
 
-fn layer(text: &str) -> Layer {
+fn layer(text: &str) -> ConfigLayer {
     let path = PathBuf::from("config.toml");
-    Layer::parse(Origin::User(path.clone()), &path, text).unwrap_or_else(|error| panic!("{error}"))
+    ConfigLayer::parse(ValueOrigin::User(path.clone()), &path, text)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What stands in a file in the place of the one address of the examples.
@@ -35,22 +37,22 @@ const SEVERAL: [&str; 2] = [
     "[[notify]]\nurl = 'https://a.org/two'\nsecret = 'x'\nallow_http = true\nkind = 'webhook'\n",
 ];
 
-fn value(text: &str, key: &Key) -> Value {
+fn value(text: &str, key: &Key) -> ConfigValue {
     let several = SEVERAL[usize::from(text == ANOTHER)];
-    let text = if matches!(key.kind, Kind::Tables { .. }) { several } else { text };
+    let text = if matches!(key.kind, ValueKind::Tables { .. }) { several } else { text };
     layer(text).get(key.name).unwrap_or_else(|| panic!("{}", key.name)).1.clone()
 }
 
 /// What a key can have an effect on.
-fn effects(resolved: &Resolved) -> String {
+fn effects(resolved: &ResolvedConfig) -> String {
     let mut settings = Settings::default();
     resolved.apply(&mut settings);
     let environment = resolved.environment_of_agent();
     let files = ["prompt.agents_file", "principles.file"].map(|key| resolved.get_text(key));
     let collect = resolved.get_bool("principles.collect");
     let (level, color) = (resolved.level(), resolved.color());
-    let logs = Logs::of(resolved).unwrap();
-    let secret = crate::secrets::Wishes::of(resolved);
+    let logs = LogSettings::of(resolved).unwrap();
+    let secret = crate::secrets::SecretSettings::of(resolved);
     let notify = crate::notify::drafts(resolved);
     let awake = resolved.keeps_awake();
     format!(
@@ -60,23 +62,26 @@ fn effects(resolved: &Resolved) -> String {
 }
 
 /// One layer of each kind that says this of a key, the weakest first.
-fn layers(key: &'static Key, values: [&Value; 2]) -> Vec<Layer> {
+fn layers(key: &'static Key, values: [&ConfigValue; 2]) -> Vec<ConfigLayer> {
     let path = Path::new("x.toml");
     let text = |index: usize| format!("{} = {}", key.name, values[index % 2]);
-    let file = |origin: Origin, index| Layer::parse(origin, path, &text(index)).unwrap();
+    let file = |origin: ValueOrigin, index| ConfigLayer::parse(origin, path, &text(index)).unwrap();
     let mode = format!("[defaults]\n{}", text(0));
     let variable = match values[0] {
-        Value::Text(text) => text.clone(),
-        Value::Duration(_) | Value::Size(_) | Value::Url(_) | Value::Secret(_) => values[0].plain(),
+        ConfigValue::Text(text) => text.clone(),
+        ConfigValue::Duration(_)
+        | ConfigValue::Size(_)
+        | ConfigValue::Url(_)
+        | ConfigValue::Secret(_) => values[0].plain(),
         other => other.to_string(),
     };
-    let mut flags = Layer::flags();
+    let mut flags = ConfigLayer::flags();
     flags.set(key.name, values[1].clone());
     vec![
-        Layer::parse_mode_defaults("loop", path, &mode).unwrap(),
-        file(Origin::User(path.to_owned()), 1),
-        file(Origin::Project(path.to_owned()), 0),
-        file(Origin::Task(path.to_owned()), 1),
+        ConfigLayer::parse_mode_defaults("loop", path, &mode).unwrap(),
+        file(ValueOrigin::User(path.to_owned()), 1),
+        file(ValueOrigin::Project(path.to_owned()), 0),
+        file(ValueOrigin::Task(path.to_owned()), 1),
         environment(|name| (name == key.env).then(|| OsString::from(&variable))).unwrap(),
         flags,
     ]
@@ -90,7 +95,7 @@ fn of_every_key_the_later_layer_wins() {
         let layers = layers(key, [&one, &two]);
         let names = ["built-in", "mode", "user", "project", "task", "environment", "flag"];
         for count in 0..=layers.len() {
-            let resolved = Resolved::new(layers[..count].iter().cloned());
+            let resolved = ResolvedConfig::new(layers[..count].iter().cloned());
             assert_eq!(resolved.origin(key.name).layer(), names[count], "{}", key.name);
             let wanted = match count {
                 0 => key.default_value(),
@@ -108,12 +113,13 @@ fn of_every_key_the_later_layer_wins() {
 fn the_mode_is_chosen_by_every_layer_but_a_mode() {
     let key = find("mode").unwrap();
     let values = [&value(EXAMPLE, key), &value(ANOTHER, key)];
-    let error = Layer::parse_mode_defaults("x", Path::new("x"), "[defaults]\nmode = \"y\"");
+    let error = ConfigLayer::parse_mode_defaults("x", Path::new("x"), "[defaults]\nmode = \"y\"");
     assert!(error.unwrap_err().to_string().contains("a mode can't choose the mode"));
     let path = Path::new("x.toml");
-    let user = Layer::parse(Origin::User(path.to_owned()), path, "mode = \"loop\"").unwrap();
+    let user =
+        ConfigLayer::parse(ValueOrigin::User(path.to_owned()), path, "mode = \"loop\"").unwrap();
     let environment = environment(|name| (name == key.env).then(|| "build".into())).unwrap();
-    let mut flags = Layer::flags();
+    let mut flags = ConfigLayer::flags();
     flags.set("mode", "plan");
     for (layers, wanted) in [
         (vec![], None),
@@ -121,18 +127,18 @@ fn the_mode_is_chosen_by_every_layer_but_a_mode() {
         (vec![user.clone(), environment.clone()], Some("build")),
         (vec![user, environment, flags], Some("plan")),
     ] {
-        assert_eq!(Resolved::new(layers).get_text("mode"), wanted, "{values:?}");
+        assert_eq!(ResolvedConfig::new(layers).get_text("mode"), wanted, "{values:?}");
     }
 }
 
 #[test]
 fn every_key_has_an_effect() {
-    let usual = effects(&Resolved::new([]));
+    let usual = effects(&ResolvedConfig::new([]));
     for key in KEYS {
         let effect_of = |text| {
-            let mut layer = Layer::flags();
+            let mut layer = ConfigLayer::flags();
             layer.set(key.name, value(text, key));
-            effects(&Resolved::new([layer]))
+            effects(&ResolvedConfig::new([layer]))
         };
         assert_ne!(effect_of(EXAMPLE), usual, "{}", key.name);
     }
@@ -141,13 +147,13 @@ fn every_key_has_an_effect() {
 #[test]
 fn every_word_of_a_choice_means_something_else() {
     for key in KEYS {
-        let Kind::Choice(words) = key.kind else { continue };
+        let ValueKind::Choice(words) = key.kind else { continue };
         let meanings: BTreeSet<String> = words
             .iter()
             .map(|word| {
-                let mut layer = Layer::flags();
+                let mut layer = ConfigLayer::flags();
                 layer.set(key.name, *word);
-                effects(&Resolved::new([layer]))
+                effects(&ResolvedConfig::new([layer]))
             })
             .collect();
         // Two levels of permissions have the agent program's own words beside ours.
@@ -159,12 +165,12 @@ fn every_word_of_a_choice_means_something_else() {
 #[test]
 fn the_defaults_are_those_of_the_settings() {
     let mut settings = Settings::default();
-    Resolved::new([]).apply(&mut settings);
+    ResolvedConfig::new([]).apply(&mut settings);
     let mut wanted = Settings::default();
     wanted.agent.sources = vec!["user".to_owned()];
     assert_eq!(settings, wanted);
-    assert_eq!(Resolved::new([]).level(), Level::default());
-    assert_eq!(Resolved::new([]).color(), ColorChoice::default());
+    assert_eq!(ResolvedConfig::new([]).level(), OutputLevel::default());
+    assert_eq!(ResolvedConfig::new([]).color(), ColorChoice::default());
 }
 
 #[test]
@@ -172,7 +178,7 @@ fn a_file_with_every_key_gives_these_settings() {
     let text = |text: &str| Some(text.to_owned());
     let seconds = Duration::from_secs;
     let mut settings = Settings::default();
-    let resolved = Resolved::new([layer(EXAMPLE)]);
+    let resolved = ResolvedConfig::new([layer(EXAMPLE)]);
     resolved.apply(&mut settings);
     let wanted = Settings {
         mode: "loop".to_owned(),
@@ -197,7 +203,7 @@ fn a_file_with_every_key_gives_these_settings() {
             delay: Duration::from_millis(2500),
             max_consecutive_errors: 1,
         },
-        progress: Progress { threshold: 0, ..Progress::default() },
+        progress: ProgressSettings { threshold: 0, ..ProgressSettings::default() },
         completion: Completion {
             evidence: vec![],
             signal: "ALL DONE".to_owned(),
@@ -211,7 +217,7 @@ fn a_file_with_every_key_gives_these_settings() {
             baseline: None,
             rerun: Rerun::Never,
             tamper: Tamper::Reject,
-            model: Judge::Always,
+            model: VerdictMode::Always,
             model_name: text("opus"),
             depth: Depth::Deep,
             max_cost: Usd::from_cents(100),
@@ -220,7 +226,7 @@ fn a_file_with_every_key_gives_these_settings() {
         extras: Extras {
             review: text("Mind the docs."),
             council: Council::Off,
-            watchdog: Respond::Off,
+            watchdog: WatchdogResponse::Off,
         },
         status_watch: StatusWatch {
             enabled: false,
@@ -245,7 +251,7 @@ fn a_file_with_every_key_gives_these_settings() {
         agent: Agent {
             command: text("my-agent --fast"),
             permissions: Permissions::Edits,
-            rules: Rules::default(),
+            rules: PermissionRules::default(),
             allowed_tools: vec!["Bash(cargo test:*)".to_owned()],
             disallowed_tools: vec!["WebFetch".to_owned()],
             sources: vec!["user".to_owned(), "project".to_owned()],
@@ -258,7 +264,7 @@ fn a_file_with_every_key_gives_these_settings() {
     };
     assert_eq!(settings, wanted);
     assert_eq!(resolved.environment_of_agent()["IS_SANDBOX"], "1");
-    assert_eq!((resolved.level(), resolved.color()), (Level::Json, ColorChoice::Never));
+    assert_eq!((resolved.level(), resolved.color()), (OutputLevel::Json, ColorChoice::Never));
     assert_eq!(resolved.get_text("prompt.agents_file"), Some("AGENTS.md"));
     assert_eq!(resolved.get_text("principles.file"), Some("docs/principles.toml"));
     assert_eq!(resolved.get_bool("principles.collect"), Some(true));
@@ -267,7 +273,7 @@ fn a_file_with_every_key_gives_these_settings() {
 #[test]
 fn no_limit_of_iterations_and_no_text_can_take_back_what_an_earlier_layer_says() {
     let mut settings = Settings::default();
-    Resolved::new([layer(EXAMPLE), layer(ANOTHER)]).apply(&mut settings);
+    ResolvedConfig::new([layer(EXAMPLE), layer(ANOTHER)]).apply(&mut settings);
     assert_eq!(settings.limits.max_iterations, None);
     assert_eq!(settings.model, Model { max_turns: Some(1), ..Model::default() });
     assert_eq!(settings.agent.command, None);
@@ -280,16 +286,16 @@ fn no_limit_of_iterations_and_no_text_can_take_back_what_an_earlier_layer_says()
 #[test]
 fn an_end_phrase_is_evidence_unless_none_is_read() {
     let mut settings = Settings::default();
-    Resolved::new([layer("completion.end_phrase = \"Bye.\"")]).apply(&mut settings);
+    ResolvedConfig::new([layer("completion.end_phrase = \"Bye.\"")]).apply(&mut settings);
     assert!(settings.completion.evidence.contains(&EvidenceKind::EndPhrase));
-    Resolved::new([layer("completion.end_phrase = \"Bye.\"\ncompletion.detect = false")])
+    ResolvedConfig::new([layer("completion.end_phrase = \"Bye.\"\ncompletion.detect = false")])
         .apply(&mut settings);
     assert_eq!(settings.completion.evidence, []);
 }
 
 #[test]
 fn tables_merge_by_key_and_lists_replace() {
-    let resolved = Resolved::new([
+    let resolved = ResolvedConfig::new([
         layer("agent.env = { A = \"1\", B = \"1\" }\nverify.commands = [\"a\", \"b\"]"),
         layer("agent.env = { B = \"2\", C = \"2\" }\nverify.commands = [\"c\"]"),
     ]);
@@ -350,11 +356,11 @@ fn trust_covers_what_runs_something_or_widens_what_the_agent_may_do() {
     assert_eq!(gated, wanted);
 
     let path = PathBuf::from("x.toml");
-    let project = Layer::parse(Origin::Project(path.clone()), &path, EXAMPLE).unwrap();
-    let resolved = Resolved::new([layer(ANOTHER), project.clone()]);
+    let project = ConfigLayer::parse(ValueOrigin::Project(path.clone()), &path, EXAMPLE).unwrap();
+    let resolved = ResolvedConfig::new([layer(ANOTHER), project.clone()]);
     // One file has one address or several.
     assert_eq!(resolved.gated().len(), gated.len() - 1);
-    assert_eq!(Resolved::new([layer(ANOTHER), project.without_gated()]).gated(), []);
+    assert_eq!(ResolvedConfig::new([layer(ANOTHER), project.without_gated()]).gated(), []);
 }
 
 #[test]
@@ -363,14 +369,15 @@ fn the_environment_has_lists_by_lines_or_as_arrays() {
         environment(move |asked| (asked == name).then(|| text.into())).unwrap()
     };
     for text in ["a b\nc\n", "[\"a b\", \"c\"]"] {
-        let resolved = Resolved::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", text)]);
+        let resolved = ResolvedConfig::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", text)]);
         assert_eq!(resolved.get_list("verify.commands").unwrap(), ["a b", "c"]);
     }
     for text in ["A=1\nB=x=y", "{ A = \"1\", B = \"x=y\" }"] {
-        let variables = Resolved::new([read("NIGHTWRIGHT_AGENT_ENV", text)]).environment_of_agent();
+        let variables =
+            ResolvedConfig::new([read("NIGHTWRIGHT_AGENT_ENV", text)]).environment_of_agent();
         assert_eq!(variables.into_values().collect::<Vec<_>>(), ["1", "x=y"]);
     }
-    let test = Resolved::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", "[ -f README.md ]")]);
+    let test = ResolvedConfig::new([read("NIGHTWRIGHT_VERIFY_COMMANDS", "[ -f README.md ]")]);
     assert_eq!(test.get_list("verify.commands").unwrap(), ["[ -f README.md ]"]);
     assert_eq!(read("NIGHTWRIGHT_MAX_COST", ""), environment(|_| None).unwrap());
 }
@@ -379,14 +386,14 @@ fn the_environment_has_lists_by_lines_or_as_arrays() {
 fn a_variable_with_a_bad_value_is_named_with_what_is_allowed() {
     for key in KEYS {
         let bad = match key.kind {
-            Kind::Text | Kind::TextOrNothing | Kind::Secret => "\0",
-            Kind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
-            Kind::List(_) => "a=b",
-            Kind::File | Kind::Name => "../out",
+            ValueKind::Text | ValueKind::TextOrNothing | ValueKind::Secret => "\0",
+            ValueKind::List(Items::Any | Items::Texts | Items::Tools | Items::Patterns) => "a\0b",
+            ValueKind::List(_) => "a=b",
+            ValueKind::File | ValueKind::Name => "../out",
             _ => "-1",
         };
         let failure = environment(|name| (name == key.env).then(|| bad.into())).unwrap_err();
-        assert_eq!(failure.kind, crate::error::Kind::Usage, "{}", key.name);
+        assert_eq!(failure.kind, crate::error::FailureKind::Usage, "{}", key.name);
         for part in [key.env, &key.kind.allowed()] {
             assert!(failure.message.contains(part), "{failure}");
         }

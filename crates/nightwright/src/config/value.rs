@@ -13,7 +13,7 @@ use super::url::Url;
 
 /// A value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ConfigValue {
     /// A plain number.
     Count(u32),
     /// An amount of money.
@@ -39,12 +39,12 @@ pub enum Value {
     /// What nobody else may know.
     Secret(String),
     /// Several tables, by the last parts of their keys.
-    Tables(Vec<BTreeMap<&'static str, Value>>),
+    Tables(Vec<BTreeMap<&'static str, ConfigValue>>),
 }
 
 macro_rules! from {
     ($($type:ty => $variant:ident),+) => {
-        $(impl From<$type> for Value {
+        $(impl From<$type> for ConfigValue {
             fn from(value: $type) -> Self {
                 Self::$variant(value)
             }
@@ -55,13 +55,13 @@ macro_rules! from {
 from!(u32 => Count, Usd => Money, u64 => Tokens, Duration => Duration, u8 => Percent, String => Text,
     bool => Bool, Vec<String> => List, BTreeMap<String, String> => Table);
 
-impl From<&str> for Value {
+impl From<&str> for ConfigValue {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())
     }
 }
 
-impl Value {
+impl ConfigValue {
     /// As it stands in a file.
     pub fn to_toml(&self) -> Toml {
         match self {
@@ -196,7 +196,7 @@ fn whole(number: u64) -> Toml {
     Toml::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ConfigValue {
     /// As it stands in a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_toml().to_string().trim())

@@ -7,27 +7,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nightwright_core::input::{CheckReport, CheckResult, CheckVerdict, Input};
 use nightwright_core::machine::ledger::State;
-use nightwright_core::policy::outputs::Touches;
+use nightwright_core::policy::outputs::TouchedFiles;
 use nightwright_core::units::Ticket;
 use tokio::sync::mpsc;
 
-use super::Hands;
-use super::looker::Looker;
+use super::EffectExecutor;
+use super::looker::WorkspaceObserver;
 use crate::agent::environment;
-use crate::baselines::{Baselines, Measured};
-use crate::checks::Checks;
-use crate::process::Stop;
+use crate::baselines::{BaselineCache, CachedBaseline};
+use crate::checks::CheckRunner;
+use crate::process::StopHandle;
 use crate::workspace::Snapshot;
 
 /// Variables of the user's environment that checks don't get.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Withheld {
+pub(super) struct WithheldVariables {
     pub(super) names: Vec<String>,
     /// What is said of them, once.
     pub(super) line: Arc<Mutex<Option<String>>>,
 }
 
-impl Withheld {
+impl WithheldVariables {
     fn take_line(&self) -> Option<String> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -46,7 +46,7 @@ fn may_lack_a_variable(result: &CheckResult, is_baseline: bool) -> bool {
     }
 }
 
-impl Hands {
+impl EffectExecutor {
     pub(super) fn run_checks(
         &mut self,
         ticket: Ticket,
@@ -54,7 +54,7 @@ impl Hands {
         state: &State,
         news: &mpsc::Sender<Input>,
     ) {
-        let checks = Checks {
+        let checks = CheckRunner {
             verify: state.settings.verify.clone(),
             project: self.project.clone(),
             environment: self.environment_of_checks(state),
@@ -65,28 +65,33 @@ impl Hands {
             iteration: state.current().map_or(0, |current| current.iteration.0),
             before: state.baseline.clone().unwrap_or_default(),
         };
-        let baselines = Baselines::of(self.folder.project_folder());
-        let stop = Stop::default();
-        let looker = Arc::clone(&self.workspace);
+        let baselines = BaselineCache::of(self.folder.project_folder());
+        let stop = StopHandle::default();
+        let observer = Arc::clone(&self.workspace);
         let withheld = self.withheld.clone();
         let (news, stopped) = (news.clone(), stop.clone());
         let task = tokio::spawn(async move {
             let (before, results, reused) = match budget {
                 None => {
-                    let before = looker.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
+                    let before =
+                        observer.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
                     (before, checks.run(&stopped).await, None)
                 }
-                Some(budget) => take_baseline(&checks, budget, &looker, &baselines, &stopped).await,
+                Some(budget) => {
+                    take_baseline(&checks, budget, &observer, &baselines, &stopped).await
+                }
             };
             let tree = before.as_ref().map(Snapshot::fingerprint);
             let look = tokio::task::spawn_blocking(move || {
-                let mut looker = looker.lock().unwrap_or_else(PoisonError::into_inner);
-                let (mark, evidence, touches) = looker.look_after_checks(before.as_ref());
-                let mut warnings = std::mem::take(&mut looker.warnings);
+                let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
+                let (mark, evidence, touches) = observer.observe_after_checks(before.as_ref());
+                let mut warnings = std::mem::take(&mut observer.warnings);
                 warnings.extend(evidence.warnings);
                 (mark.fingerprint, touches, warnings)
             });
-            if let Ok((fingerprint, Touches { mut outputs, changed }, mut warnings)) = look.await {
+            if let Ok((fingerprint, TouchedFiles { mut outputs, changed }, mut warnings)) =
+                look.await
+            {
                 if results.iter().any(|result| may_lack_a_variable(result, budget.is_some())) {
                     warnings.extend(withheld.take_line());
                 }
@@ -97,7 +102,7 @@ impl Hands {
                         let commands = checks.verify.commands.clone();
                         let (results, outputs) = (results.clone(), outputs.clone());
                         // Without the file, the next run measures again.
-                        let _ = baselines.keep(Measured {
+                        let _ = baselines.keep(CachedBaseline {
                             commands,
                             fingerprint,
                             at: Timestamp::now(),
@@ -126,7 +131,7 @@ impl Hands {
 
     fn environment_of_checks(&self, state: &State) -> Vec<(OsString, OsString)> {
         let mut all = self.environment.clone();
-        let place = environment::Whereabouts {
+        let place = environment::LaunchContext {
             run: self.folder.id(),
             task: state.settings.task.as_deref(),
             iteration: state.current().map_or(0, |current| current.iteration.0),
@@ -139,14 +144,14 @@ impl Hands {
 /// Runs all checks on the project as it is before the first iteration, or finds the results of an
 /// earlier run on the same tree.
 async fn take_baseline(
-    checks: &Checks,
+    checks: &CheckRunner,
     budget: Duration,
-    looker: &Arc<Mutex<Looker>>,
-    baselines: &Baselines,
-    stop: &Stop,
-) -> (Option<Snapshot>, Vec<CheckResult>, Option<Measured>) {
-    let looks = Arc::clone(looker);
-    let look = move || looks.lock().unwrap_or_else(PoisonError::into_inner).look().0;
+    observer: &Arc<Mutex<WorkspaceObserver>>,
+    baselines: &BaselineCache,
+    stop: &StopHandle,
+) -> (Option<Snapshot>, Vec<CheckResult>, Option<CachedBaseline>) {
+    let looks = Arc::clone(observer);
+    let look = move || looks.lock().unwrap_or_else(PoisonError::into_inner).observe().0;
     let before = tokio::task::spawn_blocking(look).await.ok();
     let tree = before.as_ref().map(Snapshot::fingerprint);
     let commands = &checks.verify.commands;

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::input::{Changes, Mark};
+use nightwright_core::input::{Changes, WorkspaceMark};
 use nightwright_core::machine::ledger::State;
-use nightwright_core::policy::outputs::{self, Touches};
+use nightwright_core::policy::outputs::{self, TouchedFiles};
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Settings;
-use nightwright_core::tamper::{self, Change, Side};
+use nightwright_core::tamper::{self, FileDiff, FileSide};
 use nightwright_core::units::Iteration;
 
 use crate::console_files::ConsoleFiles;
-use crate::evidence::{self, Look};
+use crate::evidence::{self, EvidenceSnapshot};
 use crate::task;
 use crate::workspace::{self, Baseline, Snapshot, Workspace};
 
@@ -21,16 +21,16 @@ const NIGHTWRIGHT: &str = ".nightwright";
 
 /// Looks at the project and remembers how it was at the start of the iteration.
 #[derive(Debug)]
-pub(super) struct Looker {
+pub(super) struct WorkspaceObserver {
     pub(super) workspace: Workspace,
-    evidence: evidence::Files,
+    evidence: evidence::EvidenceFiles,
     console: ConsoleFiles,
     /// Where it is kept how the project was when the run began.
     folder: PathBuf,
     /// What was odd when nobody could be told.
     pub(super) warnings: Vec<String>,
     /// What was said of an iteration: it is looked at again after a review.
-    said: (Iteration, BTreeSet<String>),
+    warned: (Iteration, BTreeSet<String>),
     /// `None` when this process was not there at the start.
     pub(super) start: Option<Snapshot>,
     /// `None` when this process has not looked yet.
@@ -41,18 +41,18 @@ pub(super) struct Looker {
 
 /// What the journal knows of the project.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
-    origin: Option<Mark>,
+pub(super) struct JournaledWorkspace {
+    origin: Option<WorkspaceMark>,
     outputs: BTreeSet<String>,
 }
 
-impl Known {
+impl JournaledWorkspace {
     pub(super) fn of(state: &State) -> Self {
         Self { origin: state.origin.clone(), outputs: state.outputs.clone() }
     }
 }
 
-impl Looker {
+impl WorkspaceObserver {
     /// Nobody has looked yet.
     pub(super) fn new(project: &Path, folder: &Path, settings: &Settings) -> Self {
         let mut workspace = workspace(project, settings).in_run(folder);
@@ -65,7 +65,7 @@ impl Looker {
             console: ConsoleFiles::new(project, folder),
             folder: folder.to_owned(),
             warnings: Vec::new(),
-            said: (Iteration(0), BTreeSet::new()),
+            warned: (Iteration(0), BTreeSet::new()),
             start: None,
             now: None,
             compared: None,
@@ -78,8 +78,11 @@ impl Looker {
     }
 
     /// The project after the checks, and what they did to it.
-    pub(super) fn look_after_checks(&mut self, before: Option<&Snapshot>) -> (Mark, Look, Touches) {
-        let (now, mark, evidence) = self.look();
+    pub(super) fn observe_after_checks(
+        &mut self,
+        before: Option<&Snapshot>,
+    ) -> (WorkspaceMark, EvidenceSnapshot, TouchedFiles) {
+        let (now, mark, evidence) = self.observe();
         let touched = before.map(|before| now.touched_since(before)).unwrap_or_default();
         let files_in = |folder: &str, enough| self.workspace.files_in(folder, enough);
         let touches = outputs::sort(&touched, files_in);
@@ -87,20 +90,20 @@ impl Looker {
             return (mark, evidence, touches);
         }
         self.workspace.add_outputs(&touches.outputs);
-        let (_, mark, evidence) = self.look();
+        let (_, mark, evidence) = self.observe();
         (mark, evidence, touches)
     }
 
     /// The project as it is now.
-    pub(super) fn look(&mut self) -> (Snapshot, Mark, Look) {
+    pub(super) fn observe(&mut self) -> (Snapshot, WorkspaceMark, EvidenceSnapshot) {
         for file in self.console.files() {
             self.workspace.leave_out(file);
         }
         let now = self.workspace.snapshot();
         self.now = Some(now.clone());
         self.warnings.extend(self.workspace.take_warnings());
-        let evidence = self.evidence.look();
-        let mark = Mark {
+        let evidence = self.evidence.read();
+        let mark = WorkspaceMark {
             fingerprint: now.fingerprint(),
             head: now.head().map(str::to_owned),
             head_tree: now.head_tree().map(str::to_owned),
@@ -110,15 +113,15 @@ impl Looker {
     }
 
     /// What changed since the run began, without files that checks wrote and that decide nothing.
-    pub(super) fn changes(&mut self, now: &Snapshot, commands: &[String]) -> Vec<Change> {
+    pub(super) fn changes(&mut self, now: &Snapshot, commands: &[String]) -> Vec<FileDiff> {
         let changes = self.workspace.changes(now);
         self.without_outputs(changes, commands)
     }
 
-    fn without_outputs(&self, mut changes: Vec<Change>, commands: &[String]) -> Vec<Change> {
-        changes.retain(|Change { path, before, .. }| {
+    fn without_outputs(&self, mut changes: Vec<FileDiff>, commands: &[String]) -> Vec<FileDiff> {
+        changes.retain(|FileDiff { path, before, .. }| {
             // Code that a check wrote can be run, so it is looked at like any other.
-            *before != Side::Absent
+            *before != FileSide::Absent
                 || !self.workspace.is_loose_output(path)
                 || tamper::is_source(path)
                 || tamper::is_protected(path, commands)
@@ -140,16 +143,16 @@ impl Looker {
     }
 
     /// Leaves out what was said of this iteration before.
-    pub(super) fn keep_unsaid(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
-        if self.said.0 != iteration {
-            self.said = (iteration, BTreeSet::new());
+    pub(super) fn retain_new_warnings(&mut self, iteration: Iteration, warnings: &mut Vec<String>) {
+        if self.warned.0 != iteration {
+            self.warned = (iteration, BTreeSet::new());
         }
-        warnings.retain(|warning| self.said.1.insert(warning.clone()));
+        warnings.retain(|warning| self.warned.1.insert(warning.clone()));
     }
 
     /// Takes the journal's word for how the run began, where nothing else was kept of that, and for the
     /// files that checks wrote.
-    pub(super) fn go_on_from(&mut self, Known { origin, outputs }: &Known) {
+    pub(super) fn restore(&mut self, JournaledWorkspace { origin, outputs }: &JournaledWorkspace) {
         self.workspace.add_outputs(outputs);
         let origin = origin.as_ref();
         if let (Some(origin), None, false) = (origin, &self.now, self.workspace.has_baseline()) {
@@ -170,8 +173,8 @@ impl Looker {
 }
 
 /// The files in which the agent says how far it is.
-fn evidence(project: &Path, settings: &Settings) -> evidence::Files {
-    evidence::Files::new(project, &settings.files, &settings.completion.evidence)
+fn evidence(project: &Path, settings: &Settings) -> evidence::EvidenceFiles {
+    evidence::EvidenceFiles::new(project, &settings.files, &settings.completion.evidence)
 }
 
 /// The project, with what of it is work: not what iterations leave for each other, but what the

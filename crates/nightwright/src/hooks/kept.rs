@@ -10,13 +10,13 @@ use crate::files;
 /// The name of the file.
 pub const LOG: &str = "hooks.log";
 /// A log that has so much takes no more.
-const MOST: u64 = 4 << 20;
+const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// Adds what one hook printed.
 pub(super) fn append(folder: &Path, hook: &str, how: &str, output: &str) -> io::Result<()> {
     let mut file = files::append_regular(&folder.join(LOG))?;
     let length = file.metadata()?.len();
-    if length >= MOST {
+    if length >= MAX_LOG_BYTES {
         return Ok(());
     }
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
@@ -24,7 +24,7 @@ pub(super) fn append(folder: &Path, hook: &str, how: &str, output: &str) -> io::
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    if length + text.len() as u64 >= MOST {
+    if length + text.len() as u64 >= MAX_LOG_BYTES {
         text.push_str("[... no more is kept ...]\n");
     }
     file.write_all(text.as_bytes())

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::event::{Event, IterationFinished, Record, Totals};
 use nightwright_core::hook::{FinishClass, Hook};
-use nightwright_core::journal::{self, Line};
+use nightwright_core::journal::{self, JournalLine};
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::redact::Secrets;
-use nightwright_core::settings::{Change, Settings};
+use nightwright_core::settings::{SettingChange, Settings};
 use nightwright_core::units::RunId;
 
-use crate::journal::{JournalError, Tail};
+use crate::journal::{JournalError, JournalTail};
 
 /// The number of a line that is in no journal.
 const UNNUMBERED: u64 = 0;
 
 /// What the journal has told so far, as far as hooks are concerned.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct HookInput {
     /// The lines as they are, each with its newline.
     started: Vec<u8>,
     iteration: Vec<u8>,
@@ -30,11 +30,11 @@ pub(super) struct Told {
     /// The number of the last line of an earlier process. An ending up to there is over: whoever
     /// goes on with the run comes to another.
     after: u64,
-    facts: Facts,
+    facts: HookFacts,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Facts {
+struct HookFacts {
     started_at: Option<Timestamp>,
     task: String,
     mode: String,
@@ -43,7 +43,7 @@ struct Facts {
     head: Option<String>,
     /// Of the last attempt.
     exit_code: Option<i32>,
-    last: Option<Last>,
+    last: Option<LastIteration>,
     /// Of the whole run.
     iterations: u32,
     commits: u32,
@@ -53,7 +53,7 @@ struct Facts {
 
 /// The last iteration.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastIteration {
     number: u32,
     commits: u32,
     duration: Duration,
@@ -61,52 +61,52 @@ struct Last {
 
 /// Reads the journal as it grows.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct HookJournalReader {
     journal: PathBuf,
-    tail: Option<Tail>,
+    tail: Option<JournalTail>,
     /// What is known before the first line.
-    first: Told,
-    told: Told,
+    first: HookInput,
+    current: HookInput,
 }
 
-impl Follower {
+impl HookJournalReader {
     /// Reads this journal from now on, even if it is taken away; until then this is known.
-    pub(super) fn new(journal: PathBuf, first: Told) -> Self {
-        let tail = Tail::open(&journal).ok();
-        Self { journal, tail, told: first.clone(), first }
+    pub(super) fn new(journal: PathBuf, first: HookInput) -> Self {
+        let tail = JournalTail::open(&journal).ok();
+        Self { journal, tail, current: first.clone(), first }
     }
 
     /// What the journal has told up to now.
-    pub(super) fn told(&mut self) -> Result<Told, JournalError> {
+    pub(super) fn read(&mut self) -> Result<HookInput, JournalError> {
         if let Some(mut tail) = self.tail.take() {
-            tail.poll_raw(|line, raw| self.told.take(line, raw))?;
+            tail.poll_raw(|line, raw| self.current.take(line, raw))?;
             self.tail = Some(tail);
         } else {
             // After an error it is read from the start again.
-            let mut tail = Tail::open(&self.journal)?;
+            let mut tail = JournalTail::open(&self.journal)?;
             let mut told = self.first.clone();
             tail.poll_raw(|line, raw| told.take(line, raw))?;
-            (self.tail, self.told) = (Some(tail), told);
+            (self.tail, self.current) = (Some(tail), told);
         }
-        Ok(self.told.clone())
+        Ok(self.current.clone())
     }
 
     /// What it has told, as far as it could be read.
-    pub(super) fn known(&self) -> Told {
-        self.told.clone()
+    pub(super) fn known(&self) -> HookInput {
+        self.current.clone()
     }
 }
 
-impl Told {
+impl HookInput {
     /// What is known before the first line.
     pub(super) fn before(settings: &Settings, secrets: &Secrets, after: u64) -> Self {
         let mask = |text: &str| secrets.mask(text).into_owned();
-        let facts = Facts {
+        let facts = HookFacts {
             task: settings.task.as_deref().map(mask).unwrap_or_default(),
             mode: settings.mode.clone(),
             plan: settings.files.list.clone(),
             max_iterations: settings.limits.max_iterations,
-            ..Facts::default()
+            ..HookFacts::default()
         };
         Self { after, facts, ..Self::default() }
     }
@@ -120,10 +120,10 @@ impl Told {
         // A number that no line has: this one is not in the journal.
         journal::encode(&mut line, UNNUMBERED, run, &record);
         let raw = line.strip_suffix(b"\n").unwrap_or(&line);
-        self.take(Line { seq: UNNUMBERED, run: run.clone(), record }, raw);
+        self.take(JournalLine { seq: UNNUMBERED, run: run.clone(), record }, raw);
     }
 
-    fn take(&mut self, line: Line, raw: &[u8]) {
+    fn take(&mut self, line: JournalLine, raw: &[u8]) {
         let facts = &mut self.facts;
         let whole = || [raw, b"\n"].concat();
         match line.record.event {
@@ -141,7 +141,7 @@ impl Told {
                 self.finished.clear();
                 facts.outcome = None;
             }
-            Event::SettingsChanged { change: Change::MaxIterations { new, .. }, .. } => {
+            Event::SettingsChanged { change: SettingChange::MaxIterations { new, .. }, .. } => {
                 facts.max_iterations = new;
             }
             Event::IterationStarted { .. } => self.blockers.clear(),
@@ -164,7 +164,7 @@ impl Told {
             | Event::SettingsChanged { .. }
             | Event::AttemptStarted { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
             | Event::LimitWaitEnded { .. }
@@ -180,7 +180,7 @@ impl Told {
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
             | Event::CallStarted { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::CouncilDecided { .. }
             | Event::PrinciplesAdopted { .. }
             | Event::FeedbackAdded { .. }
@@ -242,10 +242,10 @@ impl Told {
     }
 }
 
-impl Facts {
+impl HookFacts {
     fn iteration_finished(&mut self, finished: IterationFinished) {
         let IterationFinished { iteration, commits, duration, end, .. } = finished;
-        self.last = Some(Last { number: iteration.0, commits, duration });
+        self.last = Some(LastIteration { number: iteration.0, commits, duration });
         self.iterations = self.iterations.max(iteration.0);
         self.commits = self.commits.saturating_add(commits);
         if let Some(head) = end.and_then(|end| end.head) {
@@ -271,8 +271,8 @@ fn shown(value: Option<impl ToString>) -> String {
 fn exit_code(outcome: &AttemptOutcome) -> i32 {
     match outcome {
         AttemptOutcome::Finished => 0,
-        AttemptOutcome::Crashed { how: Death::Code(code) } => *code,
-        AttemptOutcome::Crashed { how: Death::Signal(signal) } => 128 + signal,
+        AttemptOutcome::Crashed { how: ProcessExit::Code(code) } => *code,
+        AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) } => 128 + signal,
         AttemptOutcome::TurnLimit
         | AttemptOutcome::AttemptBudget
         | AttemptOutcome::UsageLimited { .. }
@@ -312,8 +312,8 @@ mod tests {
         let run = RunId("20261118-010203-0a1b".to_owned());
         let mut endings = samples().into_iter();
         let (earlier, now) = (endings.next().unwrap(), endings.next_back().unwrap());
-        let mut told = Told { after: 8, ..Told::default() };
-        told.take(Line { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
+        let mut told = HookInput { after: 8, ..HookInput::default() };
+        told.take(JournalLine { seq: 8, run: run.clone(), record: ended(earlier) }, b"{}");
         assert!(told.input(Hook::Finished).is_empty());
         // The journal could not be written any more.
         told.close(ended(now.clone()), &run);
@@ -326,8 +326,11 @@ mod tests {
     fn an_ending_that_is_in_the_journal_is_told_as_it_is_there() {
         let run = RunId("20261118-010203-0a1b".to_owned());
         let outcome = samples().remove(0);
-        let mut told = Told { after: 8, ..Told::default() };
-        told.take(Line { seq: 9, run: run.clone(), record: ended(outcome.clone()) }, b"{\"a\":1}");
+        let mut told = HookInput { after: 8, ..HookInput::default() };
+        told.take(
+            JournalLine { seq: 9, run: run.clone(), record: ended(outcome.clone()) },
+            b"{\"a\":1}",
+        );
         told.close(ended(outcome), &run);
         assert_eq!(told.input(Hook::Finished), b"{\"a\":1}\n");
     }

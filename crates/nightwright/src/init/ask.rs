@@ -7,7 +7,7 @@ use super::import::Import;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum NoAnswer {
     /// The input ended.
     EndOfInput,
     /// Somebody pressed Ctrl-C.
@@ -15,15 +15,15 @@ pub enum Gone {
 }
 
 /// Somebody who can be told things and asked.
-pub trait Person {
+pub trait Prompter {
     /// Shows lines.
     fn tell(&mut self, text: &str);
     /// Shows a question and waits for a line.
-    fn ask(&mut self, question: &str) -> Result<String, Gone>;
+    fn ask(&mut self, question: &str) -> Result<String, NoAnswer>;
 }
 
 /// Offers an import: its plan, then the question.
-pub fn import(person: &mut dyn Person, import: &Import) -> Result<bool, Gone> {
+pub fn import(person: &mut dyn Prompter, import: &Import) -> Result<bool, NoAnswer> {
     person.tell(&describe(import));
     yes(person, "Import it? [Y/n] ")
 }
@@ -38,7 +38,7 @@ pub fn describe(import: &Import) -> String {
 }
 
 /// Asks which commands are right.
-pub fn commands(person: &mut dyn Person, offered: Commands) -> Result<Commands, Gone> {
+pub fn commands(person: &mut dyn Prompter, offered: Commands) -> Result<Commands, NoAnswer> {
     person.tell("\nThe project's commands (enter = keep, text = replace, - = none):");
     let Commands { test, build, lint } = offered;
     Ok(Commands {
@@ -49,10 +49,10 @@ pub fn commands(person: &mut dyn Person, offered: Commands) -> Result<Commands, 
 }
 
 fn command(
-    person: &mut dyn Person,
+    person: &mut dyn Prompter,
     name: &str,
     offered: Option<String>,
-) -> Result<Option<String>, Gone> {
+) -> Result<Option<String>, NoAnswer> {
     loop {
         let question = format!("  {name:5} [{}]: ", offered.as_deref().unwrap_or("none"));
         let answer = person.ask(&question)?;
@@ -69,11 +69,11 @@ fn command(
 }
 
 /// Offers the test command that was found as the check of a run.
-pub fn check(person: &mut dyn Person, command: &str) -> Result<bool, Gone> {
+pub fn check(person: &mut dyn Prompter, command: &str) -> Result<bool, NoAnswer> {
     yes(person, &format!("Use `{command}` as the check? [Y/n] "))
 }
 
-fn yes(person: &mut dyn Person, question: &str) -> Result<bool, Gone> {
+fn yes(person: &mut dyn Prompter, question: &str) -> Result<bool, NoAnswer> {
     loop {
         let answer = person.ask(question)?;
         match answer.trim().to_lowercase().as_str() {
@@ -85,7 +85,7 @@ fn yes(person: &mut dyn Person, question: &str) -> Result<bool, Gone> {
 }
 
 /// Asks what the agent may do.
-pub fn permissions(person: &mut dyn Person) -> Result<Permissions, Gone> {
+pub fn permissions(person: &mut dyn Prompter) -> Result<Permissions, NoAnswer> {
     person.tell(LEVELS);
     loop {
         let answer = person.ask("  permissions [1]: ")?;

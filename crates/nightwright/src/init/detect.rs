@@ -2,7 +2,7 @@
 //!
 //! Only commands that the project's own files speak for are named: a gate that always fails is
 //! worse than none. Several kinds can be present. The main one is the first that has a test
-//! command, in the order of [`Kind`]; if none has, the first. Languages come before the tools that
+//! command, in the order of [`ProjectKind`]; if none has, the first. Languages come before the tools that
 //! often stand beside them: a `package.json` for the documentation, a `Makefile` of shortcuts.
 
 mod makefile;
@@ -16,11 +16,11 @@ use std::path::Path;
 
 use nightwright_core::settings::Commands;
 
-use super::view::{View, has_extension};
+use super::view::{ProjectFiles, has_extension};
 
 /// The kinds of projects, in the order in which they are taken for the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ProjectKind {
     /// Rust.
     Cargo,
     /// Go.
@@ -43,7 +43,7 @@ pub enum Kind {
     Generic,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ProjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cargo => "cargo",
@@ -62,10 +62,10 @@ impl fmt::Display for Kind {
 
 /// One kind that is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedProject {
     /// Which.
-    pub kind: Kind,
-    /// The file that says so; empty for [`Kind::Generic`].
+    pub kind: ProjectKind,
+    /// The file that says so; empty for [`ProjectKind::Generic`].
     pub by: String,
     /// What its files speak for.
     pub commands: Commands,
@@ -73,11 +73,11 @@ pub struct Found {
 
 /// What a project is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detected {
+pub struct DetectedProjects {
     /// The main kind.
-    pub main: Found,
+    pub main: DetectedProject,
     /// The others.
-    pub others: Vec<Found>,
+    pub others: Vec<DetectedProject>,
     /// What could not be made sense of.
     pub notes: Vec<String>,
 }
@@ -85,30 +85,34 @@ pub struct Detected {
 /// Whether a folder has the manifest of a package of its own. A makefile is none: many folders of a
 /// project have one.
 pub fn has_manifest(folder: &Path) -> bool {
-    let Detected { main, others, .. } = detect(&View::of(folder));
+    let DetectedProjects { main, others, .. } = detect(&ProjectFiles::of(folder));
     others.iter().chain([&main]).any(|found| match found.kind {
-        Kind::Cargo
-        | Kind::Go
-        | Kind::Dotnet
-        | Kind::Maven
-        | Kind::Gradle
-        | Kind::Python
-        | Kind::Bun
-        | Kind::Npm => true,
-        Kind::Make | Kind::Generic => false,
+        ProjectKind::Cargo
+        | ProjectKind::Go
+        | ProjectKind::Dotnet
+        | ProjectKind::Maven
+        | ProjectKind::Gradle
+        | ProjectKind::Python
+        | ProjectKind::Bun
+        | ProjectKind::Npm => true,
+        ProjectKind::Make | ProjectKind::Generic => false,
     })
 }
 
 /// Says what a project is.
-pub fn detect(view: &View) -> Detected {
+pub fn detect(view: &ProjectFiles) -> DetectedProjects {
     let mut notes = Vec::new();
     let looks = [cargo, go, dotnet, maven, gradle, python::python, node::node, makefile::make];
-    let mut found: Vec<Found> = looks.iter().filter_map(|look| look(view, &mut notes)).collect();
+    let mut found: Vec<DetectedProject> =
+        looks.iter().filter_map(|look| look(view, &mut notes)).collect();
     found.sort_by_key(|found| (found.commands.test.is_none(), found.kind));
     let mut found = found.into_iter();
-    let generic =
-        || Found { kind: Kind::Generic, by: String::new(), commands: Commands::default() };
-    Detected { main: found.next().unwrap_or_else(generic), others: found.collect(), notes }
+    let generic = || DetectedProject {
+        kind: ProjectKind::Generic,
+        by: String::new(),
+        commands: Commands::default(),
+    };
+    DetectedProjects { main: found.next().unwrap_or_else(generic), others: found.collect(), notes }
 }
 
 fn commands(test: Option<String>, build: Option<String>, lint: Option<String>) -> Commands {
@@ -116,7 +120,7 @@ fn commands(test: Option<String>, build: Option<String>, lint: Option<String>) -
 }
 
 /// The first of these files that is there; one that can't be read is a note.
-fn first(view: &View, names: &[&str], notes: &mut Vec<String>) -> Option<String> {
+fn first(view: &ProjectFiles, names: &[&str], notes: &mut Vec<String>) -> Option<String> {
     let name = names.iter().find(|name| view.has_file(name))?;
     if let Some(why) = view.broken(name) {
         notes.push(why.to_owned());
@@ -124,7 +128,7 @@ fn first(view: &View, names: &[&str], notes: &mut Vec<String>) -> Option<String>
     Some((*name).to_owned())
 }
 
-fn cargo(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+fn cargo(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let by = first(view, &["Cargo.toml"], notes)?;
     let manifest = match view.text(&by).map(toml::from_str::<toml::Table>) {
         Some(Ok(manifest)) => manifest,
@@ -138,21 +142,21 @@ fn cargo(view: &View, notes: &mut Vec<String>) -> Option<Found> {
     let all = if manifest.contains_key("workspace") { " --workspace" } else { "" };
     let command = |name: &str| Some(format!("cargo {name}{all}"));
     let lint = Some(format!("cargo clippy{all} --all-targets"));
-    Some(Found {
-        kind: Kind::Cargo,
+    Some(DetectedProject {
+        kind: ProjectKind::Cargo,
         by,
         commands: commands(command("test"), command("build"), lint),
     })
 }
 
-fn go(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+fn go(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let Some(by) = first(view, &["go.mod"], notes) else {
         let by = first(view, &["go.work"], notes)?;
         notes.push(format!(
             "`{by}` has its modules in folders below: `go test ./...` would find none, so no \
              command is set"
         ));
-        return Some(Found { kind: Kind::Go, by, commands: Commands::default() });
+        return Some(DetectedProject { kind: ProjectKind::Go, by, commands: Commands::default() });
     };
     let linter = [".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"];
     let has_linter = linter.iter().any(|name| view.has_file(name));
@@ -162,10 +166,10 @@ fn go(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         Some("go build ./...".to_owned()),
         Some(lint.to_owned()),
     );
-    Some(Found { kind: Kind::Go, by, commands })
+    Some(DetectedProject { kind: ProjectKind::Go, by, commands })
 }
 
-fn dotnet(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+fn dotnet(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let ending = |endings: &[&str]| -> Vec<String> {
         let is_one =
             |name: &&str| endings.iter().any(|end| has_extension(name, end)) && view.has_file(name);
@@ -181,7 +185,11 @@ fn dotnet(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         _ => {
             let all = [solutions, projects].concat().join("`, `");
             notes.push(format!("`dotnet` could not choose between `{all}`: no command is set"));
-            return Some(Found { kind: Kind::Dotnet, by, commands: Commands::default() });
+            return Some(DetectedProject {
+                kind: ProjectKind::Dotnet,
+                by,
+                commands: Commands::default(),
+            });
         }
     };
     let commands = commands(
@@ -189,10 +197,10 @@ fn dotnet(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         Some(format!("dotnet build{argument}")),
         Some(format!("dotnet format{argument} --verify-no-changes")),
     );
-    Some(Found { kind: Kind::Dotnet, by, commands })
+    Some(DetectedProject { kind: ProjectKind::Dotnet, by, commands })
 }
 
-fn maven(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+fn maven(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let by = first(view, &["pom.xml"], notes)?;
     let program = if view.has_file("mvnw") { "./mvnw" } else { "mvn" };
     let checked = view.text(&by).is_some_and(|text| text.contains("maven-checkstyle-plugin"));
@@ -201,14 +209,14 @@ fn maven(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         Some(format!("{program} compile")),
         checked.then(|| format!("{program} checkstyle:check")),
     );
-    Some(Found { kind: Kind::Maven, by, commands })
+    Some(DetectedProject { kind: ProjectKind::Maven, by, commands })
 }
 
-fn gradle(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+fn gradle(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let names = ["build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"];
     let by = first(view, &names, notes)?;
     let program = if view.has_file("gradlew") { "./gradlew" } else { "gradle" };
     let commands =
         commands(Some(format!("{program} test")), Some(format!("{program} assemble")), None);
-    Some(Found { kind: Kind::Gradle, by, commands })
+    Some(DetectedProject { kind: ProjectKind::Gradle, by, commands })
 }

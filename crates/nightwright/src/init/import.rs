@@ -17,7 +17,7 @@ use nightwright_core::display::one_line;
 use nightwright_core::settings::Commands;
 
 use super::text::quoted;
-use super::view::{Content, TASKS, View, inside};
+use super::view::{EntryContent, ProjectFiles, TASKS, inside};
 use crate::task::INSTRUCTIONS;
 
 /// Where the words for the agent go that every run is told.
@@ -32,16 +32,16 @@ pub struct Import {
     /// Where it comes from, for people.
     pub source: String,
     /// What would be written.
-    pub files: Vec<Copied>,
+    pub files: Vec<ImportedFile>,
     /// What would be set for the whole project.
-    pub taken: Taken,
+    pub taken: ImportedSettings,
     /// What is left out, and why.
     pub notes: Vec<String>,
 }
 
 /// A file that an import would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct ImportedFile {
     /// What it is made of, relative to the project.
     pub from: String,
     /// Where it goes, relative to the project.
@@ -52,7 +52,7 @@ pub struct Copied {
 
 /// Settings of the whole project that an import brings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct ImportedSettings {
     /// `limits.max_iterations`.
     pub max_iterations: Option<u32>,
     /// `agent.max_turns`.
@@ -73,8 +73,8 @@ pub struct Imports {
 }
 
 /// Says what could be imported.
-pub fn imports(view: &View) -> Imports {
-    let mut names = Names::of(view);
+pub fn imports(view: &ProjectFiles) -> Imports {
+    let mut names = UsedNames::of(view);
     let mut found = Imports::default();
     let sources = [
         fresher::fresher,
@@ -103,11 +103,11 @@ impl Import {
     }
 
     fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.taken == Taken::default()
+        self.files.is_empty() && self.taken == ImportedSettings::default()
     }
 
     /// Leaves out the tasks that were imported before: they have the very same instructions.
-    fn leave_out_known(&mut self, view: &View) {
+    fn leave_out_known(&mut self, view: &ProjectFiles) {
         for (name, text) in self.instructions() {
             let same = |known: &&str| {
                 let path = format!("{TASKS}/{known}/{INSTRUCTIONS}");
@@ -127,7 +127,7 @@ impl Import {
 
     /// The instructions that would be written, by the name of their task.
     fn instructions(&self) -> Vec<(String, String)> {
-        let of_task = |file: &Copied| {
+        let of_task = |file: &ImportedFile| {
             let name = file.to.strip_prefix(TASKS)?.strip_prefix('/')?;
             let name = name.strip_suffix(INSTRUCTIONS)?.strip_suffix('/')?;
             Some((name.to_owned(), file.text.clone()))
@@ -139,7 +139,7 @@ impl Import {
     pub fn plan(&self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.files.iter().map(|file| format!("{} -> {}", file.from, file.to)).collect();
-        let Taken { max_iterations, max_turns, model, commands } = &self.taken;
+        let ImportedSettings { max_iterations, max_turns, model, commands } = &self.taken;
         let Commands { test, build, lint } = commands;
         let mut set = |key: &str, value: Option<String>| {
             lines.extend(value.map(|value| format!("{key} = {value}")));
@@ -154,7 +154,7 @@ impl Import {
     }
 
     /// Takes a file as it is; whether it could be taken.
-    fn copy(&mut self, view: &View, from: &str, to: &str) -> bool {
+    fn copy(&mut self, view: &ProjectFiles, from: &str, to: &str) -> bool {
         self.notes.extend(unusable(view, from));
         match view.text(from).filter(|text| !text.trim().is_empty()) {
             Some(text) => {
@@ -166,12 +166,12 @@ impl Import {
     }
 
     /// Takes the first of these files that can be taken.
-    fn copy_first(&mut self, view: &View, folder: &str, names: &[&str], to: &str) -> bool {
+    fn copy_first(&mut self, view: &ProjectFiles, folder: &str, names: &[&str], to: &str) -> bool {
         names.iter().any(|name| self.copy(view, &inside(folder, name), to))
     }
 
     /// Takes the words that every run is told, unless there are some already.
-    fn copy_agents(&mut self, view: &View, folder: &str, names: &[&str]) {
+    fn copy_agents(&mut self, view: &ProjectFiles, folder: &str, names: &[&str]) {
         let there = |name: &&&str| view.has_file(&inside(folder, name));
         let Some(name) = names.iter().find(there) else { return };
         if view.get(AGENTS).is_some() {
@@ -183,10 +183,10 @@ impl Import {
     }
 
     fn write(&mut self, from: &str, to: &str, text: String) {
-        self.files.push(Copied { from: from.to_owned(), to: to.to_owned(), text });
+        self.files.push(ImportedFile { from: from.to_owned(), to: to.to_owned(), text });
     }
 
-    fn read<'a>(&mut self, view: &'a View, path: &str) -> Option<&'a str> {
+    fn read<'a>(&mut self, view: &'a ProjectFiles, path: &str) -> Option<&'a str> {
         if let Some(why) = view.broken(path) {
             self.notes.push(why.to_owned());
         }
@@ -195,22 +195,22 @@ impl Import {
 }
 
 /// Why something that is there can't be taken.
-fn unusable(view: &View, path: &str) -> Option<String> {
+fn unusable(view: &ProjectFiles, path: &str) -> Option<String> {
     match view.get(path)? {
-        Content::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),
-        Content::Broken(why) => Some(why.clone()),
-        Content::Folder => Some(format!("`{path}` is a folder")),
-        Content::Unread => None,
+        EntryContent::Text(text) => text.trim().is_empty().then(|| format!("`{path}` is empty")),
+        EntryContent::Broken(why) => Some(why.clone()),
+        EntryContent::Folder => Some(format!("`{path}` is a folder")),
+        EntryContent::Unread => None,
     }
 }
 
 /// The names of tasks that are in use.
-struct Names {
+struct UsedNames {
     used: BTreeSet<String>,
 }
 
-impl Names {
-    fn of(view: &View) -> Self {
+impl UsedNames {
+    fn of(view: &ProjectFiles) -> Self {
         Self { used: view.names_in(TASKS).map(str::to_lowercase).collect() }
     }
 

@@ -18,11 +18,11 @@ pub const FOLDER: &str = ".nightwright";
 pub const CONFIG: &str = ".nightwright/config.toml";
 
 /// No file that is replaced is as large as that.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// What happens to a configuration that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingConfig {
     /// It is refused.
     Refused,
     /// It is kept beside the new one.
@@ -31,7 +31,7 @@ pub enum Existing {
 
 /// Files to be written, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placing {
+pub struct FilePlan {
     /// Path relative to the project, and what will be in it.
     pub files: Vec<(String, Vec<u8>)>,
     /// What is left as it is, and why.
@@ -40,24 +40,24 @@ pub struct Placing {
 
 /// Fails if the project has a configuration and it is not to be replaced. It is worth asking before
 /// anybody answers questions.
-pub fn check_new(project: &Path, existing: Existing) -> Result<(), Failure> {
+pub fn check_new(project: &Path, existing: ExistingConfig) -> Result<(), Failure> {
     check_inside(project, &project.join(CONFIG)).map_err(|error| Failure::because(&error))?;
     match existing {
-        Existing::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
+        ExistingConfig::Refused if fs::symlink_metadata(project.join(CONFIG)).is_ok() => {
             Err(Failure::trouble(format!("{CONFIG} already exists"))
                 .hint("write it anew with `--force`; the old one is kept as `config.toml.bak`"))
         }
-        Existing::Refused | Existing::Kept => Ok(()),
+        ExistingConfig::Refused | ExistingConfig::Kept => Ok(()),
     }
 }
 
-impl Placing {
+impl FilePlan {
     /// What `init` writes by itself.
     pub fn own(
         project: &Path,
         config: &str,
         schema: &str,
-        existing: Existing,
+        existing: ExistingConfig,
     ) -> Result<Self, Failure> {
         check_new(project, existing)?;
         let mut placing = Self::default();
@@ -79,10 +79,10 @@ impl Placing {
             let path = format!("{FOLDER}/hooks/{name}.sample");
             let is_there = fs::symlink_metadata(project.join(&path)).is_ok();
             match existing {
-                Existing::Refused if is_there => {
+                ExistingConfig::Refused if is_there => {
                     placing.notes.push(format!("`{path}` exists and is left as it is"));
                 }
-                Existing::Refused | Existing::Kept => placing.push(&path, &text),
+                ExistingConfig::Refused | ExistingConfig::Kept => placing.push(&path, &text),
             }
         }
         // The last one: a project that has it has everything.
@@ -127,7 +127,8 @@ impl Placing {
 
 /// What is in a file; `None` if it is not there.
 pub(crate) fn read(project: &Path, relative: &str) -> Result<Option<Vec<u8>>, Failure> {
-    read_inside(project, Path::new(relative), LARGEST).map_err(|error| Failure::because(&error))
+    read_inside(project, Path::new(relative), MAX_FILE_BYTES)
+        .map_err(|error| Failure::because(&error))
 }
 
 /// What is replaced goes where nothing older is.
@@ -209,7 +210,7 @@ mod tests {
     fn what_was_written_is_taken_back_when_a_later_file_can_t_be() {
         let project = tempfile::tempdir().unwrap();
         fs::write(project.path().join("old"), "mine").unwrap();
-        let mut placing = Placing::default();
+        let mut placing = FilePlan::default();
         for path in ["old", "new", "a/b/c", "a/b/c/d"] {
             placing.push(path, "ours");
         }

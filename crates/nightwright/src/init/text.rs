@@ -7,23 +7,23 @@
 use nightwright_core::permissions::Permissions;
 use nightwright_core::settings::Commands;
 
-use super::import::Taken;
+use super::import::ImportedSettings;
 
 /// What the configuration is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
+pub struct ConfigChoices {
     /// The project's commands; the one for tests becomes the gate.
     pub commands: Commands,
     /// What the agent may do without asking.
     pub permissions: Permissions,
     /// What comes from another tool. Its commands are not looked at: they are in `commands` once
     /// somebody agreed to them.
-    pub taken: Taken,
+    pub taken: ImportedSettings,
 }
 
 /// The commented configuration.
-pub fn config_text(choices: &Choices) -> String {
-    let Choices { commands, permissions, taken } = choices;
+pub fn config_text(choices: &ConfigChoices) -> String {
+    let ConfigChoices { commands, permissions, taken } = choices;
     let Commands { test, build, lint } = commands;
     let gate = test.as_deref().map(|test| format!("[{}]", quoted(test)));
     let iterations = taken.max_iterations.map(|number| number.to_string());

@@ -11,13 +11,13 @@ use crate::files::{check_inside, read_inside};
 use crate::principles;
 
 /// No file that is looked at is as large as that.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Entries of one folder that are looked at; what comes after them is not seen.
-const ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// Folders whose names are listed; the project's own folder is the empty one.
-const LISTED: &[&str] = &[
+const MAX_LISTED: &[&str] = &[
     "",
     "src",
     "test",
@@ -72,7 +72,7 @@ pub(super) const TASKS: &str = ".nightwright/tasks";
 
 /// What is there under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum EntryContent {
     /// A file, with its text.
     Text(String),
     /// A file whose text says nothing to us.
@@ -85,17 +85,17 @@ pub enum Content {
 
 /// What is there, by path relative to the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
-    entries: BTreeMap<String, Content>,
+pub struct ProjectFiles {
+    entries: BTreeMap<String, EntryContent>,
     /// Where principles go, if the user says so; empty = nowhere.
     principles: Option<String>,
 }
 
-impl View {
+impl ProjectFiles {
     /// Looks at a project. Whatever can't be read is part of the answer.
     pub fn of(project: &Path) -> Self {
         let mut view = Self::default();
-        for folder in LISTED {
+        for folder in MAX_LISTED {
             view.list(project, folder);
         }
         for above in [WORKSPACES, TASKS] {
@@ -121,7 +121,7 @@ impl View {
 
     /// The view with one more thing in it.
     #[must_use]
-    pub fn with(mut self, path: &str, content: Content) -> Self {
+    pub fn with(mut self, path: &str, content: EntryContent) -> Self {
         self.entries.insert(path.to_owned(), content);
         self
     }
@@ -143,36 +143,36 @@ impl View {
     }
 
     /// What is there under this path.
-    pub fn get(&self, path: &str) -> Option<&Content> {
+    pub fn get(&self, path: &str) -> Option<&EntryContent> {
         self.entries.get(path)
     }
 
     /// The text of a file that could be read.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.get(path)? {
-            Content::Text(text) => Some(text),
-            Content::Unread | Content::Folder | Content::Broken(_) => None,
+            EntryContent::Text(text) => Some(text),
+            EntryContent::Unread | EntryContent::Folder | EntryContent::Broken(_) => None,
         }
     }
 
     /// Whether there is a file, readable or not.
     pub fn has_file(&self, path: &str) -> bool {
         match self.get(path) {
-            Some(Content::Text(_) | Content::Unread | Content::Broken(_)) => true,
-            Some(Content::Folder) | None => false,
+            Some(EntryContent::Text(_) | EntryContent::Unread | EntryContent::Broken(_)) => true,
+            Some(EntryContent::Folder) | None => false,
         }
     }
 
     /// Whether there is a folder.
     pub fn has_folder(&self, path: &str) -> bool {
-        self.get(path) == Some(&Content::Folder)
+        self.get(path) == Some(&EntryContent::Folder)
     }
 
     /// Why something that is there can't be used.
     pub fn broken(&self, path: &str) -> Option<&str> {
         match self.get(path)? {
-            Content::Broken(why) => Some(why),
-            Content::Text(_) | Content::Unread | Content::Folder => None,
+            EntryContent::Broken(why) => Some(why),
+            EntryContent::Text(_) | EntryContent::Unread | EntryContent::Folder => None,
         }
     }
 
@@ -192,23 +192,23 @@ impl View {
         }
         if let Err(error) = check_inside(project, &path) {
             let why = Failure::because(&error).message;
-            self.entries.insert(folder.to_owned(), Content::Broken(why));
+            self.entries.insert(folder.to_owned(), EntryContent::Broken(why));
             return;
         }
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(error) => {
                 let why = format!("can't list `{}`: {error}", path.display());
-                self.entries.insert(folder.to_owned(), Content::Broken(why));
+                self.entries.insert(folder.to_owned(), EntryContent::Broken(why));
                 return;
             }
         };
         // An entry that is gone while we look was not there.
-        for entry in entries.take(ENTRIES).flatten() {
+        for entry in entries.take(MAX_ENTRIES).flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let name = inside(folder, &name.to_string_lossy());
-                self.entries.insert(name, Content::Broken("its name is not UTF-8".to_owned()));
+                self.entries.insert(name, EntryContent::Broken("its name is not UTF-8".to_owned()));
                 continue;
             };
             let relative = inside(folder, name);
@@ -223,21 +223,21 @@ pub(super) fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-fn look(project: &Path, relative: &str, name: &str) -> Content {
+fn look(project: &Path, relative: &str, name: &str) -> EntryContent {
     if project.join(relative).is_dir() {
-        return Content::Folder;
+        return EntryContent::Folder;
     }
     let prompt = name.starts_with("PROMPT.") && has_extension(name, "md");
     if !READ.contains(&name) && !prompt {
-        return Content::Unread;
+        return EntryContent::Unread;
     }
-    match read_inside(project, Path::new(relative), LARGEST) {
+    match read_inside(project, Path::new(relative), MAX_FILE_BYTES) {
         Ok(Some(bytes)) => match String::from_utf8(bytes) {
-            Ok(text) => Content::Text(text.trim_start_matches('\u{feff}').to_owned()),
-            Err(_) => Content::Broken(format!("`{relative}` is not UTF-8")),
+            Ok(text) => EntryContent::Text(text.trim_start_matches('\u{feff}').to_owned()),
+            Err(_) => EntryContent::Broken(format!("`{relative}` is not UTF-8")),
         },
-        Ok(None) => Content::Broken(format!("`{relative}` is a link to nothing")),
-        Err(error) => Content::Broken(Failure::because(&error).message),
+        Ok(None) => EntryContent::Broken(format!("`{relative}` is a link to nothing")),
+        Err(error) => EntryContent::Broken(Failure::because(&error).message),
     }
 }
 

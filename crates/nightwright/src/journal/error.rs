@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightwright_core::journal::{LineError, ScanError, VERSION, Wrong};
+use nightwright_core::journal::{LineError, ScanError, ScanErrorKind, VERSION};
 use nightwright_core::units::RunId;
 
 /// Something could not be done with a file or folder.
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} `{}`", path.display())]
-pub struct FileError {
+pub struct StoreFileError {
     /// What.
     pub action: &'static str,
     /// With which.
@@ -21,7 +21,7 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-impl FileError {
+impl StoreFileError {
     /// For `map_err`.
     pub(super) fn on(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { action, path: path.to_owned(), source }
@@ -33,7 +33,7 @@ impl FileError {
 pub enum JournalError {
     /// The system says no.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] StoreFileError),
     /// Something that was recorded is not there any more.
     #[error("line {line} of `{}` is damaged", path.display())]
     Damaged {
@@ -43,7 +43,7 @@ pub enum JournalError {
         line: u64,
         /// What is wrong with it.
         #[source]
-        why: Wrong,
+        why: ScanErrorKind,
     },
     /// The format is one that only a later nightwright knows.
     #[error(
@@ -86,10 +86,10 @@ pub enum JournalError {
     },
     /// Events could not be recorded.
     #[error(transparent)]
-    Failed(Failure),
+    Failed(RecordingFailure),
     /// Events could not be recorded because of an earlier failure.
     #[error("nothing more is recorded after a failure")]
-    Stopped(#[source] Failure),
+    Stopped(#[source] RecordingFailure),
 }
 
 impl JournalError {
@@ -123,14 +123,16 @@ impl JournalError {
     pub(super) fn scan(path: &Path, error: ScanError) -> Self {
         let (path, line) = (path.to_owned(), error.line);
         match error.why {
-            Wrong::Line(LineError::Newer { version }) => Self::Newer { path, line, version },
-            Wrong::Line(LineError::UnknownEvent { name }) => {
+            ScanErrorKind::Line(LineError::Newer { version }) => {
+                Self::Newer { path, line, version }
+            }
+            ScanErrorKind::Line(LineError::UnknownEvent { name }) => {
                 Self::UnknownEvent { path, line, name }
             }
-            why @ (Wrong::Line(LineError::Damaged(_) | LineError::Malformed(_))
-            | Wrong::Gap { .. }
-            | Wrong::OtherRun { .. }
-            | Wrong::TooLong) => Self::Damaged { path, line, why },
+            why @ (ScanErrorKind::Line(LineError::Damaged(_) | LineError::Malformed(_))
+            | ScanErrorKind::Gap { .. }
+            | ScanErrorKind::OtherRun { .. }
+            | ScanErrorKind::TooLong) => Self::Damaged { path, line, why },
         }
     }
 }
@@ -138,9 +140,9 @@ impl JournalError {
 /// The failure that ended recording. It is kept, and every later refusal has it as its cause.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("can't {stage} `{}`", path.display())]
-pub struct Failure {
+pub struct RecordingFailure {
     /// What failed.
-    pub stage: Stage,
+    pub stage: RecordingStep,
     /// On which file.
     pub path: PathBuf,
     /// Why.
@@ -149,7 +151,7 @@ pub struct Failure {
 
 /// What can fail while recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RecordingStep {
     /// Writing events behind those that are there.
     Append,
     /// Getting them onto the disk.
@@ -158,7 +160,7 @@ pub enum Stage {
     CutBack,
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for RecordingStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Append => "append to",

@@ -15,11 +15,11 @@ use super::layer::FileLayer;
 /// A disk with one file on it. Clones are the same disk.
 #[derive(Clone, Debug, Default)]
 pub struct FakeDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FakeDiskState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FakeDiskState {
     bytes: Vec<u8>,
     /// How many of the bytes a crash can't take.
     durable: usize,
@@ -67,7 +67,7 @@ impl FakeDisk {
     /// A disk with a file on it that has been there for a while.
     pub fn with(bytes: &[u8]) -> Self {
         let bytes = bytes.to_owned();
-        let state = State { durable: bytes.len(), bytes, ..State::default() };
+        let state = FakeDiskState { durable: bytes.len(), bytes, ..FakeDiskState::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -131,7 +131,7 @@ impl FakeDisk {
     }
 
     /// A panic of another holder leaves the bytes as they are.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeDiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -214,7 +214,7 @@ impl FileLayer for FakeFile {
     }
 }
 
-impl State {
+impl FakeDiskState {
     /// Counts a call; the fault that is due at it, if any.
     fn call(&mut self, operation: Operation) -> Option<Fault> {
         let calls = self.calls.entry(operation).or_default();

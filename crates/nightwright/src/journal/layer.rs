@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::error::FileError;
+use super::error::StoreFileError;
 use super::private;
 use crate::files;
 
@@ -48,24 +48,24 @@ pub struct DiskFile {
 
 impl DiskFile {
     /// A new file; an error if there is one.
-    pub fn create(path: &Path) -> Result<Self, FileError> {
+    pub fn create(path: &Path) -> Result<Self, StoreFileError> {
         let file = private::options()
             .read(true)
             .append(true)
             .create_new(true)
             .open(path)
-            .map_err(FileError::on("create", path))?;
+            .map_err(StoreFileError::on("create", path))?;
         private::sync_parent(path)?;
         Ok(Self::new(file, path))
     }
 
     /// A file that is there.
-    pub fn open(path: &Path) -> Result<Self, FileError> {
+    pub fn open(path: &Path) -> Result<Self, StoreFileError> {
         let file = private::options()
             .read(true)
             .append(true)
             .open(path)
-            .map_err(FileError::on("open", path))?;
+            .map_err(StoreFileError::on("open", path))?;
         Ok(Self::new(file, path))
     }
 

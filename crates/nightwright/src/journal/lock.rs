@@ -16,20 +16,20 @@ use nightwright_core::units::RunId;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::error::FileError;
+use super::error::StoreFileError;
 use super::private;
-use crate::process::table::Stat;
+use crate::process::table::ProcessStat;
 
 /// An owner's line is a fraction of this; a file that has more is not one of ours.
-const LONGEST: u64 = 4096;
+const MAX_OWNER_BYTES: u64 = 4096;
 
 /// How often, and how long apart, we look again for the name of an owner that has the lock and has
 /// not written its name yet.
-const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+const OWNER_RETRIES: u32 = 10;
+const OWNER_RETRY_DELAY: Duration = Duration::from_millis(5);
 
 /// How long a lock may be held by nobody who is alive.
-const TAKE_OVER: Duration = Duration::from_secs(2);
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A lock that is held. Dropping it lets it go.
 #[must_use = "a lock is held only as long as this lives"]
@@ -40,7 +40,7 @@ pub struct Lock {
 
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
+pub struct LockOwner {
     /// The process.
     pub pid: u32,
     /// When that process started, in clock ticks since the machine did: a later process with the
@@ -60,26 +60,26 @@ pub struct Owner {
 pub enum LockError {
     /// Somebody else has it.
     #[error(transparent)]
-    Held(#[from] Held),
+    Held(#[from] LockHeld),
     /// The system says no.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] StoreFileError),
 }
 
 /// Somebody else has the lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is held by {}", path.display(), name(owner.as_ref()))]
-pub struct Held {
+pub struct LockHeld {
     /// The lock.
     pub path: PathBuf,
     /// Who has it; `None` if that can't be told.
-    pub owner: Option<Owner>,
+    pub owner: Option<LockOwner>,
 }
 
 impl Lock {
     /// Takes a lock for `owner`, or says who has it. Never waits for somebody who is alive: only
     /// for a child that a dead owner was just starting, which has the lock until it has begun.
-    pub fn take(path: &Path, owner: &Owner) -> Result<Self, LockError> {
+    pub fn take(path: &Path, owner: &LockOwner) -> Result<Self, LockError> {
         let file = private::options()
             .read(true)
             .write(true)
@@ -87,35 +87,35 @@ impl Lock {
             // It is somebody else's until the lock is ours.
             .truncate(false)
             .open(path)
-            .map_err(FileError::on("open the lock", path))?;
+            .map_err(StoreFileError::on("open the lock", path))?;
         let begin = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
                     let owner = wait_for_name(path);
-                    if owner.is_some() || begin.elapsed() > TAKE_OVER {
-                        return Err(Held { path: path.to_owned(), owner }.into());
+                    if owner.is_some() || begin.elapsed() > TAKEOVER_TIMEOUT {
+                        return Err(LockHeld { path: path.to_owned(), owner }.into());
                     }
                 }
                 Err(TryLockError::Error(error)) => {
-                    return Err(FileError::on("lock", path)(error).into());
+                    return Err(StoreFileError::on("lock", path)(error).into());
                 }
             }
         }
         let lock = Self { file };
-        lock.sign(owner).map_err(FileError::on("sign the lock", path))?;
+        lock.sign(owner).map_err(StoreFileError::on("sign the lock", path))?;
         Ok(lock)
     }
 
     /// Changes what the lock says of its holder.
-    pub fn describe(&self, owner: &Owner) -> io::Result<()> {
+    pub fn describe(&self, owner: &LockOwner) -> io::Result<()> {
         self.sign(owner)
     }
 
     /// The new name first, then the end of the file behind it: who looks in between reads the
     /// first line only.
-    fn sign(&self, owner: &Owner) -> io::Result<()> {
+    fn sign(&self, owner: &LockOwner) -> io::Result<()> {
         let mut line = serde_json::to_vec(owner)?;
         line.push(b'\n');
         self.file.write_all_at(&line, 0)?;
@@ -133,12 +133,12 @@ impl Drop for Lock {
 }
 
 /// Who holds a lock, without touching it: for those who only want to look. `None` if nobody does.
-pub fn peek(path: &Path) -> Option<Owner> {
+pub fn peek(path: &Path) -> Option<LockOwner> {
     let mut text = String::new();
-    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(MAX_OWNER_BYTES).read_to_string(&mut text).ok()?;
     // Without its newline a line is still being written.
     let (line, _) = text.split_once('\n')?;
-    serde_json::from_str(line).ok().filter(Owner::is_alive)
+    serde_json::from_str(line).ok().filter(LockOwner::is_alive)
 }
 
 /// Whether nobody holds a lock, by the kernel's word. When in doubt, somebody does.
@@ -150,23 +150,23 @@ pub fn is_free(path: &Path) -> bool {
 }
 
 /// The lock was taken a moment ago if its file has no name, or a dead one's.
-fn wait_for_name(path: &Path) -> Option<Owner> {
-    for _ in 1..LOOKS {
+fn wait_for_name(path: &Path) -> Option<LockOwner> {
+    for _ in 1..OWNER_RETRIES {
         if let Some(owner) = peek(path) {
             return Some(owner);
         }
-        thread::sleep(BETWEEN_LOOKS);
+        thread::sleep(OWNER_RETRY_DELAY);
     }
     peek(path)
 }
 
-impl Owner {
+impl LockOwner {
     /// This process.
     pub fn current(run: RunId, since: Timestamp) -> Self {
         let pid = std::process::id();
         let started = match look_up(pid) {
-            Process::Alive { started } => Some(started),
-            Process::Gone | Process::Unknown => None,
+            ProcessState::Alive { started } => Some(started),
+            ProcessState::Gone | ProcessState::Unknown => None,
         };
         Self { pid, started, run, since, socket: None }
     }
@@ -174,16 +174,18 @@ impl Owner {
     /// Whether that very process is still there: another one with its number is not.
     pub fn is_alive(&self) -> bool {
         match look_up(self.pid) {
-            Process::Alive { started } => self.started.is_none_or(|expected| expected == started),
-            Process::Gone => false,
-            Process::Unknown => answers(self.pid),
+            ProcessState::Alive { started } => {
+                self.started.is_none_or(|expected| expected == started)
+            }
+            ProcessState::Gone => false,
+            ProcessState::Unknown => answers(self.pid),
         }
     }
 }
 
 /// What the system says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Process {
+enum ProcessState {
     Alive {
         started: u64,
     },
@@ -192,16 +194,16 @@ enum Process {
     Unknown,
 }
 
-fn look_up(pid: u32) -> Process {
+fn look_up(pid: u32) -> ProcessState {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return Process::Gone;
+        return ProcessState::Gone;
     };
-    match Stat::of(pid) {
+    match ProcessStat::of(pid) {
         // One that is dead and not yet buried has let go of its locks.
-        Some(stat) if stat.dead => Process::Gone,
-        Some(stat) => Process::Alive { started: stat.started },
-        None if Path::new("/proc/self/stat").exists() => Process::Gone,
-        None => Process::Unknown,
+        Some(stat) if stat.dead => ProcessState::Gone,
+        Some(stat) => ProcessState::Alive { started: stat.started },
+        None if Path::new("/proc/self/stat").exists() => ProcessState::Gone,
+        None => ProcessState::Unknown,
     }
 }
 
@@ -217,9 +219,9 @@ fn answers(pid: u32) -> bool {
     }
 }
 
-fn name(owner: Option<&Owner>) -> String {
+fn name(owner: Option<&LockOwner>) -> String {
     match owner {
-        Some(Owner { pid, run, since, .. }) => {
+        Some(LockOwner { pid, run, since, .. }) => {
             format!("process {pid}, which does the run {run} since {since:.0}")
         }
         None => "another process".to_owned(),
@@ -232,9 +234,9 @@ mod tests {
 
     use super::*;
 
-    fn owner() -> Owner {
+    fn owner() -> LockOwner {
         let since = "2026-11-15T23:34:12Z".parse().unwrap();
-        Owner::current(RunId("20261115-233412-7f3a".to_owned()), since)
+        LockOwner::current(RunId("20261115-233412-7f3a".to_owned()), since)
     }
 
     #[test]
@@ -290,8 +292,9 @@ mod tests {
     fn a_process_is_known_by_its_number_and_its_start() {
         let owner = owner();
         assert!(owner.is_alive());
-        let later = Owner { started: owner.started.map(|started| started + 1), ..owner.clone() };
+        let later =
+            LockOwner { started: owner.started.map(|started| started + 1), ..owner.clone() };
         assert!(owner.started.is_none() || !later.is_alive());
-        assert!(!Owner { pid: u32::MAX, ..owner }.is_alive());
+        assert!(!LockOwner { pid: u32::MAX, ..owner }.is_alive());
     }
 }

@@ -40,11 +40,11 @@ pub mod run_dir;
 pub mod tail;
 pub mod writer;
 
-pub use error::{Failure, FileError, JournalError, Stage};
+pub use error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
 pub use layer::{DiskFile, FileLayer};
-pub use lock::{Held, Lock, LockError, Owner};
+pub use lock::{Lock, LockError, LockHeld, LockOwner};
 pub use private::create_file;
 pub use reader::{Journal, create, first, open_for_append, read, resume, walk};
 pub use run_dir::{RunDir, RunDirError, attempt_label, call_label};
-pub use tail::Tail;
-pub use writer::Writer;
+pub use tail::JournalTail;
+pub use writer::JournalWriter;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use super::error::FileError;
+use super::error::StoreFileError;
 
 /// Creates a new file for its owner only; an error if there is one.
 pub fn create_file(path: &Path) -> io::Result<File> {
@@ -20,7 +20,7 @@ pub(super) fn options() -> OpenOptions {
 }
 
 /// Creates a folder and all that is missing above it.
-pub(super) fn create_folders(path: &Path) -> Result<(), FileError> {
+pub(super) fn create_folders(path: &Path) -> Result<(), StoreFileError> {
     if path.is_dir() {
         return Ok(());
     }
@@ -37,17 +37,20 @@ pub(super) fn create_folders(path: &Path) -> Result<(), FileError> {
 }
 
 /// Creates one folder; an error if there is one.
-pub(super) fn create_folder(path: &Path) -> Result<(), FileError> {
-    DirBuilder::new().mode(0o700).create(path).map_err(FileError::on("create the folder", path))?;
+pub(super) fn create_folder(path: &Path) -> Result<(), StoreFileError> {
+    DirBuilder::new()
+        .mode(0o700)
+        .create(path)
+        .map_err(StoreFileError::on("create the folder", path))?;
     sync_parent(path)
 }
 
 /// Gets the name of a new file or folder onto the disk: a file may be synced and still not be
 /// found after a crash, because its name was not.
-pub(super) fn sync_parent(path: &Path) -> Result<(), FileError> {
+pub(super) fn sync_parent(path: &Path) -> Result<(), StoreFileError> {
     let Some(parent) = path.parent() else {
         return Ok(());
     };
     let synced = File::open(parent).and_then(|folder| folder.sync_all());
-    synced.map_err(FileError::on("sync the folder", parent))
+    synced.map_err(StoreFileError::on("sync the folder", parent))
 }

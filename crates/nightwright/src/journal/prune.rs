@@ -10,34 +10,34 @@ use nightwright_core::event::Event;
 use nightwright_core::settings::Scope;
 use nightwright_core::units::RunId;
 
-use super::error::FileError;
+use super::error::StoreFileError;
 use super::private;
 use super::run_dir::RunDir;
-use crate::logs::Logs;
+use crate::logs::LogSettings;
 
 /// No run takes so long to begin.
 const START: Duration = Duration::from_hours(1);
 
 /// A run, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Weighed {
+pub struct PrunableRun {
     /// Which.
     pub id: RunId,
     /// Whether it has come to its end.
-    pub state: State,
+    pub state: PruneState,
     /// How much room its prompts, output and logs take.
     pub bytes: u64,
 }
 
 /// Whether a run has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PruneState {
     /// It has, and nobody goes on with it.
     Ended {
         /// When.
         at: Timestamp,
         /// What it was for.
-        purpose: Purpose,
+        purpose: RunPurpose,
     },
     /// It is going on, can be gone on with, or nobody can tell.
     Open,
@@ -45,7 +45,7 @@ pub enum State {
 
 /// What a run was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RunPurpose {
     /// To work.
     Work,
     /// To judge what is there already. There may be many of these for one that works, and they must
@@ -58,14 +58,14 @@ pub enum Purpose {
 /// counted for themselves, and go before any that worked. Of both the last one that ended gives up
 /// nothing, nor does the one that began last: `runs` come in the order in which they began. The oldest come first, by their ends: one that was
 /// gone on with is as old as its last end.
-pub fn to_prune(runs: &[Weighed], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
+pub fn to_prune(runs: &[PrunableRun], keep: u32, most: Option<u64>, now: Timestamp) -> Vec<RunId> {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut bytes = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes));
     let mut goes = Vec::new();
-    for wanted in [Purpose::Judge, Purpose::Work] {
+    for wanted in [RunPurpose::Judge, RunPurpose::Work] {
         let ended = runs.iter().filter_map(|run| match run.state {
-            State::Ended { at, purpose } if purpose == wanted => Some((at, run)),
-            State::Ended { .. } | State::Open => None,
+            PruneState::Ended { at, purpose } if purpose == wanted => Some((at, run)),
+            PruneState::Ended { .. } | PruneState::Open => None,
         });
         let mut ended: Vec<_> = ended.collect();
         let begun_last = ended.last().map(|(_, run)| &run.id);
@@ -87,7 +87,7 @@ pub fn to_prune(runs: &[Weighed], keep: u32, most: Option<u64>, now: Timestamp) 
 
 /// Makes room among the runs of a project. Gives what people should know, if it went wrong. Whoever
 /// calls it holds the project's lock.
-pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
+pub fn prune(home: &Path, logs: &LogSettings) -> Option<String> {
     let runs = RunDir::list_all(home).ok()?;
     let folders: Vec<_> = runs.iter().filter_map(|run| RunDir::open(home, run).ok()).collect();
     folders.iter().filter(|run| is_abandoned(run)).for_each(RunDir::forget);
@@ -100,7 +100,7 @@ pub fn prune(home: &Path, logs: &Logs) -> Option<String> {
             wrong.get_or_insert(error);
         }
     }
-    let FileError { path, source, .. } = wrong?;
+    let StoreFileError { path, source, .. } = wrong?;
     Some(format!("old runs could not be pruned: can't remove `{}`: {source}", path.display()))
 }
 
@@ -111,23 +111,25 @@ fn is_abandoned(run: &RunDir) -> bool {
     old && !run.is_begun() && super::lock::is_free(&run.lock())
 }
 
-fn weigh(bytes: u64, run: &RunDir) -> Weighed {
+fn weigh(bytes: u64, run: &RunDir) -> PrunableRun {
     // One that has nothing to give up need not be read.
     let end = if bytes > 0 { end(run) } else { None };
-    Weighed { id: run.id().clone(), state: end.unwrap_or(State::Open), bytes }
+    PrunableRun { id: run.id().clone(), state: end.unwrap_or(PruneState::Open), bytes }
 }
 
 /// The end of a run that nobody goes on with.
-fn end(run: &RunDir) -> Option<State> {
+fn end(run: &RunDir) -> Option<PruneState> {
     let journal = super::read(&run.journal()).ok()?;
     let last = journal.records.last()?;
     let ended = journal.torn.is_none() && matches!(last.event, Event::RunFinished { .. });
     let free = super::lock::is_free(&run.lock()) && super::lock::is_free(&run.tree_lock());
     let purpose = match journal.records.first().map(|first| &first.event) {
-        Some(Event::RunStarted(started)) if started.settings.scope == Scope::Gate => Purpose::Judge,
-        Some(_) | None => Purpose::Work,
+        Some(Event::RunStarted(started)) if started.settings.scope == Scope::Gate => {
+            RunPurpose::Judge
+        }
+        Some(_) | None => RunPurpose::Work,
     };
-    (ended && free).then_some(State::Ended { at: last.at, purpose })
+    (ended && free).then_some(PruneState::Ended { at: last.at, purpose })
 }
 
 /// What is heavy of a run: folders that are emptied, and files.
@@ -164,7 +166,7 @@ fn is_folder(path: &Path) -> bool {
 
 /// Removes what is heavy, unless somebody has just begun to go on with the run. The folders stay:
 /// a run that is gone on with writes there.
-fn empty(run: &RunDir) -> Result<(), FileError> {
+fn empty(run: &RunDir) -> Result<(), StoreFileError> {
     // Held until the end, without a name in it: nobody runs this run.
     let lock = match File::open(run.lock()) {
         Ok(lock) if lock.try_lock().is_err() => return Ok(()),
@@ -174,7 +176,7 @@ fn empty(run: &RunDir) -> Result<(), FileError> {
     // Said first: a run that is half empty is one that was pruned.
     match private::create_file(&run.pruned()) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(FileError::on("create", &run.pruned())(error));
+            return Err(StoreFileError::on("create", &run.pruned())(error));
         }
         Ok(_) | Err(_) => {}
     }
@@ -190,7 +192,7 @@ fn empty(run: &RunDir) -> Result<(), FileError> {
         if let Err(error) = removed
             && wrong.is_ok()
         {
-            wrong = Err(FileError::on("remove", path)(error));
+            wrong = Err(StoreFileError::on("remove", path)(error));
         }
     }
     drop(lock);
@@ -202,28 +204,28 @@ mod tests {
     use super::*;
 
     /// A run that ended so many seconds after the beginning of all time.
-    fn ended(second: i64, bytes: u64) -> Weighed {
+    fn ended(second: i64, bytes: u64) -> PrunableRun {
         let at = Timestamp::from_second(second).unwrap();
-        let state = State::Ended { at, purpose: Purpose::Work };
-        Weighed { id: RunId(second.to_string()), state, bytes }
+        let state = PruneState::Ended { at, purpose: RunPurpose::Work };
+        PrunableRun { id: RunId(second.to_string()), state, bytes }
     }
 
     /// One that only judged.
-    fn judged(second: i64, bytes: u64) -> Weighed {
+    fn judged(second: i64, bytes: u64) -> PrunableRun {
         let at = Timestamp::from_second(second).unwrap();
-        let state = State::Ended { at, purpose: Purpose::Judge };
-        Weighed { state, ..ended(second, bytes) }
+        let state = PruneState::Ended { at, purpose: RunPurpose::Judge };
+        PrunableRun { state, ..ended(second, bytes) }
     }
 
-    fn open(bytes: u64) -> Weighed {
-        Weighed { id: RunId("open".to_owned()), state: State::Open, bytes }
+    fn open(bytes: u64) -> PrunableRun {
+        PrunableRun { id: RunId("open".to_owned()), state: PruneState::Open, bytes }
     }
 
-    fn goes(runs: &[Weighed], keep: u32, most: Option<u64>) -> Vec<String> {
+    fn goes(runs: &[PrunableRun], keep: u32, most: Option<u64>) -> Vec<String> {
         goes_at(100, runs, keep, most)
     }
 
-    fn goes_at(now: i64, runs: &[Weighed], keep: u32, most: Option<u64>) -> Vec<String> {
+    fn goes_at(now: i64, runs: &[PrunableRun], keep: u32, most: Option<u64>) -> Vec<String> {
         let now = Timestamp::from_second(now).unwrap();
         to_prune(runs, keep, most, now).into_iter().map(|id| id.0).collect()
     }
@@ -282,7 +284,7 @@ mod tests {
         assert_eq!(goes_at(3, &runs, 2, None), ["7"]);
         assert_eq!(goes_at(3, &runs[1..], 1, Some(1)), ["8"]);
         // The clock was set back while the last one was going on.
-        let last = Weighed { id: RunId("9".to_owned()), ..ended(2, 10) };
+        let last = PrunableRun { id: RunId("9".to_owned()), ..ended(2, 10) };
         assert_eq!(goes_at(20, &[ended(7, 10), ended(8, 10), last], 1, None), ["7"]);
     }
 
@@ -307,7 +309,7 @@ mod tests {
         for run in [&old, &held, &begun] {
             File::open(run.path()).unwrap().set_modified(long_ago).unwrap();
         }
-        let logs = Logs { dir: None, keep_runs: 20, max_bytes: None };
+        let logs = LogSettings { dir: None, keep_runs: 20, max_bytes: None };
         assert_eq!(prune(home.path(), &logs), None);
         assert_eq!(
             [old, held, begun, new].map(|run| run.path().exists()),

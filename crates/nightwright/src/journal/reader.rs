@@ -6,12 +6,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use nightwright_core::event::Record;
-use nightwright_core::journal::{End, LONGEST_LINE, Scan, TornTail};
+use nightwright_core::journal::{JournalEnd, MAX_LINE_BYTES, Scan, TornTail};
 use nightwright_core::units::RunId;
 
-use super::error::{FileError, JournalError};
+use super::error::{JournalError, StoreFileError};
 use super::layer::{DiskFile, FileLayer};
-use super::writer::Writer;
+use super::writer::JournalWriter;
 
 /// How much is read at a time.
 const CHUNK: usize = 256 << 10;
@@ -32,7 +32,7 @@ pub struct Journal {
 
 /// Reads a journal and changes nothing.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     let mut records = Vec::new();
     let end =
         scan(path, |offset, buffer| file.read_at(buffer, offset), |record| records.push(record))?;
@@ -42,23 +42,23 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
 /// Reads a journal event by event and keeps none of them: what stands before damage was handed over
 /// by the time that is found. Gives the half-written end, if there is one.
 pub fn walk(path: &Path, each: impl FnMut(Record)) -> Result<Option<TornTail>, JournalError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     Ok(scan(path, |offset, buffer| file.read_at(buffer, offset), each)?.torn)
 }
 
 /// The first event of a journal, and no more of it: what the run was told. `None` if nothing was
 /// ever recorded.
 pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = File::open(path).map_err(StoreFileError::on("open", path))?;
     let mut bytes = Vec::new();
     let mut buffer = vec![0; FIRST];
     let mut found = None;
-    while bytes.len() <= LONGEST_LINE {
+    while bytes.len() <= MAX_LINE_BYTES {
         let count = match file.read_at(&mut buffer, bytes.len() as u64) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(FileError::on("read", path)(error).into()),
+            Err(error) => return Err(StoreFileError::on("read", path)(error).into()),
         };
         let searched = bytes.len();
         bytes.extend_from_slice(&buffer[..count]);
@@ -74,8 +74,8 @@ pub fn first(path: &Path) -> Result<Option<Record>, JournalError> {
 }
 
 /// Begins the journal of a new run.
-pub fn create(path: &Path, run: RunId) -> Result<Writer<DiskFile>, JournalError> {
-    Writer::new(DiskFile::create(path)?, run)
+pub fn create(path: &Path, run: RunId) -> Result<JournalWriter<DiskFile>, JournalError> {
+    JournalWriter::new(DiskFile::create(path)?, run)
 }
 
 /// Reads the journal of a run and gives a writer that goes on behind it. A half-written end is cut
@@ -83,7 +83,7 @@ pub fn create(path: &Path, run: RunId) -> Result<Writer<DiskFile>, JournalError>
 pub fn open_for_append(
     path: &Path,
     run: &RunId,
-) -> Result<(Journal, Writer<DiskFile>), JournalError> {
+) -> Result<(Journal, JournalWriter<DiskFile>), JournalError> {
     resume(DiskFile::open(path)?, run)
 }
 
@@ -91,7 +91,7 @@ pub fn open_for_append(
 pub fn resume<L: FileLayer>(
     mut layer: L,
     run: &RunId,
-) -> Result<(Journal, Writer<L>), JournalError> {
+) -> Result<(Journal, JournalWriter<L>), JournalError> {
     let path = layer.path().to_owned();
     let mut records = Vec::new();
     let read_at = |offset, buffer: &mut [u8]| layer.read_at(offset, buffer);
@@ -102,9 +102,9 @@ pub fn resume<L: FileLayer>(
     if end.torn.is_some() {
         // Synced at once: a crash must not bring it back behind what is appended from now on.
         let cut = layer.truncate(end.length).and_then(|()| layer.sync());
-        cut.map_err(FileError::on("cut off the torn end of", &path))?;
+        cut.map_err(StoreFileError::on("cut off the torn end of", &path))?;
     }
-    let writer = Writer::after(layer, run.clone(), &end)?;
+    let writer = JournalWriter::after(layer, run.clone(), &end)?;
     Ok((Journal { run: end.run, records, torn: end.torn }, writer))
 }
 
@@ -112,7 +112,7 @@ fn scan(
     path: &Path,
     mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
     mut each: impl FnMut(Record),
-) -> Result<End, JournalError> {
+) -> Result<JournalEnd, JournalError> {
     let mut scan = Scan::new();
     let mut buffer = vec![0; CHUNK];
     let mut offset = 0;
@@ -121,7 +121,7 @@ fn scan(
             Ok(0) => return Ok(scan.finish()),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(FileError::on("read", path)(error).into()),
+            Err(error) => return Err(StoreFileError::on("read", path)(error).into()),
         };
         offset += count as u64;
         scan.feed(&buffer[..count], |line| each(line.record))

@@ -18,22 +18,22 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use nightwright_core::event::Purpose;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::hook::Hook;
 use nightwright_core::units::{CallId, RunId};
 use ring::digest::{SHA256, digest};
 
-use super::error::FileError;
+use super::error::StoreFileError;
 use super::private::{create_folder, create_folders};
 use super::reader;
 use crate::chance;
 use crate::hex::hex;
 
 /// How often another name is tried for a new run: with 65,536 names a second, once is enough.
-const TRIES: u32 = 16;
+const MAX_NAME_TRIES: u32 = 16;
 
 /// The most characters of a project's name that its folder keeps.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The folder of the copies of hooks in the folder of a run.
 pub const HOOKS: &str = "hooks";
@@ -61,7 +61,7 @@ pub enum RunDirError {
     NoHome,
     /// The system says no.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] StoreFileError),
     /// There is no such run.
     #[error("there is no run `{id}` in `{}`", folder.display())]
     NoRun {
@@ -96,7 +96,7 @@ pub fn state_root(
 
 /// The folder for the state of a project, which has to exist; its state need not.
 pub fn project_folder(root: &Path, project: &Path) -> Result<PathBuf, RunDirError> {
-    let canonical = project.canonicalize().map_err(FileError::on("find", project))?;
+    let canonical = project.canonicalize().map_err(StoreFileError::on("find", project))?;
     Ok(root.join(project_name(&canonical)))
 }
 
@@ -106,7 +106,7 @@ fn project_name(canonical: &Path) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
     };
-    let name: String = name.chars().map(plain).take(LONGEST_NAME).collect();
+    let name: String = name.chars().map(plain).take(MAX_NAME_CHARS).collect();
     // A folder that `ls` hides, or that looks like an option, helps nobody.
     let name = match name.trim_start_matches(['.', '-']) {
         "" => "project",
@@ -133,7 +133,7 @@ impl RunDir {
         let mut tries = 0;
         loop {
             tries += 1;
-            let digits = chance().map_err(FileError::on("name a run in", &runs))?;
+            let digits = chance().map_err(StoreFileError::on("name a run in", &runs))?;
             let id = RunId(format!("{start}-{}", hex(&digits)));
             let path = runs.join(&id.0);
             match create_folder(&path) {
@@ -144,7 +144,8 @@ impl RunDir {
                     return Ok(run);
                 }
                 Err(error)
-                    if error.source.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
+                    if error.source.kind() == io::ErrorKind::AlreadyExists
+                        && tries < MAX_NAME_TRIES => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -179,11 +180,11 @@ impl RunDir {
         let entries = match fs::read_dir(&runs) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(FileError::on("list", &runs)(error).into()),
+            Err(error) => return Err(StoreFileError::on("list", &runs)(error).into()),
         };
         let mut ids = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(FileError::on("list", &runs))?;
+            let entry = entry.map_err(StoreFileError::on("list", &runs))?;
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 // A link leads to what is not ours.
                 continue;
@@ -295,7 +296,8 @@ impl RunDir {
     pub fn new_log(&self, now: Timestamp) -> PathBuf {
         let named =
             |at: Timestamp| self.path.join(format!("iterate-{}.log", at.strftime("%Y%m%d-%H%M%S")));
-        let later = (0..i64::from(TRIES)).map(|second| now + SignedDuration::from_secs(second));
+        let later =
+            (0..i64::from(MAX_NAME_TRIES)).map(|second| now + SignedDuration::from_secs(second));
         later.map(named).find(|path| !path.exists()).unwrap_or_else(|| named(now))
     }
 
@@ -311,7 +313,7 @@ pub fn attempt_label(iteration: u32, number: u32) -> String {
 }
 
 /// The name of a call's files in the run folder.
-pub fn call_label(iteration: u32, purpose: Purpose, call: CallId) -> String {
+pub fn call_label(iteration: u32, purpose: CallPurpose, call: CallId) -> String {
     format!("{iteration:03}-{}-{call}", purpose.name())
 }
 

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use nightwright_core::event::Record;
-use nightwright_core::journal::{End, LONGEST_LINE, encode};
+use nightwright_core::journal::{JournalEnd, MAX_LINE_BYTES, encode};
 use nightwright_core::units::RunId;
 
-use super::error::{Failure, FileError, JournalError, Stage};
+use super::error::{JournalError, RecordingFailure, RecordingStep, StoreFileError};
 use super::layer::FileLayer;
 
 /// Space set aside for the last events. An ending with all its totals has about one KiB, the report
@@ -16,7 +16,7 @@ pub const RESERVE: u64 = 64 << 10;
 
 /// Appends events to a journal. One process has one, and holds the run's lock.
 #[derive(Debug)]
-pub struct Writer<L> {
+pub struct JournalWriter<L> {
     layer: L,
     run: RunId,
     /// How many events are recorded.
@@ -27,30 +27,30 @@ pub struct Writer<L> {
     unsynced: bool,
     /// The lines of the last append.
     batch: Vec<u8>,
-    health: Health,
+    health: WriterHealth,
 }
 
 /// Whether events can still be recorded.
 #[derive(Debug)]
-enum Health {
+enum WriterHealth {
     Good,
     /// An append failed: only last words can be recorded.
-    Full(Failure),
+    Full(RecordingFailure),
     /// A sync failed: nobody knows what is on disk, and nothing is acknowledged any more.
-    Lost(Failure),
+    Lost(RecordingFailure),
 }
 
-impl<L: FileLayer> Writer<L> {
+impl<L: FileLayer> JournalWriter<L> {
     /// Begins a journal in a file that is empty.
     pub fn new(layer: L, run: RunId) -> Result<Self, JournalError> {
-        Self::after(layer, run, &End { run: None, lines: 0, length: 0, torn: None })
+        Self::after(layer, run, &JournalEnd { run: None, lines: 0, length: 0, torn: None })
     }
 
     /// Goes on behind the last good line of a journal; anything behind that has been cut off.
-    pub(super) fn after(mut layer: L, run: RunId, end: &End) -> Result<Self, JournalError> {
+    pub(super) fn after(mut layer: L, run: RunId, end: &JournalEnd) -> Result<Self, JournalError> {
         layer.reserve(RESERVE).map_err(|source| {
             let action = "set space aside for the last events of";
-            FileError { action, path: layer.path().to_owned(), source }
+            StoreFileError { action, path: layer.path().to_owned(), source }
         })?;
         Ok(Self {
             layer,
@@ -59,7 +59,7 @@ impl<L: FileLayer> Writer<L> {
             length: end.length,
             unsynced: false,
             batch: Vec::new(),
-            health: Health::Good,
+            health: WriterHealth::Good,
         })
     }
 
@@ -73,7 +73,7 @@ impl<L: FileLayer> Writer<L> {
             return Err(JournalError::Stopped(first.clone()));
         }
         self.write(records).map_err(|failure| {
-            self.health = Health::Full(failure.clone());
+            self.health = WriterHealth::Full(failure.clone());
             JournalError::Failed(failure)
         })
     }
@@ -93,13 +93,13 @@ impl<L: FileLayer> Writer<L> {
     /// It can be called again: a run that ends while an agent is working has more than one last
     /// thing to say.
     pub fn append_last(&mut self, records: &[Record]) -> Result<(), JournalError> {
-        if let Health::Good = self.health
+        if let WriterHealth::Good = self.health
             && self.append(records).is_ok()
         {
             return self.sync();
         }
         self.batch.clear();
-        if let Health::Lost(first) = &self.health {
+        if let WriterHealth::Lost(first) = &self.health {
             return Err(JournalError::Stopped(first.clone()));
         }
         // The append tells whether there is space, however that came about.
@@ -114,7 +114,7 @@ impl<L: FileLayer> Writer<L> {
         self.sync()?;
         let path = self.layer.path().to_owned();
         let released = self.layer.release_reserve();
-        released.map_err(FileError::on("give back the space set aside for", &path))?;
+        released.map_err(StoreFileError::on("give back the space set aside for", &path))?;
         Ok(())
     }
 
@@ -134,14 +134,14 @@ impl<L: FileLayer> Writer<L> {
     }
 
     /// The first failure, if there was any.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&RecordingFailure> {
         match &self.health {
-            Health::Good => None,
-            Health::Full(first) | Health::Lost(first) => Some(first),
+            WriterHealth::Good => None,
+            WriterHealth::Full(first) | WriterHealth::Lost(first) => Some(first),
         }
     }
 
-    fn write(&mut self, records: &[Record]) -> Result<(), Failure> {
+    fn write(&mut self, records: &[Record]) -> Result<(), RecordingFailure> {
         if records.is_empty() {
             return Ok(());
         }
@@ -151,17 +151,17 @@ impl<L: FileLayer> Writer<L> {
             let start = self.batch.len();
             encode(&mut self.batch, seq, &self.run, record);
             // A line that no reader takes would make the whole journal unreadable.
-            if self.batch.len() - start > LONGEST_LINE {
+            if self.batch.len() - start > MAX_LINE_BYTES {
                 self.batch.clear();
                 let why = format!("an event `{}` is too long", record.event.name());
-                return Err(self.failed(Stage::Append, io::Error::other(why)));
+                return Err(self.failed(RecordingStep::Append, io::Error::other(why)));
             }
         }
         if let Err(error) = self.layer.append(&self.batch) {
             self.batch.clear();
             // Were it to fail, what is left would be a torn end, and nothing is written behind it.
             let _ = self.cut_back();
-            return Err(self.failed(Stage::Append, error));
+            return Err(self.failed(RecordingStep::Append, error));
         }
         self.lines = seq;
         self.length += self.batch.len() as u64;
@@ -174,21 +174,21 @@ impl<L: FileLayer> Writer<L> {
             return Ok(());
         }
         self.layer.sync().map_err(|error| {
-            let failure = self.failed(Stage::Sync, error);
+            let failure = self.failed(RecordingStep::Sync, error);
             let first = self.failure().unwrap_or(&failure).clone();
-            self.health = Health::Lost(first);
+            self.health = WriterHealth::Lost(first);
             JournalError::Failed(failure)
         })?;
         self.unsynced = false;
         Ok(())
     }
 
-    fn cut_back(&mut self) -> Result<(), Failure> {
-        self.layer.truncate(self.length).map_err(|error| self.failed(Stage::CutBack, error))
+    fn cut_back(&mut self) -> Result<(), RecordingFailure> {
+        self.layer.truncate(self.length).map_err(|error| self.failed(RecordingStep::CutBack, error))
     }
 
-    fn failed(&self, stage: Stage, source: io::Error) -> Failure {
-        Failure { stage, path: self.layer.path().to_owned(), source: Arc::new(source) }
+    fn failed(&self, stage: RecordingStep, source: io::Error) -> RecordingFailure {
+        RecordingFailure { stage, path: self.layer.path().to_owned(), source: Arc::new(source) }
     }
 }
 
@@ -205,8 +205,8 @@ mod tests {
         RunId("20261115-233412-7f3a".to_owned())
     }
 
-    fn begin(disk: &FakeDisk) -> Writer<FakeFile> {
-        Writer::new(disk.open(), run()).unwrap()
+    fn begin(disk: &FakeDisk) -> JournalWriter<FakeFile> {
+        JournalWriter::new(disk.open(), run()).unwrap()
     }
 
     fn records(from: u64, to: u64) -> Vec<Record> {
@@ -234,7 +234,7 @@ mod tests {
     fn a_run_does_not_begin_without_space_for_its_end() {
         let disk = FakeDisk::new();
         disk.set_capacity(1000);
-        let error = Writer::new(disk.open(), run()).unwrap_err();
+        let error = JournalWriter::new(disk.open(), run()).unwrap_err();
         assert!(error.reason().contains("space"), "{}", error.reason());
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let disk = FakeDisk::new();
         let mut writer = begin(&disk);
         let mut records = records(1, 2);
-        records[1].event = Event::Warning { text: "x".repeat(LONGEST_LINE) };
+        records[1].event = Event::Warning { text: "x".repeat(MAX_LINE_BYTES) };
         let error = writer.append(&records).unwrap_err();
         assert!(error.reason().ends_with("an event `warning` is too long"));
         assert_eq!(disk.contents(), b"");

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 
-use nightwright_core::notice::Kind;
+use nightwright_core::notice::NotificationKind;
 
 use super::client;
-use crate::config::{KEYS, Origin, Resolved, Url, Value};
+use crate::config::{ConfigValue, KEYS, ResolvedConfig, Url, ValueOrigin};
 use crate::error::Failure;
 
 /// The key of several addresses, and the table of one.
@@ -18,7 +18,7 @@ const CREDENTIALS: [&str; 4] = ["secret", "secret_env", "token", "token_env"];
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
+pub enum NotifyService {
     /// ntfy.sh, or a server of the same kind.
     Ntfy,
     /// An incoming webhook of Slack.
@@ -29,7 +29,7 @@ pub enum Service {
     Webhook,
 }
 
-impl Service {
+impl NotifyService {
     /// Its name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
@@ -64,8 +64,8 @@ impl Service {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     url: Url,
-    service: Service,
-    events: Vec<Kind>,
+    service: NotifyService,
+    events: Vec<NotificationKind>,
     secret: Option<String>,
     token: Option<String>,
 }
@@ -73,7 +73,7 @@ pub struct Address {
 impl Address {
     /// All that the configuration names, each once. What can't be used is said before a run begins.
     pub fn all(
-        resolved: &Resolved,
+        resolved: &ResolvedConfig,
         get_env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
@@ -96,12 +96,12 @@ impl Address {
     }
 
     /// What is there.
-    pub fn service(&self) -> Service {
+    pub fn service(&self) -> NotifyService {
         self.service
     }
 
     /// Whether it is told of this.
-    pub fn wants(&self, kind: Kind) -> bool {
+    pub fn wants(&self, kind: NotificationKind) -> bool {
         self.events.contains(&kind)
     }
 
@@ -131,13 +131,13 @@ impl fmt::Debug for Address {
 
 /// What the configuration says of one address.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    origin: Origin,
-    values: BTreeMap<&'static str, Value>,
+pub(crate) struct AddressConfig {
+    origin: ValueOrigin,
+    values: BTreeMap<&'static str, ConfigValue>,
 }
 
 /// What the configuration says of addresses: of the one of `[notify]`, and of those of `[[notify]]`.
-pub(crate) fn drafts(resolved: &Resolved) -> Vec<Draft> {
+pub(crate) fn drafts(resolved: &ResolvedConfig) -> Vec<AddressConfig> {
     let origin = resolved.origin("notify.url").clone();
     let mut values = BTreeMap::new();
     let mut usual = BTreeMap::new();
@@ -153,29 +153,33 @@ pub(crate) fn drafts(resolved: &Resolved) -> Vec<Draft> {
             values.extend(resolved.value(key.name).map(|value| (name, value.clone())));
         }
     }
-    let mut drafts = vec![Draft { origin, values }];
-    if let Some(Value::Tables(tables)) = resolved.value(TABLE) {
+    let mut drafts = vec![AddressConfig { origin, values }];
+    if let Some(ConfigValue::Tables(tables)) = resolved.value(TABLE) {
         drafts.extend(tables.iter().map(|table| {
             let mut values = usual.clone();
             values.extend(table.clone());
-            Draft { origin: resolved.origin(TABLE).clone(), values }
+            AddressConfig { origin: resolved.origin(TABLE).clone(), values }
         }));
     }
     drafts
 }
 
 /// Whether something was said by whoever runs this, and not by what is run.
-fn is_the_users(origin: &Origin) -> bool {
+fn is_the_users(origin: &ValueOrigin) -> bool {
     match origin {
-        Origin::User(_) | Origin::Environment(_) | Origin::Flag(_) => true,
-        Origin::BuiltIn | Origin::Mode(_) | Origin::Project(_) | Origin::Task(_) => false,
+        ValueOrigin::User(_) | ValueOrigin::Environment(_) | ValueOrigin::Flag(_) => true,
+        ValueOrigin::BuiltIn
+        | ValueOrigin::Mode(_)
+        | ValueOrigin::Project(_)
+        | ValueOrigin::Task(_) => false,
     }
 }
 
-impl Draft {
+impl AddressConfig {
     /// The text of a key, if there is one.
     fn text(&self, name: &str) -> Option<&str> {
-        let (Value::Text(text) | Value::Url(text) | Value::Secret(text)) = self.values.get(name)?
+        let (ConfigValue::Text(text) | ConfigValue::Url(text) | ConfigValue::Secret(text)) =
+            self.values.get(name)?
         else {
             return None;
         };
@@ -188,8 +192,8 @@ impl Draft {
         get_env: &impl Fn(&str) -> Option<OsString>,
     ) -> Result<Option<Address>, Failure> {
         let Some(url) = self.text("url").and_then(Url::parse) else { return Ok(None) };
-        let service = Service::by_name(self.text("kind").unwrap_or_default(), &url);
-        let allowed = self.values.get("allow_http") == Some(&Value::Bool(true));
+        let service = NotifyService::by_name(self.text("kind").unwrap_or_default(), &url);
+        let allowed = self.values.get("allow_http") == Some(&ConfigValue::Bool(true));
         if url.is_open() && !url.is_loopback() && !allowed {
             let message = format!(
                 "`notify.url` of {} ({}) begins with http://: what is sent there can be read on \
@@ -201,10 +205,12 @@ impl Draft {
                 .hint("use https://, or allow it: `notify.allow_http = true`"));
         }
         let events = match self.values.get("events") {
-            Some(Value::List(names)) => {
-                names.iter().filter_map(|name| Kind::by_name(name)).collect()
+            Some(ConfigValue::List(names)) => {
+                names.iter().filter_map(|name| NotificationKind::by_name(name)).collect()
             }
-            Some(_) | None => Kind::ALL.into_iter().filter(|kind| kind.is_usual()).collect(),
+            Some(_) | None => {
+                NotificationKind::ALL.into_iter().filter(|kind| kind.is_usual()).collect()
+            }
         };
         let (secret, token) = (self.secret("secret", get_env)?, self.secret("token", get_env)?);
         let address = Address { url, service, events, secret, token };
@@ -240,10 +246,10 @@ impl Draft {
             let message = format!("`notify.{key}` ({}) means nothing for {address}", self.origin);
             Failure::usage(message).hint(format!("{what}; leave it out, or set `notify.kind`"))
         };
-        if secret.is_some() && *service != Service::Webhook {
+        if secret.is_some() && *service != NotifyService::Webhook {
             return Err(useless("secret", "it signs what is sent to a webhook"));
         }
-        if token.is_some() && !matches!(service, Service::Webhook | Service::Ntfy) {
+        if token.is_some() && !matches!(service, NotifyService::Webhook | NotifyService::Ntfy) {
             return Err(useless("token", "it is for ntfy and for webhooks"));
         }
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
@@ -265,21 +271,21 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::config::Layer;
+    use crate::config::ConfigLayer;
 
-    fn user(text: &str) -> Layer {
+    fn user(text: &str) -> ConfigLayer {
         let path = PathBuf::from("user.toml");
-        Layer::parse(Origin::User(path.clone()), &path, text).unwrap()
+        ConfigLayer::parse(ValueOrigin::User(path.clone()), &path, text).unwrap()
     }
 
-    fn project(text: &str) -> Layer {
+    fn project(text: &str) -> ConfigLayer {
         let path = PathBuf::from("project.toml");
-        Layer::parse(Origin::Project(path.clone()), &path, text).unwrap()
+        ConfigLayer::parse(ValueOrigin::Project(path.clone()), &path, text).unwrap()
     }
 
-    fn all(layers: &[Layer]) -> Result<Vec<Address>, String> {
+    fn all(layers: &[ConfigLayer]) -> Result<Vec<Address>, String> {
         let set = |name: &str| (name == "MY_TOKEN").then(|| OsString::from("tk_1234"));
-        let resolved = Resolved::new(layers.iter().cloned());
+        let resolved = ResolvedConfig::new(layers.iter().cloned());
         Address::all(&resolved, set).map_err(|failure| failure.to_string())
     }
 
@@ -292,31 +298,35 @@ mod tests {
     #[test]
     fn what_is_there_is_told_by_the_host() {
         for (host, service) in [
-            ("ntfy.sh/topic", Service::Ntfy),
-            ("ntfy.example.org/topic", Service::Ntfy),
-            ("hooks.slack.com/services/T0/B0/x", Service::Slack),
-            ("discord.com/api/webhooks/1/x", Service::Discord),
-            ("canary.discordapp.com/api/webhooks/1/x", Service::Discord),
-            ("evildiscord.com/x", Service::Webhook),
-            ("example.org/ntfy.sh", Service::Webhook),
+            ("ntfy.sh/topic", NotifyService::Ntfy),
+            ("ntfy.example.org/topic", NotifyService::Ntfy),
+            ("hooks.slack.com/services/T0/B0/x", NotifyService::Slack),
+            ("discord.com/api/webhooks/1/x", NotifyService::Discord),
+            ("canary.discordapp.com/api/webhooks/1/x", NotifyService::Discord),
+            ("evildiscord.com/x", NotifyService::Webhook),
+            ("example.org/ntfy.sh", NotifyService::Webhook),
         ] {
             assert_eq!(one(&format!("notify.url = 'https://{host}'")).service(), service, "{host}");
         }
         let said = one("[notify]\nurl = 'https://example.org/topic'\nkind = 'ntfy'");
-        assert_eq!(said.service(), Service::Ntfy);
+        assert_eq!(said.service(), NotifyService::Ntfy);
     }
 
     #[test]
     fn all_but_iterations_are_told_unless_somebody_says_otherwise() {
         let wanted = |text: &str| {
             let address = one(text);
-            Kind::ALL.into_iter().filter(|kind| address.wants(*kind)).collect::<Vec<_>>()
+            NotificationKind::ALL
+                .into_iter()
+                .filter(|kind| address.wants(*kind))
+                .collect::<Vec<_>>()
         };
-        let usual: Vec<_> = Kind::ALL.into_iter().filter(|kind| kind.is_usual()).collect();
+        let usual: Vec<_> =
+            NotificationKind::ALL.into_iter().filter(|kind| kind.is_usual()).collect();
         assert_eq!(wanted("notify.url = 'https://ntfy.sh/x'"), usual);
         assert_eq!(wanted("[[notify]]\nurl = 'https://ntfy.sh/x'"), usual);
         let some = "[notify]\nurl = 'https://ntfy.sh/x'\nevents = ['error', 'iteration']";
-        assert_eq!(wanted(some), [Kind::Iteration, Kind::Error]);
+        assert_eq!(wanted(some), [NotificationKind::Iteration, NotificationKind::Error]);
         assert_eq!(wanted("[notify]\nurl = 'https://ntfy.sh/x'\nevents = []"), []);
     }
 
@@ -325,7 +335,7 @@ mod tests {
         let mine =
             user("[[notify]]\nurl = 'https://ntfy.sh/a'\n[[notify]]\nurl = 'https://b.org/b'");
         let theirs = project("notify.url = 'https://c.org/c'");
-        let hosts = |layers: &[Layer]| {
+        let hosts = |layers: &[ConfigLayer]| {
             let all = all(layers).unwrap();
             all.iter().map(|address| address.url().host().to_owned()).collect::<Vec<_>>()
         };
@@ -359,7 +369,7 @@ mod tests {
     #[test]
     fn a_proxy_that_can_t_be_used_is_said_and_not_gone_around() {
         let with = |name: &'static str, value: &'static str, url: &str| {
-            let resolved = Resolved::new([user(&format!("notify.url = '{url}'"))]);
+            let resolved = ResolvedConfig::new([user(&format!("notify.url = '{url}'"))]);
             let get = move |asked: &str| (asked == name).then(|| OsString::from(value));
             Address::all(&resolved, get).map_err(|failure| failure.to_string())
         };
@@ -399,14 +409,14 @@ mod tests {
             (address.url().host(), address.token(), address.secret()),
             ("theirs.org", None, None)
         );
-        let mut said = Layer::empty(Origin::Environment("NIGHTWRIGHT_NOTIFY_TOKEN"));
-        said.set("notify.token", Value::Secret("mine".to_owned()));
+        let mut said = ConfigLayer::empty(ValueOrigin::Environment("NIGHTWRIGHT_NOTIFY_TOKEN"));
+        said.set("notify.token", ConfigValue::Secret("mine".to_owned()));
         let theirs = project("notify.url = 'https://theirs.org/x'");
-        let got = Address::all(&Resolved::new([theirs, said]), |_| None).unwrap();
+        let got = Address::all(&ResolvedConfig::new([theirs, said]), |_| None).unwrap();
         assert_eq!(got[0].token(), None, "a variable is the user's own word, too");
-        let mut environment = Layer::empty(Origin::Environment(""));
-        environment.set("notify.url", Value::Url("https://other.org/x".to_owned()));
-        let mine = Address::all(&Resolved::new([mine, environment]), |_| None).unwrap();
+        let mut environment = ConfigLayer::empty(ValueOrigin::Environment(""));
+        environment.set("notify.url", ConfigValue::Url("https://other.org/x".to_owned()));
+        let mine = Address::all(&ResolvedConfig::new([mine, environment]), |_| None).unwrap();
         assert_eq!(mine[0].token(), Some("mine"), "both are the user's own word");
     }
 

@@ -13,16 +13,16 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Error, Proxy};
 
 use super::address::Address;
-use super::payload::Request;
+use super::payload::NotifyRequest;
 use crate::config::Url;
 use crate::error::Failure;
 
 /// So much of an answer is read, where it says what is wrong, in bytes.
-const ANSWER_MOST: u64 = 512;
+const MAX_ANSWER_BYTES: u64 = 512;
 /// So much of it is told, in characters.
-const ANSWER_TOLD: usize = 120;
+const MAX_ANSWER_CHARS: usize = 120;
 /// Who asks to be left alone for longer is asked again after so long all the same.
-const PAUSE_MOST: Duration = Duration::from_mins(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The variables that name a proxy. The first that is set counts.
 const PROXIES: [&str; 6] =
@@ -30,17 +30,17 @@ const PROXIES: [&str; 6] =
 
 /// Why something did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct DeliveryError {
     /// What went wrong.
     pub(super) why: String,
     /// What the address answered, if it did.
     pub(super) status: Option<u16>,
-    pub(super) again: Again,
+    pub(super) retry: RetryAdvice,
 }
 
 /// Whether it makes sense to try once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryAdvice {
     /// It will be the same.
     Never,
     /// After the usual delay.
@@ -50,14 +50,14 @@ pub(super) enum Again {
 }
 
 /// A way to one address.
-pub(super) struct Client {
+pub(super) struct HttpClient {
     agent: Agent,
     url: Url,
     secrets: Secrets,
 }
 
-impl Client {
-    pub(super) fn new(address: &Address, secrets: &Secrets) -> Result<Self, Trouble> {
+impl HttpClient {
+    pub(super) fn new(address: &Address, secrets: &Secrets) -> Result<Self, DeliveryError> {
         let url = address.url().clone();
         let mut config = Config::builder()
             .http_status_as_error(false)
@@ -73,7 +73,11 @@ impl Client {
     }
 
     /// Sends it once. All of it takes at most so long.
-    pub(super) fn post(&self, request: &Request, most: Duration) -> Result<u16, Trouble> {
+    pub(super) fn post(
+        &self,
+        request: &NotifyRequest,
+        most: Duration,
+    ) -> Result<u16, DeliveryError> {
         let mut post = self.agent.post(self.url.as_str());
         for (name, value) in &request.headers {
             post = post.header(*name, value);
@@ -90,7 +94,7 @@ impl Client {
     }
 
     /// It was answered, and not with what we want to hear.
-    fn refused(&self, status: StatusCode, headers: &HeaderMap, body: Body) -> Trouble {
+    fn refused(&self, status: StatusCode, headers: &HeaderMap, body: Body) -> DeliveryError {
         let number = Some(status.as_u16());
         let named = status.canonical_reason().map(|reason| format!(" {reason}"));
         let mut why = format!("it answered {}{}", status.as_u16(), named.unwrap_or_default());
@@ -99,18 +103,18 @@ impl Client {
             let host = place.and_then(Url::parse).map(|url| url.host().to_owned());
             let host = host.map_or("elsewhere".to_owned(), |host| format!("to {host}"));
             why = format!("{why}, which leads {host}; redirects are not followed");
-            return self.trouble(&why, number, Again::Never);
+            return self.trouble(&why, number, RetryAdvice::Never);
         }
         let again = match status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => pause(headers),
-            StatusCode::REQUEST_TIMEOUT => Again::Usual,
-            status if status.is_server_error() => Again::Usual,
-            _ => Again::Never,
+            StatusCode::REQUEST_TIMEOUT => RetryAdvice::Usual,
+            status if status.is_server_error() => RetryAdvice::Usual,
+            _ => RetryAdvice::Never,
         };
         let mut said = Vec::new();
         // What can't be read of it is not told.
-        let _ = body.into_reader().take(ANSWER_MOST).read_to_end(&mut said);
-        let said = one_line(&self.secrets.mask(&whole_words(&said)), ANSWER_TOLD);
+        let _ = body.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut said);
+        let said = one_line(&self.secrets.mask(&whole_words(&said)), MAX_ANSWER_CHARS);
         if !said.is_empty() {
             why = format!("{why}: {said}");
         }
@@ -118,36 +122,40 @@ impl Client {
     }
 
     /// It was not answered.
-    fn failed(&self, error: &Error, most: Duration) -> Trouble {
+    fn failed(&self, error: &Error, most: Duration) -> DeliveryError {
         let (why, again) = match error {
             Error::Timeout(_) => {
-                (format!("no answer within {}s", most.as_secs().max(1)), Again::Usual)
+                (format!("no answer within {}s", most.as_secs().max(1)), RetryAdvice::Usual)
             }
-            Error::HostNotFound => ("there is no host of this name".to_owned(), Again::Usual),
-            Error::Io(error) => (error.to_string(), Again::Usual),
-            Error::Rustls(error) => (format!("no trusted connection: {error}"), Again::Never),
-            Error::ConnectProxyFailed(why) => (format!("the proxy says: {why}"), Again::Usual),
-            Error::InvalidProxyUrl => ("the proxy has no valid address".to_owned(), Again::Never),
-            Error::ConnectionFailed => ("no connection".to_owned(), Again::Usual),
+            Error::HostNotFound => ("there is no host of this name".to_owned(), RetryAdvice::Usual),
+            Error::Io(error) => (error.to_string(), RetryAdvice::Usual),
+            Error::Rustls(error) => (format!("no trusted connection: {error}"), RetryAdvice::Never),
+            Error::ConnectProxyFailed(why) => {
+                (format!("the proxy says: {why}"), RetryAdvice::Usual)
+            }
+            Error::InvalidProxyUrl => {
+                ("the proxy has no valid address".to_owned(), RetryAdvice::Never)
+            }
+            Error::ConnectionFailed => ("no connection".to_owned(), RetryAdvice::Usual),
             // These two repeat the address.
             Error::BadUri(_) | Error::RequireHttpsOnly(_) => {
-                ("the address can't be used".to_owned(), Again::Never)
+                ("the address can't be used".to_owned(), RetryAdvice::Never)
             }
-            other => (other.to_string(), Again::Usual),
+            other => (other.to_string(), RetryAdvice::Usual),
         };
         self.trouble(&why, None, again)
     }
 
-    fn trouble(&self, why: &str, status: Option<u16>, again: Again) -> Trouble {
+    fn trouble(&self, why: &str, status: Option<u16>, retry: RetryAdvice) -> DeliveryError {
         let why = self.secrets.mask(why);
-        Trouble { why: one_line(&why, 2 * ANSWER_TOLD), status, again }
+        DeliveryError { why: one_line(&why, 2 * MAX_ANSWER_CHARS), status, retry }
     }
 }
 
 /// The words of an answer that were read to their end: of half a secret nobody knows that it is one.
 fn whole_words(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
-    let cut = said.len() as u64 >= ANSWER_MOST;
+    let cut = said.len() as u64 >= MAX_ANSWER_BYTES;
     let end = if cut { text.rfind(char::is_whitespace).unwrap_or(0) } else { text.len() };
     text[..end].to_owned()
 }
@@ -169,16 +177,16 @@ pub(super) fn check_proxy(get_env: impl Fn(&str) -> Option<OsString>) -> Result<
 }
 
 /// How long somebody wants to be left alone.
-fn pause(headers: &HeaderMap) -> Again {
+fn pause(headers: &HeaderMap) -> RetryAdvice {
     let after = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = after.and_then(|text| text.trim().parse::<f64>().ok());
     let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    pause.map_or(Again::Usual, |pause| Again::After(pause.min(PAUSE_MOST)))
+    pause.map_or(RetryAdvice::Usual, |pause| RetryAdvice::After(pause.min(MAX_RETRY_DELAY)))
 }
 
 /// How connections are kept from being read and others from being taken for whom we mean: by the
 /// certificates of the system, or those that `SSL_CERT_FILE` names.
-fn encryption() -> Result<TlsConfig, Trouble> {
+fn encryption() -> Result<TlsConfig, DeliveryError> {
     // Read once: there are hundreds.
     static ROOTS: OnceLock<Vec<Certificate<'static>>> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {
@@ -187,7 +195,7 @@ fn encryption() -> Result<TlsConfig, Trouble> {
     });
     if roots.is_empty() {
         let why = "this system has no certificates to check it by; `SSL_CERT_FILE` can name some";
-        return Err(Trouble { why: why.to_owned(), status: None, again: Again::Never });
+        return Err(DeliveryError { why: why.to_owned(), status: None, retry: RetryAdvice::Never });
     }
     Ok(TlsConfig::builder()
         .root_certs(RootCerts::new_with_certs(roots))

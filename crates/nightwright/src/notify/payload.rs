@@ -2,46 +2,46 @@
 
 use std::fmt::Write as _;
 
-use nightwright_core::notice::{Kind, Notice};
+use nightwright_core::notice::{Notification, NotificationKind};
 use ring::hmac::{self, HMAC_SHA256, Key};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::address::{Address, Service};
+use super::address::{Address, NotifyService};
 use crate::hex::hex;
 
 /// Discord takes no more, in units of UTF-16.
-const DISCORD_MOST: usize = 2_000;
+const MAX_DISCORD_UNITS: usize = 2_000;
 /// Slack cuts longer texts into pieces, in characters.
-const SLACK_MOST: usize = 3_500;
+const MAX_SLACK_CHARS: usize = 3_500;
 /// ntfy makes a file of a longer text, in bytes.
-const NTFY_MOST: usize = 4_000;
+const MAX_NTFY_BYTES: usize = 4_000;
 /// A larger event is left out: whoever wants it has the journal.
-const EVENT_MOST: usize = 64 << 10;
+const MAX_EVENT_BYTES: usize = 64 << 10;
 /// No word of an encoded header is longer.
-const WORD_MOST: usize = 75;
+const MAX_ENCODED_WORD: usize = 75;
 
 /// The version of what a webhook gets.
 const VERSION: u32 = 1;
 
 /// What is sent.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) kind: Kind,
+pub(super) struct NotifyRequest {
+    pub(super) kind: NotificationKind,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
 }
 
-impl Request {
+impl NotifyRequest {
     /// What this address is sent of a notice; `raw` is the line of the journal it is about.
-    pub(super) fn of(address: &Address, notice: &Notice, raw: Option<&[u8]>) -> Self {
+    pub(super) fn of(address: &Address, notification: &Notification, raw: Option<&[u8]>) -> Self {
         let (headers, body) = match address.service() {
-            Service::Ntfy => ntfy(notice),
-            Service::Slack => slack(notice),
-            Service::Discord => discord(notice),
-            Service::Webhook => webhook(address, notice, raw),
+            NotifyService::Ntfy => ntfy(notification),
+            NotifyService::Slack => slack(notification),
+            NotifyService::Discord => discord(notification),
+            NotifyService::Webhook => webhook(address, notification, raw),
         };
-        let mut request = Self { kind: notice.kind, headers, body };
+        let mut request = Self { kind: notification.kind, headers, body };
         if let Some(token) = address.token() {
             request.headers.push(("Authorization", format!("Bearer {token}")));
         }
@@ -49,50 +49,50 @@ impl Request {
     }
 }
 
-type Parts = (Vec<(&'static str, String)>, Vec<u8>);
+type RequestParts = (Vec<(&'static str, String)>, Vec<u8>);
 
-fn ntfy(notice: &Notice) -> Parts {
+fn ntfy(notification: &Notification) -> RequestParts {
     let headers = vec![
         ("Content-Type", "text/plain; charset=utf-8".to_owned()),
-        ("Title", header(&notice.title)),
-        ("Priority", notice.kind.priority().name().to_owned()),
-        ("Tags", notice.kind.tags().join(",")),
+        ("Title", header(&notification.title)),
+        ("Priority", notification.kind.priority().name().to_owned()),
+        ("Tags", notification.kind.tags().join(",")),
     ];
-    (headers, cut(&notice.text, NTFY_MOST, char::len_utf8).into_bytes())
+    (headers, cut(&notification.text, MAX_NTFY_BYTES, char::len_utf8).into_bytes())
 }
 
-fn slack(notice: &Notice) -> Parts {
+fn slack(notification: &Notification) -> RequestParts {
     // With these three escaped nothing in the text is a link or calls anybody.
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let text = cut(&notice.text, SLACK_MOST, |_| 1);
-    json_of(&json!({ "text": format!("*{}*\n{}", escaped(&notice.title), escaped(&text)) }))
+    let text = cut(&notification.text, MAX_SLACK_CHARS, |_| 1);
+    json_of(&json!({ "text": format!("*{}*\n{}", escaped(&notification.title), escaped(&text)) }))
 }
 
-fn discord(notice: &Notice) -> Parts {
-    let text = format!("**{}**\n{}", notice.title, notice.text);
-    let content = cut(&text, DISCORD_MOST, char::len_utf16);
+fn discord(notification: &Notification) -> RequestParts {
+    let text = format!("**{}**\n{}", notification.title, notification.text);
+    let content = cut(&text, MAX_DISCORD_UNITS, char::len_utf16);
     // An agent that writes `@everyone` calls nobody.
     json_of(&json!({ "content": content, "allowed_mentions": { "parse": [] } }))
 }
 
-fn webhook(address: &Address, notice: &Notice, raw: Option<&[u8]>) -> Parts {
+fn webhook(address: &Address, notification: &Notification, raw: Option<&[u8]>) -> RequestParts {
     let (mut headers, body) = json_of(&json!({
         "version": VERSION,
-        "run": notice.run,
+        "run": notification.run,
         "notice": {
-            "id": notice.id(),
-            "kind": notice.kind.name(),
-            "priority": notice.kind.priority().name(),
-            "tags": notice.kind.tags(),
-            "title": notice.title,
-            "text": notice.text,
-            "at": notice.at,
-            "seq": notice.seq,
+            "id": notification.id(),
+            "kind": notification.kind.name(),
+            "priority": notification.kind.priority().name(),
+            "tags": notification.kind.tags(),
+            "title": notification.title,
+            "text": notification.text,
+            "at": notification.at,
+            "seq": notification.seq,
         },
         "event": null,
     }));
     let body = with_event(body, raw);
-    headers.push(("Idempotency-Key", notice.id()));
+    headers.push(("Idempotency-Key", notification.id()));
     if let Some(secret) = address.secret() {
         let signature = hex(hmac::sign(&Key::new(HMAC_SHA256, secret.as_bytes()), &body).as_ref());
         headers.push(("X-Nightwright-Signature", format!("sha256={signature}")));
@@ -100,7 +100,7 @@ fn webhook(address: &Address, notice: &Notice, raw: Option<&[u8]>) -> Parts {
     (headers, body)
 }
 
-fn json_of(value: &serde_json::Value) -> Parts {
+fn json_of(value: &serde_json::Value) -> RequestParts {
     let headers = vec![("Content-Type", "application/json".to_owned())];
     (headers, value.to_string().into_bytes())
 }
@@ -109,7 +109,7 @@ fn json_of(value: &serde_json::Value) -> Parts {
 /// that line and not of this text.
 fn with_event(body: Vec<u8>, raw: Option<&[u8]>) -> Vec<u8> {
     const EMPTY: &str = "\"event\":null";
-    let event = raw.filter(|raw| raw.len() <= EVENT_MOST).and_then(without_checksum);
+    let event = raw.filter(|raw| raw.len() <= MAX_EVENT_BYTES).and_then(without_checksum);
     let (Some(event), Ok(text)) = (event, str::from_utf8(&body)) else { return body };
     // The first one is ours: members come in the order of their names.
     match text.split_once(EMPTY) {
@@ -162,7 +162,7 @@ fn header(text: &str) -> String {
                 let _ = write!(encoded, "={byte:02X}");
             }
         }
-        let full = |word: &String| word.len() + encoded.len() + end.len() > WORD_MOST;
+        let full = |word: &String| word.len() + encoded.len() + end.len() > MAX_ENCODED_WORD;
         if words.last().is_some_and(full) {
             words.push(begin.to_owned());
         }
@@ -189,7 +189,10 @@ mod tests {
         assert_eq!(header("a\nb"), "=?UTF-8?Q?a=0Ab?=");
         let long = header(&"日本語 ".repeat(20));
         let words: Vec<_> = long.split(' ').collect();
-        assert!(words.len() > 5 && words.iter().all(|word| word.len() <= WORD_MOST), "{long}");
+        assert!(
+            words.len() > 5 && words.iter().all(|word| word.len() <= MAX_ENCODED_WORD),
+            "{long}"
+        );
         for word in words {
             let inner = word.strip_prefix("=?UTF-8?Q?").unwrap().strip_suffix("?=").unwrap();
             let bytes: Vec<u8> =
@@ -212,7 +215,7 @@ mod tests {
         let body = with_event(br#"{"event":null,"run":"r"}"#.to_vec(), Some(raw));
         let text = String::from_utf8(body).unwrap();
         assert_eq!(text, r#"{"event":{"v":1,"seq":3,"text":",\"crc\":\"x"},"run":"r"}"#);
-        let large = format!("{{\"text\":\"{}\",\"crc\":\"0\"}}", "x".repeat(EVENT_MOST));
+        let large = format!("{{\"text\":\"{}\",\"crc\":\"0\"}}", "x".repeat(MAX_EVENT_BYTES));
         for odd in [Some(large.as_bytes()), Some(b"not json,\"crc\":\"".as_slice()), None] {
             assert_eq!(with_event(br#"{"event":null}"#.to_vec(), odd), br#"{"event":null}"#);
         }

@@ -3,28 +3,28 @@
 use std::ffi::OsString;
 
 use super::address::is_key;
-use crate::config::{KEYS, Resolved, Url, Value};
+use crate::config::{ConfigValue, KEYS, ResolvedConfig, Url};
 
 /// A longer word than this is none of everyday.
-const WORD_MOST: usize = 16;
+const MAX_PLAIN_WORD: usize = 16;
 
 /// What the configuration says of addresses that nobody else may know, in any layer.
 pub(crate) fn secrets(
-    resolved: &Resolved,
+    resolved: &ResolvedConfig,
     get_env: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<String> {
     let mut found = Vec::new();
-    let mut add = |name: &str, value: &Value| {
-        if let Value::Url(text) = value {
+    let mut add = |name: &str, value: &ConfigValue| {
+        if let ConfigValue::Url(text) = value {
             let url = Url::parse(text);
             let url = url.as_ref();
             found.extend(url.and_then(Url::secret).map(str::to_owned));
             found.extend(url.into_iter().flat_map(parts).map(str::to_owned));
         }
-        if let Value::Secret(text) = value {
+        if let ConfigValue::Secret(text) = value {
             found.push(text.clone());
         }
-        if let Value::Text(variable) = value
+        if let ConfigValue::Text(variable) = value
             && name.ends_with("_env")
         {
             found.extend(get_env(variable).and_then(|value| value.into_string().ok()));
@@ -32,7 +32,7 @@ pub(crate) fn secrets(
     };
     for key in KEYS.iter().filter(|key| is_key(key.name)) {
         for (_, value) in resolved.all(key.name) {
-            if let Value::Tables(tables) = value {
+            if let ConfigValue::Tables(tables) = value {
                 tables.iter().flatten().for_each(|(name, value)| add(name, value));
             } else {
                 add(key.name, value);
@@ -50,7 +50,7 @@ fn parts(url: &Url) -> Vec<&str> {
     let pieces = path.split(['/', '?', '&', '=', ';']);
     // A word is masked only where it is a place: without its slash it is everywhere.
     let is_word =
-        |text: &&str| text.len() < WORD_MOST && text.chars().all(|c| c.is_ascii_lowercase());
+        |text: &&str| text.len() < MAX_PLAIN_WORD && text.chars().all(|c| c.is_ascii_lowercase());
     let parts = [inner].into_iter().chain(pieces).filter(|part| !is_word(part));
     let mut all: Vec<_> = Some(path).filter(|path| !path.is_empty()).into_iter().collect();
     for part in parts {
@@ -66,18 +66,19 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::config::{Layer, Origin};
+    use crate::config::{ConfigLayer, ValueOrigin};
 
     #[test]
     fn all_that_is_secret_in_any_layer_is_known() {
         let mine = PathBuf::from("user.toml");
         let text = "[[notify]]\nurl = 'https://ntfy.sh/my-topic'\ntoken_env = 'MY_TOKEN'\n\
                     [[notify]]\nurl = 'https://example.org/'\nsecret = 'hush-hush'";
-        let mine = Layer::parse(Origin::User(mine.clone()), &mine, text).unwrap();
+        let mine = ConfigLayer::parse(ValueOrigin::User(mine.clone()), &mine, text).unwrap();
         let theirs = PathBuf::from("project.toml");
         let text = "notify.url = 'https://c.org/c?d'";
-        let theirs = Layer::parse(Origin::Project(theirs.clone()), &theirs, text).unwrap();
-        let known = secrets(&Resolved::new([mine, theirs]), |_| Some("tk_1234".into()));
+        let theirs =
+            ConfigLayer::parse(ValueOrigin::Project(theirs.clone()), &theirs, text).unwrap();
+        let known = secrets(&ResolvedConfig::new([mine, theirs]), |_| Some("tk_1234".into()));
         let of_theirs = ["c.org/c?d", "/c?d", "c?d"];
         let of_mine = ["tk_1234", "ntfy.sh/my-topic", "/my-topic", "my-topic", "hush-hush"];
         assert_eq!(known, [&of_theirs[..], &of_mine].concat());

@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use nightwright_core::redact::Secrets;
 
 use super::address::Address;
-use super::client::{Again, Client, Trouble};
-use super::payload::Request;
-use super::{Complain, lock};
+use super::client::{DeliveryError, HttpClient, RetryAdvice};
+use super::payload::NotifyRequest;
+use super::{NotifyWarnFn, lock};
 
 /// What may wait for an address that is slow or dead. When it is full the oldest goes that does not
 /// tell of an ending.
-const QUEUE_MOST: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// How long one try may take.
-const ONE_TRY: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often something is tried, and how long nothing is done before each further time.
-const TRIES: usize = 3;
-const DELAYS: [Duration; TRIES - 1] = [Duration::from_secs(1), Duration::from_secs(3)];
+const MAX_TRIES: usize = 3;
+const DELAYS: [Duration; MAX_TRIES - 1] = [Duration::from_secs(1), Duration::from_secs(3)];
 
 /// How long one that is on its way when a run ends may keep how it ended waiting.
-const A_MOMENT: Duration = Duration::from_secs(1);
+const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a warning of ours begins.
 const OURS: &str = "notifications to ";
@@ -34,36 +34,36 @@ pub(super) fn is_ours(text: &str) -> bool {
 }
 
 /// One address, and what it is still to be sent.
-pub(super) struct Sender {
+pub(super) struct NotificationSender {
     address: Address,
     secrets: Secrets,
-    queue: Arc<Queue>,
+    queue: Arc<SendQueue>,
 }
 
-impl Sender {
+impl NotificationSender {
     /// Sends what is pushed from now on.
-    pub(super) fn start(address: Address, secrets: Secrets, complain: &Complain) -> Self {
-        let queue = Arc::new(Queue {
-            state: Mutex::new(State::default()),
+    pub(super) fn start(address: Address, secrets: Secrets, complain: &NotifyWarnFn) -> Self {
+        let queue = Arc::new(SendQueue {
+            state: Mutex::new(SendQueueState::default()),
             changed: Condvar::new(),
             complain: Arc::clone(complain),
         });
         let sender = Self { address, secrets, queue };
-        let started = sender.beside(|queue, address, secrets| {
+        let started = sender.spawn(|queue, address, secrets| {
             queue.serve(address, secrets);
-            queue.change(|state| state.over = true);
+            queue.change(|state| state.stopped = true);
         });
         if let Err(error) = started {
-            sender.queue.change(|state| state.over = true);
+            sender.queue.change(|state| state.stopped = true);
             sender.queue.warn(&sender.address, &format!("no thread for it: {error}"));
         }
         sender
     }
 
     /// Does something in a thread of its own.
-    fn beside(
+    fn spawn(
         &self,
-        work: impl FnOnce(&Queue, &Address, &Secrets) + Send + 'static,
+        work: impl FnOnce(&SendQueue, &Address, &Secrets) + Send + 'static,
     ) -> io::Result<()> {
         let (address, secrets) = (self.address.clone(), self.secrets.clone());
         let queue = Arc::clone(&self.queue);
@@ -76,7 +76,7 @@ impl Sender {
     }
 
     /// Sends this as soon as all before it is done with.
-    pub(super) fn push(&self, request: Request) {
+    pub(super) fn push(&self, request: NotifyRequest) {
         let full = self.queue.change(|state| state.push(request));
         if full {
             self.queue.warn(&self.address, "it takes too long, and what is old is left out");
@@ -84,8 +84,8 @@ impl Sender {
     }
 
     /// What goes wrong from now on is kept for [`Self::finish`].
-    pub(super) fn hush(&self) {
-        self.queue.change(|state| state.hushed = true);
+    pub(super) fn stop_warnings(&self) {
+        self.queue.change(|state| state.silent = true);
     }
 
     /// Nothing more will come, and nobody waits longer than until then. How the run ended does not
@@ -96,14 +96,14 @@ impl Sender {
             state.apart = state.busy && state.ending().is_some();
             state.apart
         });
-        if behind && self.beside(Queue::serve_ending).is_err() {
+        if behind && self.spawn(SendQueue::serve_ending).is_err() {
             // Without a thread it waits like all others.
             self.queue.change(|state| state.apart = false);
         }
     }
 
     /// Nobody waits longer than until then.
-    pub(super) fn hurry(&self, until: Instant) {
+    pub(super) fn shorten_deadline(&self, until: Instant) {
         self.queue.change(|state| {
             state.closing = Some(state.closing.map_or(until, |before| before.min(until)));
         });
@@ -113,7 +113,7 @@ impl Sender {
     /// said of it already.
     pub(super) fn finish(&self) -> Option<String> {
         let mut state = lock(&self.queue.state);
-        while !state.over || state.apart {
+        while !state.stopped || state.apart {
             let left = state
                 .closing
                 .map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
@@ -134,22 +134,22 @@ impl Sender {
     }
 }
 
-impl std::fmt::Debug for Sender {
+impl std::fmt::Debug for NotificationSender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Sender({})", self.address)
     }
 }
 
 /// What both sides know.
-struct Queue {
-    state: Mutex<State>,
+struct SendQueue {
+    state: Mutex<SendQueueState>,
     changed: Condvar,
-    complain: Complain,
+    complain: NotifyWarnFn,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Request>,
+struct SendQueueState {
+    waiting: VecDeque<NotifyRequest>,
     /// One is on its way.
     busy: bool,
     /// Somebody sees to it that the ending gets away.
@@ -159,18 +159,18 @@ struct State {
     /// Nothing more will come; until when there is time.
     closing: Option<Instant>,
     /// Nobody is told but by whoever waits for the end.
-    hushed: bool,
+    silent: bool,
     /// What was said when something did not arrive: once is enough.
     warned: Option<String>,
     /// Nothing is sent any more.
-    over: bool,
+    stopped: bool,
 }
 
-impl State {
+impl SendQueueState {
     /// Says whether something had to go.
-    fn push(&mut self, request: Request) -> bool {
+    fn push(&mut self, request: NotifyRequest) -> bool {
         self.waiting.push_back(request);
-        if self.waiting.len() <= QUEUE_MOST {
+        if self.waiting.len() <= MAX_QUEUED {
             return false;
         }
         let oldest = self.waiting.iter().position(|request| !request.kind.is_ending());
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// The next one: at the end how it ended, and what was before that if there is time.
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<NotifyRequest> {
         let first = if self.closing.is_some() { self.ending().unwrap_or(0) } else { 0 };
         self.waiting.remove(first)
     }
@@ -191,14 +191,14 @@ impl State {
 
     /// How long one try may take now; `None` if there is no time for one.
     fn time(&self) -> Option<Duration> {
-        let Some(until) = self.closing else { return Some(ONE_TRY) };
+        let Some(until) = self.closing else { return Some(REQUEST_TIMEOUT) };
         let left = until.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then(|| left.min(ONE_TRY))
+        (!left.is_zero()).then(|| left.min(REQUEST_TIMEOUT))
     }
 }
 
-impl Queue {
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+impl SendQueue {
+    fn change<T>(&self, change: impl FnOnce(&mut SendQueueState) -> T) -> T {
         let changed = change(&mut lock(&self.state));
         self.changed.notify_all();
         changed
@@ -206,7 +206,7 @@ impl Queue {
 
     /// Sends what comes until nothing more will.
     fn serve(&self, address: &Address, secrets: &Secrets) {
-        let client = Client::new(address, secrets);
+        let client = HttpClient::new(address, secrets);
         while let Some(request) = self.next() {
             self.send(&client, address, &request);
         }
@@ -214,7 +214,7 @@ impl Queue {
 
     /// Sends how the run ended if what is on its way before it does not get out of the way.
     fn serve_ending(&self, address: &Address, secrets: &Secrets) {
-        let due = Instant::now() + A_MOMENT;
+        let due = Instant::now() + IN_FLIGHT_TIMEOUT;
         let mut state = lock(&self.state);
         let request = loop {
             let Some(ending) = state.ending() else { break None };
@@ -228,23 +228,28 @@ impl Queue {
         state.ending_on_its_way = request.is_some();
         drop(state);
         if let Some(request) = request {
-            self.send(&Client::new(address, secrets), address, &request);
+            self.send(&HttpClient::new(address, secrets), address, &request);
         }
         self.change(|state| (state.ending_on_its_way, state.apart) = (false, false));
     }
 
-    fn send(&self, client: &Result<Client, Trouble>, address: &Address, request: &Request) {
+    fn send(
+        &self,
+        client: &Result<HttpClient, DeliveryError>,
+        address: &Address,
+        request: &NotifyRequest,
+    ) {
         let sent = match client {
             Ok(client) => deliver(client, request, self),
-            Err(trouble) => Err(trouble.clone()),
+            Err(error) => Err(error.clone()),
         };
-        if let Err(trouble) = sent {
-            self.warn(address, &trouble.why);
+        if let Err(error) = sent {
+            self.warn(address, &error.why);
         }
     }
 
     /// Waits for the next one; `None` when there will be none.
-    fn next(&self) -> Option<Request> {
+    fn next(&self) -> Option<NotifyRequest> {
         let mut state = lock(&self.state);
         state.busy = false;
         loop {
@@ -268,7 +273,7 @@ impl Queue {
         let first = self.change(|state| {
             let first = state.warned.is_none();
             state.warned.get_or_insert_with(|| text.clone());
-            first && !state.hushed
+            first && !state.silent
         });
         if first {
             (self.complain)(text);
@@ -277,20 +282,20 @@ impl Queue {
 }
 
 /// How much time there is, and letting some of it go by.
-trait Patience {
+trait RetryTimer {
     /// How long one try may take; `None` if there is no time for one.
-    fn time(&self) -> Option<Duration>;
+    fn remaining(&self) -> Option<Duration>;
 
     /// Does nothing for so long; false if there is no time left after that.
-    fn rest(&self, delay: Duration) -> bool;
+    fn sleep(&self, delay: Duration) -> bool;
 }
 
-impl Patience for Queue {
-    fn time(&self) -> Option<Duration> {
+impl RetryTimer for SendQueue {
+    fn remaining(&self) -> Option<Duration> {
         lock(&self.state).time()
     }
 
-    fn rest(&self, delay: Duration) -> bool {
+    fn sleep(&self, delay: Duration) -> bool {
         let due = Instant::now() + delay;
         let mut state = lock(&self.state);
         loop {
@@ -307,14 +312,14 @@ impl Patience for Queue {
 }
 
 /// As long as it takes.
-struct AllTheTime;
+struct Unlimited;
 
-impl Patience for AllTheTime {
-    fn time(&self) -> Option<Duration> {
-        Some(ONE_TRY)
+impl RetryTimer for Unlimited {
+    fn remaining(&self) -> Option<Duration> {
+        Some(REQUEST_TIMEOUT)
     }
 
-    fn rest(&self, delay: Duration) -> bool {
+    fn sleep(&self, delay: Duration) -> bool {
         thread::sleep(delay);
         true
     }
@@ -322,9 +327,9 @@ impl Patience for AllTheTime {
 
 fn wait<'a>(
     changed: &Condvar,
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, SendQueueState>,
     most: Duration,
-) -> MutexGuard<'a, State> {
+) -> MutexGuard<'a, SendQueueState> {
     match changed.wait_timeout(state, most) {
         Ok((state, _)) => state,
         Err(poisoned) => poisoned.into_inner().0,
@@ -332,36 +337,40 @@ fn wait<'a>(
 }
 
 /// Tries until it arrives or it makes no sense any more. The status it was answered with.
-fn deliver(client: &Client, request: &Request, patience: &impl Patience) -> Result<u16, Trouble> {
+fn deliver(
+    client: &HttpClient,
+    request: &NotifyRequest,
+    patience: &impl RetryTimer,
+) -> Result<u16, DeliveryError> {
     let mut last = None;
-    for attempt in 0..TRIES {
-        let Some(most) = patience.time() else { break };
-        let trouble = match client.post(request, most) {
+    for attempt in 0..MAX_TRIES {
+        let Some(most) = patience.remaining() else { break };
+        let error = match client.post(request, most) {
             Ok(status) => return Ok(status),
-            Err(trouble) => trouble,
+            Err(error) => error,
         };
         let usual = DELAYS.get(attempt).copied();
-        let delay = match trouble.again {
-            Again::Never => None,
-            Again::Usual => usual,
-            Again::After(pause) => usual.map(|usual| pause.max(usual)),
+        let delay = match error.retry {
+            RetryAdvice::Never => None,
+            RetryAdvice::Usual => usual,
+            RetryAdvice::After(pause) => usual.map(|usual| pause.max(usual)),
         };
-        let again = delay.is_some_and(|delay| patience.rest(delay));
-        last = Some(trouble);
+        let again = delay.is_some_and(|delay| patience.sleep(delay));
+        last = Some(error);
         if !again {
             break;
         }
     }
-    Err(last.unwrap_or_else(|| Trouble {
+    Err(last.unwrap_or_else(|| DeliveryError {
         why: "there was no time left for it".to_owned(),
         status: None,
-        again: Again::Never,
+        retry: RetryAdvice::Never,
     }))
 }
 
 /// What came of a try.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct TestDelivery {
     /// Where, without what is secret.
     pub address: Address,
     /// What it was answered with, if it was.
@@ -373,59 +382,66 @@ pub struct Tried {
 }
 
 /// Sends something as a run would, and waits for what comes of it.
-pub(super) fn try_out(address: &Address, secrets: &Secrets, request: &Request) -> Tried {
+pub(super) fn try_out(
+    address: &Address,
+    secrets: &Secrets,
+    request: &NotifyRequest,
+) -> TestDelivery {
     let begun = Instant::now();
-    let client = Client::new(address, secrets);
-    let sent = client.and_then(|client| deliver(&client, request, &AllTheTime));
+    let client = HttpClient::new(address, secrets);
+    let sent = client.and_then(|client| deliver(&client, request, &Unlimited));
     let (status, why) = match sent {
         Ok(status) => (Some(status), None),
-        Err(trouble) => (trouble.status, Some(trouble.why)),
+        Err(error) => (error.status, Some(error.why)),
     };
-    Tried { address: address.clone(), status, why, took: begun.elapsed() }
+    TestDelivery { address: address.clone(), status, why, took: begun.elapsed() }
 }
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::notice::Kind;
+    use nightwright_core::notice::NotificationKind;
 
     use super::*;
 
-    fn request(kind: Kind, number: usize) -> Request {
-        Request { kind, headers: Vec::new(), body: number.to_string().into_bytes() }
+    fn request(kind: NotificationKind, number: usize) -> NotifyRequest {
+        NotifyRequest { kind, headers: Vec::new(), body: number.to_string().into_bytes() }
     }
 
-    fn bodies(state: &mut State) -> Vec<String> {
+    fn bodies(state: &mut SendQueueState) -> Vec<String> {
         let next = || Some(String::from_utf8(state.next()?.body).unwrap());
         std::iter::from_fn(next).collect()
     }
 
     #[test]
     fn a_full_queue_loses_the_oldest_that_tells_of_no_ending() {
-        let mut state = State::default();
-        assert!(!state.push(request(Kind::Stopped, 0)));
-        for number in 1..QUEUE_MOST {
-            assert!(!state.push(request(Kind::Iteration, number)));
+        let mut state = SendQueueState::default();
+        assert!(!state.push(request(NotificationKind::Stopped, 0)));
+        for number in 1..MAX_QUEUED {
+            assert!(!state.push(request(NotificationKind::Iteration, number)));
         }
-        assert!(state.push(request(Kind::Completion, QUEUE_MOST)));
+        assert!(state.push(request(NotificationKind::Completion, MAX_QUEUED)));
         let left = bodies(&mut state);
-        assert_eq!(left.len(), QUEUE_MOST);
+        assert_eq!(left.len(), MAX_QUEUED);
         assert_eq!((left[0].as_str(), left[1].as_str()), ("0", "2"));
-        assert_eq!(left.last().unwrap(), &QUEUE_MOST.to_string());
+        assert_eq!(left.last().unwrap(), &MAX_QUEUED.to_string());
     }
 
     #[test]
     fn endings_alone_have_an_end_too() {
-        let mut state = State::default();
-        for number in 0..=QUEUE_MOST {
-            state.push(request(Kind::Error, number));
+        let mut state = SendQueueState::default();
+        for number in 0..=MAX_QUEUED {
+            state.push(request(NotificationKind::Error, number));
         }
-        assert_eq!(bodies(&mut state).len(), QUEUE_MOST);
+        assert_eq!(bodies(&mut state).len(), MAX_QUEUED);
     }
 
     #[test]
     fn at_the_end_how_it_ended_goes_first() {
-        let mut state = State::default();
-        for (number, kind) in [Kind::Iteration, Kind::Blocked, Kind::Error].into_iter().enumerate()
+        let mut state = SendQueueState::default();
+        for (number, kind) in
+            [NotificationKind::Iteration, NotificationKind::Blocked, NotificationKind::Error]
+                .into_iter()
+                .enumerate()
         {
             state.push(request(kind, number));
         }
@@ -435,8 +451,8 @@ mod tests {
 
     #[test]
     fn no_try_takes_longer_than_there_is_time() {
-        let mut state = State::default();
-        assert_eq!(state.time(), Some(ONE_TRY));
+        let mut state = SendQueueState::default();
+        assert_eq!(state.time(), Some(REQUEST_TIMEOUT));
         state.closing = Some(Instant::now() + Duration::from_secs(5));
         assert!(state.time().is_some_and(|time| time <= Duration::from_secs(5)));
         state.closing = Some(Instant::now());

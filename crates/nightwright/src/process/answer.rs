@@ -19,15 +19,15 @@ use super::child::Exit;
 use super::orphans;
 
 /// How much of the program's complaints is kept.
-const COMPLAINT: u64 = 4 << 10;
+const MAX_STDERR_BYTES: u64 = 4 << 10;
 /// How long a killed program may take to be gone. Beyond that it is stuck in the kernel.
-const GONE: Duration = Duration::from_secs(2);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest pause between two looks at whether a program that has said all is gone.
-const LOOK: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What is asked.
 #[derive(Debug)]
-pub struct Question<'a> {
+pub struct CapturedCommand<'a> {
     /// The program, looked for on the `PATH` of its environment.
     pub program: &'a OsStr,
     /// Its arguments.
@@ -41,14 +41,14 @@ pub struct Question<'a> {
     /// How long it may take.
     pub limit: Duration,
     /// How much it may print.
-    pub most: usize,
+    pub max_output: usize,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CapturedOutput {
     /// How it ended.
-    pub ended: AnswerEnd,
+    pub ended: CapturedEnd,
     /// What it printed, as much of it as was allowed.
     pub output: Vec<u8>,
     /// The beginning of its complaints.
@@ -57,7 +57,7 @@ pub struct Answer {
 
 /// How a program that was asked something ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerEnd {
+pub enum CapturedEnd {
     /// By itself.
     Exited(Exit),
     /// It took longer than it was given, and was killed.
@@ -67,9 +67,10 @@ pub enum AnswerEnd {
 }
 
 /// Asks, and waits for the answer: not for the loop's thread.
-pub fn answer(question: Question<'_>) -> io::Result<Answer> {
+pub fn run_captured(question: CapturedCommand<'_>) -> io::Result<CapturedOutput> {
     let begin = Instant::now();
-    let Question { program, arguments, environment, directory, input, limit, most } = question;
+    let CapturedCommand { program, arguments, environment, directory, input, limit, max_output } =
+        question;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -81,37 +82,38 @@ pub fn answer(question: Question<'_>) -> io::Result<Answer> {
         .stderr(Stdio::piped())
         .process_group(0);
     let (child, _noted) = orphans::start_reader(&mut command)?;
-    let mut running = Running { child, gone: false };
+    let mut running = CapturedChild { child, exited: false };
     if let Some(mut pipe) = running.child.stdin.take() {
         // A program that does not read all of it has its reasons, and says so.
         thread::spawn(move || drop(pipe.write_all(&input)));
     }
-    let output = drain(running.child.stdout.take(), most as u64 + 1, Rest::Left);
-    let complaint = drain(running.child.stderr.take(), COMPLAINT, Rest::Read);
+    let output = drain(running.child.stdout.take(), max_output as u64 + 1, UnreadOutput::Left);
+    let complaint = drain(running.child.stderr.take(), MAX_STDERR_BYTES, UnreadOutput::Read);
     let left = |begin: Instant| limit.saturating_sub(begin.elapsed());
     let Ok(output) = output.recv_timeout(left(begin)) else {
-        return Ok(Answer::cut(AnswerEnd::TimedOut, Vec::new()));
+        return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, Vec::new()));
     };
-    if output.len() > most {
-        return Ok(Answer::cut(AnswerEnd::TooMuch, output));
+    if output.len() > max_output {
+        return Ok(CapturedOutput::cut(CapturedEnd::TooMuch, output));
     }
     let Some(exit) = running.wait(limit, begin)? else {
-        return Ok(Answer::cut(AnswerEnd::TimedOut, output));
+        return Ok(CapturedOutput::cut(CapturedEnd::TimedOut, output));
     };
-    let complaint = complaint.recv_timeout(LOOK.max(left(begin).min(Duration::from_secs(1))));
+    let complaint =
+        complaint.recv_timeout(MAX_POLL_INTERVAL.max(left(begin).min(Duration::from_secs(1))));
     let complaint = String::from_utf8_lossy(&complaint.unwrap_or_default()).trim().to_owned();
-    Ok(Answer { ended: AnswerEnd::Exited(exit), output, complaint })
+    Ok(CapturedOutput { ended: CapturedEnd::Exited(exit), output, complaint })
 }
 
-impl Answer {
-    fn cut(ended: AnswerEnd, output: Vec<u8>) -> Self {
+impl CapturedOutput {
+    fn cut(ended: CapturedEnd, output: Vec<u8>) -> Self {
         Self { ended, output, complaint: String::new() }
     }
 }
 
 /// What becomes of that which nobody wants to keep.
 #[derive(Clone, Copy)]
-enum Rest {
+enum UnreadOutput {
     /// It stays in the pipe.
     Left,
     /// It is read and thrown away: a program that can't complain would wait for ever.
@@ -119,7 +121,11 @@ enum Rest {
 }
 
 /// Reads as much as is wanted, beside us: whoever holds the pipe open must not hold us.
-fn drain(pipe: Option<impl Read + Send + 'static>, most: u64, rest: Rest) -> Receiver<Vec<u8>> {
+fn drain(
+    pipe: Option<impl Read + Send + 'static>,
+    most: u64,
+    rest: UnreadOutput,
+) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     if let Some(mut pipe) = pipe {
         thread::spawn(move || {
@@ -127,9 +133,9 @@ fn drain(pipe: Option<impl Read + Send + 'static>, most: u64, rest: Rest) -> Rec
             // An error on a pipe is its end.
             let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
             match rest {
-                Rest::Left => {}
+                UnreadOutput::Left => {}
                 // An error on a pipe is its end.
-                Rest::Read => drop(io::copy(&mut pipe, &mut io::sink())),
+                UnreadOutput::Read => drop(io::copy(&mut pipe, &mut io::sink())),
             }
             // Nobody waits for it any more.
             let _ = sender.send(bytes);
@@ -139,32 +145,32 @@ fn drain(pipe: Option<impl Read + Send + 'static>, most: u64, rest: Rest) -> Rec
 }
 
 /// A program that is killed, with its group, unless it was seen to end.
-struct Running {
+struct CapturedChild {
     child: Child,
-    gone: bool,
+    exited: bool,
 }
 
-impl Running {
+impl CapturedChild {
     /// Waits for its end; `None` when its time is up.
     fn wait(&mut self, limit: Duration, begin: Instant) -> io::Result<Option<Exit>> {
         let mut pause = Duration::from_micros(50);
         loop {
             if let Some(status) = self.child.try_wait()? {
-                self.gone = true;
+                self.exited = true;
                 return Ok(Some(status.into()));
             }
             if begin.elapsed() > limit {
                 return Ok(None);
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(LOOK);
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for CapturedChild {
     fn drop(&mut self) {
-        if self.gone {
+        if self.exited {
             return;
         }
         // Its number is its own until we wait for it, and its group has that number.
@@ -173,7 +179,7 @@ impl Drop for Running {
             let _ = kill_process_group(group, Signal::KILL);
         }
         // Whoever is stuck in the kernel is left to those who look for orphans.
-        let _ = self.wait(GONE, Instant::now());
+        let _ = self.wait(KILL_TIMEOUT, Instant::now());
     }
 }
 
@@ -181,15 +187,15 @@ impl Drop for Running {
 mod tests {
     use super::*;
 
-    fn ask(script: &str, input: &str, limit: Duration) -> Answer {
-        answer(Question {
+    fn ask(script: &str, input: &str, limit: Duration) -> CapturedOutput {
+        run_captured(CapturedCommand {
             program: OsStr::new("/bin/sh"),
             arguments: &["-c".into(), script.into()],
             environment: &[("PATH".into(), "/usr/bin:/bin".into())],
             directory: Path::new("/"),
             input: input.as_bytes().to_vec(),
             limit,
-            most: 1000,
+            max_output: 1000,
         })
         .unwrap()
     }
@@ -201,7 +207,7 @@ mod tests {
         let answer = ask("cat; echo bad >&2; exit 3", "in", LONG);
         assert_eq!(answer.output, b"in");
         assert_eq!(answer.complaint, "bad");
-        let AnswerEnd::Exited(exit) = answer.ended else { panic!("{answer:?}") };
+        let CapturedEnd::Exited(exit) = answer.ended else { panic!("{answer:?}") };
         assert_eq!(exit.code(), Some(3));
     }
 
@@ -216,11 +222,11 @@ mod tests {
     #[test]
     fn whoever_takes_too_long_or_says_too_much_is_killed() {
         let answer = ask("sleep 1000 & sleep 1000", "", Duration::from_millis(50));
-        assert_eq!(answer.ended, AnswerEnd::TimedOut);
+        assert_eq!(answer.ended, CapturedEnd::TimedOut);
         let answer = ask("exec 1>&-; sleep 1000", "", Duration::from_millis(50));
-        assert_eq!(answer.ended, AnswerEnd::TimedOut);
+        assert_eq!(answer.ended, CapturedEnd::TimedOut);
         let answer = ask("yes", "", LONG);
-        assert_eq!(answer.ended, AnswerEnd::TooMuch);
+        assert_eq!(answer.ended, CapturedEnd::TooMuch);
         assert_eq!(answer.output.len(), 1001);
     }
 }

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::child::Exit;
-use super::tail::Tail;
+use super::tail::OutputTail;
 
 /// How long the output of a finished command is waited for when something it left running holds
 /// the pipe.
-const DRAIN: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs a command line in the current folder and gives back how it ended and the end of what it
 /// printed. It stays in our group: whoever ends us ends it too.
@@ -33,9 +33,9 @@ pub fn shell(command: &str, keep: usize) -> io::Result<(Exit, String)> {
             }
         }
     });
-    let mut tail = Tail::new(keep);
+    let mut tail = OutputTail::new(keep);
     loop {
-        match received.recv_timeout(DRAIN) {
+        match received.recv_timeout(DRAIN_TIMEOUT) {
             Ok(chunk) => tail.push(&chunk),
             Err(RecvTimeoutError::Disconnected) => break,
             // Silent, but is it over? Only then an open pipe means nothing.

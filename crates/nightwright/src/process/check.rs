@@ -5,20 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightwright_core::redact::{Masking, Secrets};
+use nightwright_core::redact::{Secrets, StreamMasker};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::child::{Child, Exit, Launch, spawn};
 use super::containment::Containment;
-use super::log::Log;
-use super::tail::Tail;
+use super::log::CommandLog;
+use super::tail::OutputTail;
 
 /// How much of a command's output is kept, from its end.
 pub const OUTPUT_MAX: usize = 64 << 10;
 /// How long pipes that somebody holds open are read after the end.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest sleep that is counted at once.
 const STEP: Duration = Duration::from_secs(1);
 /// One read from a pipe; the kernel gives no more at once.
@@ -26,9 +26,9 @@ const CHUNK: usize = 64 << 10;
 
 /// How a command went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedCommand {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: CommandEnd,
     /// The end of what it printed, standard output and error in one.
     pub output: String,
     /// How long it took.
@@ -37,7 +37,7 @@ pub struct Finished {
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum CommandEnd {
     /// By itself.
     Exited(Exit),
     /// It took longer than it was given.
@@ -54,11 +54,11 @@ pub enum Ended {
 /// Stops commands that are running, from elsewhere. A command that has not begun yet when the
 /// word comes is stopped as soon as it begins.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct StopHandle {
     asked: Arc<Notify>,
 }
 
-impl Stop {
+impl StopHandle {
     /// Stops the command that is running, or the next one.
     pub fn stop(&self) {
         self.asked.notify_one();
@@ -82,9 +82,14 @@ pub fn shell(
 }
 
 /// Runs a command until it ends, its time is up, or it is stopped; nothing that it started is left.
-pub async fn run_to_end(launch: &Launch, limit: Duration, keep: usize, stop: &Stop) -> Finished {
-    let heard = Heard { tail: Tail::new(keep), log: None };
-    hear_out(launch, limit, heard, stop, None).await
+pub async fn run_to_end(
+    launch: &Launch,
+    limit: Duration,
+    keep: usize,
+    stop: &StopHandle,
+) -> FinishedCommand {
+    let heard = OutputSink { tail: OutputTail::new(keep), log: None };
+    read_to_end(launch, limit, heard, stop, None).await
 }
 
 /// The same, with everything that it prints in a log, and secrets masked.
@@ -92,39 +97,39 @@ pub async fn run_and_log(
     launch: &Launch,
     limit: Duration,
     keep: usize,
-    stop: &Stop,
-    (log, secrets): (Option<&mut Log>, &Secrets),
-) -> Finished {
-    let heard = Heard { tail: Tail::new(keep), log };
-    hear_out(launch, limit, heard, stop, Some(secrets)).await
+    stop: &StopHandle,
+    (log, secrets): (Option<&mut CommandLog>, &Secrets),
+) -> FinishedCommand {
+    let heard = OutputSink { tail: OutputTail::new(keep), log };
+    read_to_end(launch, limit, heard, stop, Some(secrets)).await
 }
 
-async fn hear_out(
+async fn read_to_end(
     launch: &Launch,
     limit: Duration,
-    heard: Heard<'_>,
-    stop: &Stop,
+    heard: OutputSink<'_>,
+    stop: &StopHandle,
     secrets: Option<&Secrets>,
-) -> Finished {
+) -> FinishedCommand {
     let begin = Instant::now();
-    let masks = Masks::new(secrets);
+    let masks = OutputMasks::new(secrets);
     let (ended, output) = match spawn(launch).await {
         Ok(child) => run(child, limit, (heard, masks), stop).await,
         Err(error) => {
             let why = format!("can't start `{}`: {error}", launch.program.display());
-            (Ended::NotStarted { why }, String::new())
+            (CommandEnd::NotStarted { why }, String::new())
         }
     };
-    Finished { ended, output, duration: begin.elapsed() }
+    FinishedCommand { ended, output, duration: begin.elapsed() }
 }
 
 /// What becomes of what a command prints.
-pub(super) struct Heard<'a> {
-    pub(super) tail: Tail,
-    pub(super) log: Option<&'a mut Log>,
+pub(super) struct OutputSink<'a> {
+    pub(super) tail: OutputTail,
+    pub(super) log: Option<&'a mut CommandLog>,
 }
 
-impl Heard<'_> {
+impl OutputSink<'_> {
     fn push(&mut self, more: &[u8]) {
         self.tail.push(more);
         if let Some(log) = &mut self.log {
@@ -134,18 +139,18 @@ impl Heard<'_> {
 }
 
 /// What masks each of the two outputs, if anything does.
-pub(super) struct Masks {
-    stdout: Option<Masking>,
-    stderr: Option<Masking>,
+pub(super) struct OutputMasks {
+    stdout: Option<StreamMasker>,
+    stderr: Option<StreamMasker>,
 }
 
-impl Masks {
+impl OutputMasks {
     pub(super) fn new(secrets: Option<&Secrets>) -> Self {
-        let masking = || secrets.cloned().map(Masking::new);
+        let masking = || secrets.cloned().map(StreamMasker::new);
         Self { stdout: masking(), stderr: masking() }
     }
 
-    pub(super) fn finish(&mut self, heard: &mut Heard<'_>) {
+    pub(super) fn finish(&mut self, heard: &mut OutputSink<'_>) {
         for masking in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
             masking.finish(|text| heard.push(text));
         }
@@ -153,7 +158,7 @@ impl Masks {
 }
 
 /// Hears more of one output.
-fn hear(masking: &mut Option<Masking>, heard: &mut Heard<'_>, more: &[u8]) {
+fn write(masking: &mut Option<StreamMasker>, heard: &mut OutputSink<'_>, more: &[u8]) {
     match masking {
         Some(masking) => masking.push(more, |text| heard.push(text)),
         None => heard.push(more),
@@ -163,9 +168,9 @@ fn hear(masking: &mut Option<Masking>, heard: &mut Heard<'_>, more: &[u8]) {
 async fn run(
     mut child: Child,
     limit: Duration,
-    (mut heard, mut masks): (Heard<'_>, Masks),
-    stop: &Stop,
-) -> (Ended, String) {
+    (mut heard, mut masks): (OutputSink<'_>, OutputMasks),
+    stop: &StopHandle,
+) -> (CommandEnd, String) {
     drop(child.take_stdin());
     let (stdout, stderr) = (child.take_stdout(), child.take_stderr());
     let (over, is_over) = oneshot::channel();
@@ -173,8 +178,8 @@ async fn run(
         let cut = tokio::select! {
             biased;
             () = child.exited() => None,
-            () = stop.asked.notified() => Some(Ended::Stopped),
-            () = pass(limit) => Some(Ended::TimedOut),
+            () = stop.asked.notified() => Some(CommandEnd::Stopped),
+            () = pass(limit) => Some(CommandEnd::TimedOut),
         };
         if cut.is_some() {
             child.end().await;
@@ -186,7 +191,7 @@ async fn run(
     let (cut, ()) = tokio::join!(watch, collect(stdout, stderr, (&mut heard, &mut masks), is_over));
     masks.finish(&mut heard);
     let (exit, _) = child.gone().await;
-    (cut.unwrap_or(Ended::Exited(exit)), heard.tail.into_text())
+    (cut.unwrap_or(CommandEnd::Exited(exit)), heard.tail.into_text())
 }
 
 /// Lets so much time pass, not counting time in which we were stopped: of each step only its own
@@ -204,15 +209,15 @@ pub(super) async fn pass(limit: Duration) {
 pub(super) async fn collect(
     mut stdout: Option<impl AsyncRead + Unpin>,
     mut stderr: Option<impl AsyncRead + Unpin>,
-    (heard, masks): (&mut Heard<'_>, &mut Masks),
+    (heard, masks): (&mut OutputSink<'_>, &mut OutputMasks),
     over: oneshot::Receiver<()>,
 ) {
     let read = async {
         let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
         while stdout.is_some() || stderr.is_some() {
             tokio::select! {
-                n = read_some(&mut stdout, &mut out) => hear(&mut masks.stdout, heard, &out[..n]),
-                n = read_some(&mut stderr, &mut err) => hear(&mut masks.stderr, heard, &err[..n]),
+                n = read_some(&mut stdout, &mut out) => write(&mut masks.stdout, heard, &out[..n]),
+                n = read_some(&mut stderr, &mut err) => write(&mut masks.stderr, heard, &err[..n]),
             }
         }
     };
@@ -223,7 +228,7 @@ pub(super) async fn collect(
     }
     // Whoever still holds a pipe was asked to leave when the command ended: what it says is not
     // the command's.
-    let _ = timeout(DRAIN, read).await;
+    let _ = timeout(DRAIN_TIMEOUT, read).await;
 }
 
 /// Bytes read; a pipe at its end is let go and never comes up again.

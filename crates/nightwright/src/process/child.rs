@@ -10,7 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::io::AsyncReadExt as _;
@@ -22,18 +22,18 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::containment::Containment;
-use super::guard::wire::{Order, Reach, Request, WORD, Word};
-use super::orphans::{Left, Noted};
+use super::guard::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, WORD};
+use super::orphans::{OwnChild, Survivors};
 use super::{guard, orphans};
 
 /// What a program has between SIGTERM and SIGKILL.
 pub const GRACE: Duration = guard::GRACE;
 /// How long a guard may take to be there. It takes a millisecond.
-const GUARD_START: Duration = Duration::from_secs(10);
+const GUARD_START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a guard may be late with what it was asked for before it is given up.
-const LATE: Duration = Duration::from_secs(2);
+const GUARD_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a program is said to have died of when its guard was killed: we then kill it too.
-const UNSEEN: Exit = Exit(Death::Signal(9));
+const UNSEEN: Exit = Exit(ProcessExit::Signal(9));
 
 /// What to start, complete: nothing is inherited but what is named here.
 #[derive(Clone, Debug)]
@@ -52,27 +52,27 @@ pub struct Launch {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit(pub Death);
+pub struct Exit(pub ProcessExit);
 
 impl Exit {
     /// Whether it ended of its own will with 0.
     pub fn is_success(self) -> bool {
-        self.0 == Death::Code(0)
+        self.0 == ProcessExit::Code(0)
     }
 
     /// The code it exited with, if no signal killed it.
     pub fn code(self) -> Option<i32> {
         match self.0 {
-            Death::Code(code) => Some(code),
-            Death::Signal(_) => None,
+            ProcessExit::Code(code) => Some(code),
+            ProcessExit::Signal(_) => None,
         }
     }
 
     /// The signal that killed it, if one did.
     pub fn signal(self) -> Option<i32> {
         match self.0 {
-            Death::Code(_) => None,
-            Death::Signal(signal) => Some(signal),
+            ProcessExit::Code(_) => None,
+            ProcessExit::Signal(signal) => Some(signal),
         }
     }
 }
@@ -80,10 +80,10 @@ impl Exit {
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         Self(match (status.code(), status.signal()) {
-            (Some(code), _) => Death::Code(code),
-            (None, Some(signal)) => Death::Signal(signal),
+            (Some(code), _) => ProcessExit::Code(code),
+            (None, Some(signal)) => ProcessExit::Signal(signal),
             // Neither can be said only of a process that was stopped, which is not waited for.
-            (None, None) => Death::Code(-1),
+            (None, None) => ProcessExit::Code(-1),
         })
     }
 }
@@ -98,34 +98,34 @@ pub struct Child {
     requests: OwnedWriteHalf,
     /// The guard itself is to be killed.
     given_up: Arc<Notify>,
-    stage: watch::Receiver<Stage>,
+    stage: watch::Receiver<ChildState>,
     /// What is asked of the guard when nobody is interested any more.
-    parting: Request,
+    on_drop: GuardRequest,
 }
 
 /// How far a child is.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum ChildState {
     Running,
     /// The program is dead.
     Died,
     /// So is everything it started, or all of it that can be ended.
-    Gone(Exit, Left),
+    Gone(Exit, Survivors),
 }
 
 /// Starts a program below a guard of its own, with all three pipes ours.
 pub async fn spawn(launch: &Launch) -> io::Result<Child> {
-    Ok(start(launch, Reach::Everybody, &[]).await?.0)
+    Ok(start(launch, KillScope::AllDescendants, &[]).await?.0)
 }
 
 /// The same for a program of the user's own, which may leave something running: whoever below it
 /// makes itself a session of its own is left alone, and nobody else. As much of `first` as the pipe
 /// takes is there to be read before the program is; also gives how much that is.
-pub async fn spawn_leashed(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
-    start(launch, Reach::Session, first).await
+pub async fn spawn_hook(launch: &Launch, first: &[u8]) -> io::Result<(Child, usize)> {
+    start(launch, KillScope::Session, first).await
 }
 
-async fn start(launch: &Launch, reach: Reach, first: &[u8]) -> io::Result<(Child, usize)> {
+async fn start(launch: &Launch, kill_scope: KillScope, first: &[u8]) -> io::Result<(Child, usize)> {
     let (ours, theirs) = StdStream::pair()?;
     let (input, stdin) = io::pipe()?;
     let put = put_first(&stdin, first)?;
@@ -139,31 +139,31 @@ async fn start(launch: &Launch, reach: Reach, first: &[u8]) -> io::Result<(Child
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // Not the kind of the error: it would be taken for the program's.
-    let (mut guard, noted) = orphans::start(&mut command, reach)
+    let (mut guard, noted) = orphans::start(&mut command, kill_scope)
         .map_err(|error| io::Error::other(format!("its guard can't be started: {error}")))?;
     drop(command);
     let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
     let mark = mark(launch);
     let given_up = Arc::new(Notify::new());
-    let order = order(launch, reach);
+    let order = order(launch, kill_scope);
     let begun = begin(&order, ours, &input).await;
     drop(input);
     let stage = match begun {
-        Ok((words, requests)) => {
-            let (tell, stage) = watch::channel(Stage::Running);
+        Ok((messages, requests)) => {
+            let (tell, stage) = watch::channel(ChildState::Running);
             let given_up = Arc::clone(&given_up);
             let group = order.group;
-            let held = Held { guard, noted, words, mark, group, given_up, reach };
-            tokio::spawn(held.attend(tell));
+            let held = GuardHandle { guard, noted, messages, mark, group, given_up, kill_scope };
+            tokio::spawn(held.run(tell));
             Ok((stage, requests))
         }
         Err(error) => {
             // It is on its way out, for our end of the socket is closed; and if it had begun
             // something before it failed, nobody else will end that.
-            if timeout(LATE, guard.wait()).await.is_err() {
+            if timeout(GUARD_REPLY_TIMEOUT, guard.wait()).await.is_err() {
                 // Dead already, which is what is wanted.
                 let _ = guard.start_kill();
-                let _ = timeout(LATE, guard.wait()).await;
+                let _ = timeout(GUARD_REPLY_TIMEOUT, guard.wait()).await;
             }
             drop(noted);
             end_orphans(mark, orphans::GRACE).await;
@@ -173,11 +173,11 @@ async fn start(launch: &Launch, reach: Reach, first: &[u8]) -> io::Result<(Child
     let (stage, requests) = stage?;
     let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
     // What only we started is of no use without us; the user's own may say good-bye.
-    let parting = match reach {
-        Reach::Everybody => Request::Kill,
-        Reach::Session => Request::Terminate,
+    let on_drop = match kill_scope {
+        KillScope::AllDescendants => GuardRequest::Kill,
+        KillScope::Session => GuardRequest::Terminate,
     };
-    let child = Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage, parting };
+    let child = Child { stdin: Some(stdin), stdout, stderr, requests, given_up, stage, on_drop };
     Ok((child, put))
 }
 
@@ -197,18 +197,18 @@ fn put_first(pipe: &io::PipeWriter, first: &[u8]) -> io::Result<usize> {
 }
 
 /// What the guard is told.
-fn order(launch: &Launch, reach: Reach) -> Order {
-    let mut order = Order {
+fn order(launch: &Launch, kill_scope: KillScope) -> GuardOrder {
+    let mut order = GuardOrder {
         program: launch.program.clone(),
         arguments: launch.arguments.clone(),
         environment: launch.environment.clone(),
         directory: launch.directory.clone(),
         lock: PathBuf::new(),
         group: PathBuf::new(),
-        reach,
+        kill_scope,
     };
     launch.containment.fill(&mut order);
-    if reach == Reach::Session {
+    if kill_scope == KillScope::Session {
         // A group is killed as a whole.
         order.group = PathBuf::new();
     }
@@ -217,24 +217,24 @@ fn order(launch: &Launch, reach: Reach) -> Order {
 
 /// Gives the order, and waits for the word that it was carried out.
 async fn begin(
-    order: &Order,
+    order: &GuardOrder,
     socket: StdStream,
     input: &io::PipeReader,
 ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     send(&socket, order, input)?;
     socket.set_nonblocking(true)?;
     let (mut words, requests) = UnixStream::from_std(socket)?.into_split();
-    match timeout(GUARD_START, hear(&mut words)).await {
-        Ok(Some(Word::Started)) => Ok((words, requests)),
-        Ok(Some(Word::NotStarted { errno: 0 })) => {
+    match timeout(GUARD_START_TIMEOUT, read_message(&mut words)).await {
+        Ok(Some(GuardMessage::Started)) => Ok((words, requests)),
+        Ok(Some(GuardMessage::NotStarted { errno: 0 })) => {
             Err(io::Error::other("the system did not say why"))
         }
-        Ok(Some(Word::NotStarted { errno })) => Err(io::Error::from_raw_os_error(errno)),
-        Ok(Some(Word::Unprepared { errno })) => {
+        Ok(Some(GuardMessage::NotStarted { errno })) => Err(io::Error::from_raw_os_error(errno)),
+        Ok(Some(GuardMessage::Unprepared { errno })) => {
             let error = io::Error::from_raw_os_error(errno);
             Err(io::Error::other(format!("its guard could not begin: {error}")))
         }
-        Ok(Some(Word::Died(_) | Word::Empty) | None) => {
+        Ok(Some(GuardMessage::Died(_) | GuardMessage::Empty) | None) => {
             Err(io::Error::other("its guard was ended before it began"))
         }
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its guard does not answer")),
@@ -243,9 +243,9 @@ async fn begin(
 
 /// An order larger than the kernel's buffer waits for the guard to read; that one is there in a
 /// moment, or never.
-fn send(mut socket: &StdStream, order: &Order, input: &io::PipeReader) -> io::Result<()> {
+fn send(mut socket: &StdStream, order: &GuardOrder, input: &io::PipeReader) -> io::Result<()> {
     let order = order.encode();
-    socket.set_write_timeout(Some(GUARD_START))?;
+    socket.set_write_timeout(Some(GUARD_START_TIMEOUT))?;
     let descriptors = [input.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -256,65 +256,70 @@ fn send(mut socket: &StdStream, order: &Order, input: &io::PipeReader) -> io::Re
     socket.write_all(&order[sent..])
 }
 
-async fn hear(words: &mut OwnedReadHalf) -> Option<Word> {
+async fn read_message(words: &mut OwnedReadHalf) -> Option<GuardMessage> {
     let mut word = [0; WORD];
     words.read_exact(&mut word).await.ok()?;
-    Word::from_bytes(word)
+    GuardMessage::from_bytes(word)
 }
 
 /// A guard at work.
-struct Held {
+struct GuardHandle {
     guard: tokio::process::Child,
-    noted: Noted,
-    words: OwnedReadHalf,
+    noted: OwnChild,
+    messages: OwnedReadHalf,
     mark: Option<String>,
     /// Its control group; no path if it has none.
     group: PathBuf,
     given_up: Arc<Notify>,
-    reach: Reach,
+    kill_scope: KillScope,
 }
 
-impl Held {
+impl GuardHandle {
     /// Listens to the guard until all is over. A guard that was killed has left that to us.
-    async fn attend(mut self, stage: watch::Sender<Stage>) {
+    async fn run(mut self, stage: watch::Sender<ChildState>) {
         let mut exit = None;
         let mut empty = false;
         // What is left of the time that everybody has, should the guard be killed.
         let mut grace = orphans::GRACE;
         while let Some(word) = self.next(&mut grace).await {
             match word {
-                Word::Died(death) => {
+                GuardMessage::Died(death) => {
                     exit = Some(Exit(death));
-                    stage.send_replace(Stage::Died);
+                    stage.send_replace(ChildState::Died);
                 }
-                Word::Empty => {
+                GuardMessage::Empty => {
                     empty = true;
-                    if self.reach == Reach::Session {
+                    if self.kill_scope == KillScope::Session {
                         // The guard may stay with those that go on; nobody waits for that.
-                        stage.send_replace(Stage::Gone(exit.unwrap_or(UNSEEN), Left::Nobody));
+                        stage.send_replace(ChildState::Gone(
+                            exit.unwrap_or(UNSEEN),
+                            Survivors::None,
+                        ));
                     }
                 }
-                Word::Started | Word::NotStarted { .. } | Word::Unprepared { .. } => {}
+                GuardMessage::Started
+                | GuardMessage::NotStarted { .. }
+                | GuardMessage::Unprepared { .. } => {}
             }
         }
         // Nothing is asked of it but to be dead.
         let _ = self.guard.wait().await;
         drop(self.noted);
         let left = if empty {
-            Left::Nobody
+            Survivors::None
         } else {
             let left = end_orphans(self.mark, grace).await;
             // One that is not empty stays, and the next run sees to it.
             let _ = std::fs::remove_dir(&self.group);
             left
         };
-        stage.send_replace(Stage::Gone(exit.unwrap_or(UNSEEN), left));
+        stage.send_replace(ChildState::Gone(exit.unwrap_or(UNSEEN), left));
     }
 
-    async fn next(&mut self, grace: &mut Duration) -> Option<Word> {
+    async fn next(&mut self, grace: &mut Duration) -> Option<GuardMessage> {
         tokio::select! {
             biased;
-            word = hear(&mut self.words) => word,
+            word = read_message(&mut self.messages) => word,
             () = self.given_up.notified() => {
                 // Dead already, which is what is wanted.
                 let _ = self.guard.start_kill();
@@ -327,9 +332,9 @@ impl Held {
 
 /// Ends those whose guard is dead. The list of all processes is read several times for that, which
 /// is not for the loop's thread.
-async fn end_orphans(mark: Option<String>, grace: Duration) -> Left {
+async fn end_orphans(mark: Option<String>, grace: Duration) -> Survivors {
     let end = move || orphans::end(mark.as_deref(), grace);
-    tokio::task::spawn_blocking(end).await.unwrap_or(Left::Somebody)
+    tokio::task::spawn_blocking(end).await.unwrap_or(Survivors::Some)
 }
 
 /// The mark by which orphans of this child are known.
@@ -356,17 +361,17 @@ impl Child {
 
     /// Asks it and everything below it to leave; who has not done so after [`GRACE`] is killed.
     pub fn terminate(&self) {
-        self.ask(Request::Terminate);
+        self.ask(GuardRequest::Terminate);
     }
 
     /// Ends it and everything below it at once.
     pub fn kill(&self) {
-        self.ask(Request::Kill);
+        self.ask(GuardRequest::Kill);
     }
 
     /// Leaves it to its guard for a few seconds more, whatever becomes of us.
-    pub fn let_go(mut self) {
-        self.parting = Request::Leash;
+    pub fn leave_running(mut self) {
+        self.on_drop = GuardRequest::LeaveRunning;
     }
 
     /// Gives up on a guard that does nothing: it is killed, and we end what was below it.
@@ -378,13 +383,14 @@ impl Child {
     pub async fn exited(&self) {
         let mut stage = self.stage.clone();
         // Without somebody who listens to the guard nothing more can be waited for.
-        let _ = stage.wait_for(|stage| matches!(stage, Stage::Died | Stage::Gone(..))).await;
+        let _ =
+            stage.wait_for(|stage| matches!(stage, ChildState::Died | ChildState::Gone(..))).await;
     }
 
     /// SIGTERM, some seconds, SIGKILL; returns at the death of the program.
     pub async fn end(&self) {
         self.terminate();
-        if timeout(GRACE + LATE, self.exited()).await.is_err() {
+        if timeout(GRACE + GUARD_REPLY_TIMEOUT, self.exited()).await.is_err() {
             self.end_now().await;
         }
     }
@@ -392,7 +398,7 @@ impl Child {
     /// SIGKILL; returns at the death of the program.
     pub async fn end_now(&self) {
         self.kill();
-        if timeout(LATE, self.exited()).await.is_err() {
+        if timeout(GUARD_REPLY_TIMEOUT, self.exited()).await.is_err() {
             self.give_up();
             self.exited().await;
         }
@@ -401,25 +407,25 @@ impl Child {
     /// Waits until it and everything below it is gone, and says how it died and who could not be
     /// ended. To be called after its death: what is left then has the usual grace, and the guard
     /// not much more.
-    pub async fn gone(&self) -> (Exit, Left) {
-        if timeout(GRACE + LATE, self.over()).await.is_err() {
+    pub async fn gone(&self) -> (Exit, Survivors) {
+        if timeout(GRACE + GUARD_REPLY_TIMEOUT, self.finished()).await.is_err() {
             self.kill();
-            if timeout(LATE, self.over()).await.is_err() {
+            if timeout(GUARD_REPLY_TIMEOUT, self.finished()).await.is_err() {
                 self.give_up();
             }
         }
-        self.over().await
+        self.finished().await
     }
 
-    async fn over(&self) -> (Exit, Left) {
+    async fn finished(&self) -> (Exit, Survivors) {
         let mut stage = self.stage.clone();
-        match stage.wait_for(|stage| matches!(stage, Stage::Gone(..))).await.as_deref() {
-            Ok(Stage::Gone(exit, left)) => (*exit, *left),
-            Ok(Stage::Running | Stage::Died) | Err(_) => (UNSEEN, Left::Somebody),
+        match stage.wait_for(|stage| matches!(stage, ChildState::Gone(..))).await.as_deref() {
+            Ok(ChildState::Gone(exit, left)) => (*exit, *left),
+            Ok(ChildState::Running | ChildState::Died) | Err(_) => (UNSEEN, Survivors::Some),
         }
     }
 
-    fn ask(&self, request: Request) {
+    fn ask(&self, request: GuardRequest) {
         // A few bytes always find room; a guard that is gone has done all it could be asked for.
         let _ = self.requests.try_write(&[request.to_byte()]);
     }
@@ -428,6 +434,6 @@ impl Child {
 impl Drop for Child {
     /// Nobody will hear any more of it.
     fn drop(&mut self) {
-        self.ask(self.parting);
+        self.ask(self.on_drop);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nightwright_core::units::RunId;
 use ring::digest::{SHA256, digest};
 
-use super::guard::wire::Order;
+use super::guard::wire::GuardOrder;
 use super::table;
 use crate::hex::hex;
 
@@ -22,11 +22,11 @@ const PREFIX: &str = "nightwright-";
 /// What keeps children together, and what of it this machine has.
 #[derive(Clone, Debug)]
 pub struct Containment {
-    inner: Arc<Inner>,
+    inner: Arc<ContainmentInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ContainmentInner {
     /// The binary that can be a guard.
     guard: PathBuf,
     /// The lock that guards hold while anything below them lives.
@@ -41,7 +41,7 @@ struct Inner {
 
 /// What a containment promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum ContainmentLevel {
     /// Every descendant is known to its guard, and killed in one instant.
     GuardAndGroup,
     /// Every descendant is known to its guard.
@@ -50,7 +50,7 @@ pub enum Level {
     ProcessGroup,
 }
 
-impl Level {
+impl ContainmentLevel {
     /// In a few words, for journal and `doctor`.
     pub fn name(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Containment {
         let owner = Some(format!("{}.{run}", tag(state)));
         let made = AtomicU32::new(0);
         let (guard, groups) = (own_program(), groups_folder());
-        Self { inner: Arc::new(Inner { guard, lock: Some(lock), groups, owner, made }) }
+        Self { inner: Arc::new(ContainmentInner { guard, lock: Some(lock), groups, owner, made }) }
     }
 
     /// With another binary as guard, and no control groups.
@@ -100,17 +100,17 @@ impl Containment {
 
     fn with(guard: PathBuf, lock: Option<PathBuf>, groups: Option<PathBuf>) -> Self {
         let made = AtomicU32::new(0);
-        Self { inner: Arc::new(Inner { guard, lock, groups, owner: None, made }) }
+        Self { inner: Arc::new(ContainmentInner { guard, lock, groups, owner: None, made }) }
     }
 
     /// What it promises.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> ContainmentLevel {
         if !table::is_there() {
-            Level::ProcessGroup
+            ContainmentLevel::ProcessGroup
         } else if self.inner.groups.is_some() {
-            Level::GuardAndGroup
+            ContainmentLevel::GuardAndGroup
         } else {
-            Level::Guard
+            ContainmentLevel::Guard
         }
     }
 
@@ -119,7 +119,7 @@ impl Containment {
     }
 
     /// The order for a guard, as far as it is ours.
-    pub(super) fn fill(&self, order: &mut Order) {
+    pub(super) fn fill(&self, order: &mut GuardOrder) {
         order.lock = self.inner.lock.clone().unwrap_or_default();
         if let Some(folder) = &self.inner.groups {
             let number = self.inner.made.fetch_add(1, Ordering::Relaxed);

@@ -14,7 +14,7 @@ const STANDARD: RawFd = 2;
 
 /// Keeps all descriptors but the standard three from our children. To be called before anything
 /// else: while there is only one thread no number can change hands.
-pub fn keep_to_ourselves() {
+pub fn set_cloexec_on_inherited_fds() {
     // Where there is no such list there is nothing that could be done.
     let Ok(entries) = fs::read_dir("/dev/fd") else { return };
     let numbers: Vec<RawFd> = entries

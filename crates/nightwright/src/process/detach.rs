@@ -35,9 +35,9 @@ const WORD_MAX: u64 = 4096;
 
 /// What became of the one that was to go its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Departed {
+pub enum DetachOutcome {
     /// It goes on, and this is what it said.
-    GoesOn(Vec<u8>),
+    Detached(Vec<u8>),
     /// It ended before that, and has said why.
     Ended(Exit),
 }
@@ -45,10 +45,10 @@ pub enum Departed {
 /// Starts our own binary with these arguments and an option that tells it where to give its word:
 /// `option` gets the number of a descriptor. Waits for the word, or for its end; Ctrl-C is for the
 /// other, which ends then. To be called where a runtime is.
-pub fn depart(
+pub fn start_detached(
     arguments: impl IntoIterator<Item = OsString>,
     option: impl FnOnce(i32) -> OsString,
-) -> io::Result<Departed> {
+) -> io::Result<DetachOutcome> {
     // Caught and not acted upon: what would be ignored is ignored by the other, too.
     let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
     let (hears, speaks) = io::pipe()?;
@@ -68,19 +68,19 @@ pub fn depart(
     let mut word = Vec::new();
     BufReader::new(hears.take(WORD_MAX)).read_until(b'\n', &mut word)?;
     if word.pop() == Some(b'\n') {
-        return Ok(Departed::GoesOn(word));
+        return Ok(DetachOutcome::Detached(word));
     }
-    Ok(Departed::Ended(Exit::from(child.wait()?)))
+    Ok(DetachOutcome::Ended(Exit::from(child.wait()?)))
 }
 
 /// The other end of that pipe.
 #[derive(Debug)]
-pub struct Departure {
+pub struct DetachPipe {
     pipe: File,
-    left: AtomicBool,
+    detached: AtomicBool,
 }
 
-impl Departure {
+impl DetachPipe {
     /// The pipe with this number. From now on we end with whoever reads from it.
     pub fn open(number: i32) -> io::Result<Self> {
         // With nobody to read from it we would wait for somebody for ever.
@@ -94,18 +94,18 @@ impl Departure {
         if is_unread(&pipe)? {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        Ok(Self { pipe, left: AtomicBool::new(false) })
+        Ok(Self { pipe, detached: AtomicBool::new(false) })
     }
 
     /// Goes our own way: a session of our own, nothing of the terminal, and what we would complain
     /// about goes into a file. Then gives the word; an error means that nobody knows of us.
-    pub fn leave(&self, word: &[u8], complaints: &Path) -> io::Result<()> {
+    pub fn detach(&self, word: &[u8], complaints: &Path) -> io::Result<()> {
         setsid()?;
         end_with_parent(false)?;
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         // A disk that is full is said elsewhere.
         let complaints = files::append_regular(complaints).ok();
-        self.left.store(true, Ordering::Relaxed);
+        self.detached.store(true, Ordering::Relaxed);
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::stdio::dup2_stdout(&nothing)?;
         rustix::stdio::dup2_stderr(complaints.as_ref().unwrap_or(&nothing))?;
@@ -115,8 +115,8 @@ impl Departure {
     }
 
     /// Whether nobody at the terminal hears us any more.
-    pub fn has_left(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
+    pub fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Relaxed)
     }
 }
 

@@ -36,17 +36,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, setsid, wait};
 
-use self::group::Group;
+use self::group::Cgroup;
 pub(super) use self::group::{KILL, MEMBERS};
 pub(super) use self::vigil::GRACE;
-use self::vigil::{Act, News, Vigil};
-use self::wire::{ORDER_MAX, Order, Reach, Request, Word};
-use super::table::{self, Process, Stat};
+use self::vigil::{GuardAction, GuardEvent, GuardState};
+use self::wire::{GuardMessage, GuardOrder, GuardRequest, KillScope, ORDER_MAX};
+use super::table::{self, Process, ProcessStat};
 use super::tree_lock;
 
 /// The name of the command, and of the process in lists of processes.
@@ -54,46 +54,46 @@ pub const NAME: &str = "nw-guard";
 
 /// How often everybody is looked for again before a signal counts as sent to all: between two
 /// looks a parent can die, and its child is in neither place.
-const LOOKS: u32 = 3;
+const SIGNAL_ROUNDS: u32 = 3;
 /// How often it is looked whether those without a session of their own are gone.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// News that wait to be heard. The guard hears faster than processes die.
 const NEWS_MAX: usize = 16;
 
 /// The whole life of a guard. Its standard input is the socket; its two outputs are the program's.
 pub fn main() -> ExitCode {
-    match stand() {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         // There is nobody to tell: the other end sees that nothing more comes.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn stand() -> io::Result<()> {
+fn run() -> io::Result<()> {
     prepare()?;
     let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let (order, input) = receive(&socket)?;
     let mut socket = Some(socket);
     let (word, begun) = match begin(&order, input) {
-        Ok(begun) => (Word::Started, Some(begun)),
+        Ok(begun) => (GuardMessage::Started, Some(begun)),
         Err(word) => (word, None),
     };
-    tell(&mut socket, word);
+    send(&mut socket, word);
     let Some(mut begun) = begun else { return Ok(()) };
     let hearing = socket.as_ref().map(UnixStream::try_clone).transpose()?;
     let news = listen(begun.program, hearing);
-    let below = watch(&mut begun, order.reach, &news, &mut socket);
+    let below = watch(&mut begun, order.kill_scope, &news, &mut socket);
     begun.group.remove();
     match below {
-        Below::Nobody => {}
-        Below::Others => {
+        Descendants::None => {}
+        Descendants::Some => {
             drop(begun.lock);
             // Those that may go on would come to somebody who takes them for lost.
             while let Ok(news) = news.recv() {
                 match news {
-                    News::NobodyLeft => break,
-                    News::Alone => begun.outputs.drain(),
-                    News::Died(_) | News::Asked(_) => {}
+                    GuardEvent::NobodyLeft => break,
+                    GuardEvent::Alone => begun.outputs.drain(),
+                    GuardEvent::Died(_) | GuardEvent::Asked(_) => {}
                 }
             }
         }
@@ -113,7 +113,7 @@ fn prepare() -> io::Result<()> {
 }
 
 /// The order, and the standard input of the program that comes beside it.
-fn receive(mut socket: &UnixStream) -> io::Result<(Order, OwnedFd)> {
+fn receive(mut socket: &UnixStream) -> io::Result<(GuardOrder, OwnedFd)> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let mut length = [0; 4];
@@ -134,27 +134,27 @@ fn receive(mut socket: &UnixStream) -> io::Result<(Order, OwnedFd)> {
     };
     let mut body = vec![0; length];
     socket.read_exact(&mut body)?;
-    let order = Order::decode(&body).ok_or(io::ErrorKind::InvalidData)?;
+    let order = GuardOrder::decode(&body).ok_or(io::ErrorKind::InvalidData)?;
     Ok((order, input))
 }
 
 /// A program that runs, and what is held for it.
-struct Begun {
+struct GuardedProgram {
     program: Pid,
-    group: Group,
+    group: Cgroup,
     lock: Option<File>,
-    outputs: Outputs,
+    outputs: ProgramOutputs,
 }
 
 /// The other ends of what the program prints to. As long as whoever holds us reads, we don't.
-struct Outputs(Vec<File>);
+struct ProgramOutputs(Vec<File>);
 
-impl Outputs {
+impl ProgramOutputs {
     /// Those of our own outputs, which are the program's, where the system lets them be had.
-    fn of(reach: Reach) -> Self {
-        match reach {
-            Reach::Everybody => Self(Vec::new()),
-            Reach::Session => {
+    fn of(kill_scope: KillScope) -> Self {
+        match kill_scope {
+            KillScope::AllDescendants => Self(Vec::new()),
+            KillScope::Session => {
                 let ends = ["/proc/self/fd/1", "/proc/self/fd/2"];
                 Self(ends.iter().filter_map(|end| File::open(end).ok()).collect())
             }
@@ -171,15 +171,15 @@ impl Outputs {
 }
 
 /// Starts the program. From then on only it has its pipes.
-fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
+fn begin(order: &GuardOrder, input: OwnedFd) -> Result<GuardedProgram, GuardMessage> {
     let errno = |error: io::Error| error.raw_os_error().unwrap_or(0);
-    let unprepared = |error| Word::Unprepared { errno: errno(error) };
+    let unprepared = |error| GuardMessage::Unprepared { errno: errno(error) };
     let nothing = File::options().read(true).write(true).open("/dev/null").map_err(unprepared)?;
     let none = order.lock.as_os_str().is_empty();
     let share = || tree_lock::share(&order.lock).map_err(unprepared);
     let lock = if none { None } else { Some(share()?) };
-    let mut group = Group::enter(&order.group);
-    let outputs = Outputs::of(order.reach);
+    let mut group = Cgroup::enter(&order.group);
+    let outputs = ProgramOutputs::of(order.kill_scope);
     let spawned = Command::new(&order.program)
         .args(&order.arguments)
         .env_clear()
@@ -193,11 +193,11 @@ fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
     group.leave();
     let mut child = spawned.map_err(|error| {
         group.remove();
-        Word::NotStarted { errno: errno(error) }
+        GuardMessage::NotStarted { errno: errno(error) }
     })?;
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    match (number, let_go_of_pipes(&nothing)) {
-        (Some(program), Ok(())) => Ok(Begun { program, group, lock, outputs }),
+    match (number, close_pipes(&nothing)) {
+        (Some(program), Ok(())) => Ok(GuardedProgram { program, group, lock, outputs }),
         // Nobody would ever see the end of its output. We wait for its death, and what it
         // started in this instant comes to whoever started us.
         (_, done) => {
@@ -208,31 +208,31 @@ fn begin(order: &Order, input: OwnedFd) -> Result<Begun, Word> {
     }
 }
 
-fn let_go_of_pipes(nothing: &File) -> Result<(), Errno> {
+fn close_pipes(nothing: &File) -> Result<(), Errno> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     rustix::stdio::dup2_stderr(nothing)
 }
 
 /// Listens to the kernel and to whoever holds us, a thread for each.
-fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<News> {
+fn listen(program: Pid, socket: Option<UnixStream>) -> mpsc::Receiver<GuardEvent> {
     let (sender, news) = mpsc::sync_channel(NEWS_MAX);
     let deaths = sender.clone();
-    thread::spawn(move || bury_all(program, &deaths));
-    thread::spawn(move || hear_requests(socket, &sender));
+    thread::spawn(move || reap_all(program, &deaths));
+    thread::spawn(move || read_requests(socket, &sender));
     news
 }
 
 /// Takes note of every death below us, and tells of the program's and of the last.
-fn bury_all(program: Pid, news: &mpsc::SyncSender<News>) {
+fn reap_all(program: Pid, news: &mpsc::SyncSender<GuardEvent>) {
     let mut last = false;
     while !last {
         let told = match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == program => Some(News::Died(death(status))),
+            Ok(Some((pid, status))) if pid == program => Some(GuardEvent::Died(death(status))),
             Ok(_) | Err(Errno::INTR) => None,
             Err(_) => {
                 last = true;
-                Some(News::NobodyLeft)
+                Some(GuardEvent::NobodyLeft)
             }
         };
         if let Some(told) = told {
@@ -242,89 +242,89 @@ fn bury_all(program: Pid, news: &mpsc::SyncSender<News>) {
     }
 }
 
-fn death(status: WaitStatus) -> Death {
+fn death(status: WaitStatus) -> ProcessExit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Death::Code(code),
-        (None, Some(signal)) => Death::Signal(signal),
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(signal)) => ProcessExit::Signal(signal),
         // Neither can be said only of a process that was stopped, which is not waited for.
-        (None, None) => Death::Code(-1),
+        (None, None) => ProcessExit::Code(-1),
     }
 }
 
-fn hear_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<News>) {
+fn read_requests(socket: Option<UnixStream>, news: &mpsc::SyncSender<GuardEvent>) {
     let mut byte = [0];
     if let Some(mut socket) = socket {
         while socket.read_exact(&mut byte).is_ok() {
-            let Some(request) = Request::from_byte(byte[0]) else { break };
-            if news.send(News::Asked(request)).is_err() {
+            let Some(request) = GuardRequest::from_byte(byte[0]) else { break };
+            if news.send(GuardEvent::Asked(request)).is_err() {
                 return;
             }
         }
     }
     // The main thread is gone only when all is over.
-    let _ = news.send(News::Alone);
+    let _ = news.send(GuardEvent::Alone);
 }
 
 /// Who is left below a guard that has ended whom it had to.
-enum Below {
-    Nobody,
+enum Descendants {
+    None,
     /// Those that may go on, if there are any.
-    Others,
+    Some,
 }
 
 /// The guard's loop: hears, decides, acts, until nobody is left who has to be ended.
 fn watch(
-    begun: &mut Begun,
-    reach: Reach,
-    news: &mpsc::Receiver<News>,
+    begun: &mut GuardedProgram,
+    kill_scope: KillScope,
+    news: &mpsc::Receiver<GuardEvent>,
     socket: &mut Option<UnixStream>,
-) -> Below {
+) -> Descendants {
     let begin = Instant::now();
-    let mut vigil = Vigil::Watching;
+    let mut state = GuardState::Watching;
     let mut died = false;
     loop {
         let now = begin.elapsed();
         // Nobody tells of the death of the last one in a session.
-        let look = (died && reach == Reach::Session).then(|| now + LOOK);
-        let heard = match vigil.due().into_iter().chain(look).min() {
+        let look = (died && kill_scope == KillScope::Session).then(|| now + POLL_INTERVAL);
+        let heard = match state.due().into_iter().chain(look).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(due) => news.recv_timeout(due.saturating_sub(now)),
         };
         let now = begin.elapsed();
-        if heard == Ok(News::Alone) {
+        if heard == Ok(GuardEvent::Alone) {
             begun.outputs.drain();
         }
         let acts = match heard {
-            Ok(news) => vigil.hear(now, news),
-            Err(RecvTimeoutError::Timeout) => vigil.wake(now).into_iter().collect(),
+            Ok(news) => state.handle(now, news),
+            Err(RecvTimeoutError::Timeout) => state.wake(now).into_iter().collect(),
             // Both threads have died, which they never do before the end.
-            Err(RecvTimeoutError::Disconnected) => vec![Act::Kill, Act::Leave],
+            Err(RecvTimeoutError::Disconnected) => vec![GuardAction::Kill, GuardAction::Leave],
         };
         for act in acts {
             match act {
-                Act::Tell(word) => {
-                    died |= matches!(word, Word::Died(_));
-                    tell(socket, word);
+                GuardAction::Send(word) => {
+                    died |= matches!(word, GuardMessage::Died(_));
+                    send(socket, word);
                 }
-                Act::Terminate => signal_all(begun.program, reach, Signal::TERM),
-                Act::Kill => {
+                GuardAction::Terminate => signal_all(begun.program, kill_scope, Signal::TERM),
+                GuardAction::Kill => {
                     begun.group.kill();
-                    signal_all(begun.program, reach, Signal::KILL);
+                    signal_all(begun.program, kill_scope, Signal::KILL);
                 }
-                Act::Leave => return Below::Nobody,
+                GuardAction::Leave => return Descendants::None,
             }
         }
         // Twice: while the list is read, a parent can die whose child is not in it yet.
-        let over = || within(reach).is_empty() && within(reach).is_empty();
-        if died && reach == Reach::Session && over() {
-            tell(socket, Word::Empty);
-            return Below::Others;
+        let over = || within(kill_scope).is_empty() && within(kill_scope).is_empty();
+        if died && kill_scope == KillScope::Session && over() {
+            send(socket, GuardMessage::Empty);
+            return Descendants::Some;
         }
     }
 }
 
 /// One word to whoever holds us; if nobody does any more, to nobody.
-fn tell(socket: &mut Option<UnixStream>, word: Word) {
+fn send(socket: &mut Option<UnixStream>, word: GuardMessage) {
     if let Some(open) = socket
         && open.write_all(&word.to_bytes()).is_err()
     {
@@ -333,25 +333,25 @@ fn tell(socket: &mut Option<UnixStream>, word: Word) {
 }
 
 /// Everybody below us who is to be ended.
-fn within(reach: Reach) -> Vec<Process> {
+fn within(kill_scope: KillScope) -> Vec<Process> {
     let us = getpid();
     let all = table::below(&table::all(), &BTreeSet::from([us.as_raw_nonzero().get()]));
-    match (reach, Stat::of(us)) {
-        (Reach::Everybody, _) | (Reach::Session, None) => all,
-        (Reach::Session, Some(own)) => {
+    match (kill_scope, ProcessStat::of(us)) {
+        (KillScope::AllDescendants, _) | (KillScope::Session, None) => all,
+        (KillScope::Session, Some(own)) => {
             all.into_iter().filter(|process| process.stat.session == own.session).collect()
         }
     }
 }
 
 /// Signals everybody below us who is to be ended, each once, until a look finds nobody new.
-fn signal_all(program: Pid, reach: Reach, signal: Signal) {
+fn signal_all(program: Pid, kill_scope: KillScope, signal: Signal) {
     let mut reached = BTreeSet::new();
     if !table::is_there() {
         return signal_group(program, signal);
     }
-    for _ in 0..LOOKS {
-        let new: Vec<_> = within(reach)
+    for _ in 0..SIGNAL_ROUNDS {
+        let new: Vec<_> = within(kill_scope)
             .into_iter()
             .filter(|process| reached.insert((process.pid.as_raw_nonzero(), process.stat.started)))
             .collect();

@@ -8,23 +8,23 @@ use nightwright_core::redact::Secrets;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::oneshot;
 
-use super::check::{Ended, Heard, Masks, collect, pass};
-use super::child::{Child, Launch, spawn_leashed};
-use super::tail::Tail;
+use super::check::{CommandEnd, OutputMasks, OutputSink, collect, pass};
+use super::child::{Child, Launch, spawn_hook};
+use super::tail::OutputTail;
 
 /// One at work. When this is dropped it is asked to leave, and killed some seconds later.
 #[derive(Debug)]
-pub struct Leashed {
+pub struct HookProcess {
     child: Child,
     /// What it is to read and its pipe has not taken yet.
     rest: Vec<u8>,
 }
 
-impl Leashed {
+impl HookProcess {
     /// Starts it. It has this to read, from its first moment on and whatever becomes of us, unless
     /// that is more than a pipe takes.
     pub async fn start(launch: &Launch, input: &[u8]) -> io::Result<Self> {
-        let (mut child, put) = spawn_leashed(launch, input).await?;
+        let (mut child, put) = spawn_hook(launch, input).await?;
         let rest = input[put..].to_vec();
         if rest.is_empty() {
             drop(child.take_stdin());
@@ -39,7 +39,7 @@ impl Leashed {
         limit: Duration,
         keep: usize,
         secrets: &Secrets,
-    ) -> (Ended, String) {
+    ) -> (CommandEnd, String) {
         let stdin = self.child.take_stdin();
         let (stdout, stderr) = (self.child.take_stdout(), self.child.take_stderr());
         let (child, rest) = (&self.child, &self.rest);
@@ -55,7 +55,7 @@ impl Leashed {
             let cut = tokio::select! {
                 biased;
                 () = child.exited() => None,
-                () = pass(limit) => Some(Ended::TimedOut),
+                () = pass(limit) => Some(CommandEnd::TimedOut),
                 never = feed => never,
             };
             if cut.is_some() {
@@ -64,10 +64,10 @@ impl Leashed {
             let (exit, _) = child.gone().await;
             // Nobody listens any more once both pipes are at their end.
             let _ = over.send(());
-            cut.unwrap_or(Ended::Exited(exit))
+            cut.unwrap_or(CommandEnd::Exited(exit))
         };
-        let mut heard = Heard { tail: Tail::new(keep), log: None };
-        let mut masks = Masks::new(Some(secrets));
+        let mut heard = OutputSink { tail: OutputTail::new(keep), log: None };
+        let mut masks = OutputMasks::new(Some(secrets));
         let (ended, ()) =
             tokio::join!(watch, collect(stdout, stderr, (&mut heard, &mut masks), is_over));
         masks.finish(&mut heard);
@@ -75,7 +75,7 @@ impl Leashed {
     }
 
     /// Leaves it running for a few seconds more, whatever becomes of us.
-    pub fn let_go(self) {
-        self.child.let_go();
+    pub fn leave_running(self) {
+        self.child.leave_running();
     }
 }

@@ -16,15 +16,15 @@ use super::guard::{self, KILL, MEMBERS};
 use super::table::{self, Process};
 
 /// How long the killed may take to be gone.
-const GONE: Duration = Duration::from_secs(2);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How much of a command line is shown.
 const COMMAND: usize = 80;
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A process that an earlier run had left, and that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Killed {
+pub struct KilledProcess {
     /// Its number.
     pub pid: i32,
     /// Its command line, as far as it is short.
@@ -33,7 +33,7 @@ pub struct Killed {
     pub run: String,
 }
 
-impl Killed {
+impl KilledProcess {
     /// A process that is still there.
     pub(super) fn of(pid: i32, run: String) -> Self {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Killed {
     }
 }
 
-impl fmt::Display for Killed {
+impl fmt::Display for KilledProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pid {} `{}` (run {})", self.pid, self.command, self.run)
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Killed {
 
 /// Kills whoever is in such a group of a run in this state folder, and removes the group. Names who
 /// was killed.
-pub fn end_left_over(state: &Path) -> Vec<Killed> {
+pub fn kill_stale_cgroups(state: &Path) -> Vec<KilledProcess> {
     let Some(entries) = groups_folder().and_then(|folder| fs::read_dir(folder).ok()) else {
         return Vec::new();
     };
@@ -60,7 +60,7 @@ pub fn end_left_over(state: &Path) -> Vec<Killed> {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let maker = maker_of(name, &space).and_then(Pid::from_raw);
-        if maker.is_none_or(|maker| table::Stat::of(maker).is_some()) {
+        if maker.is_none_or(|maker| table::ProcessStat::of(maker).is_some()) {
             continue;
         }
         match run_of(name, state) {
@@ -72,20 +72,20 @@ pub fn end_left_over(state: &Path) -> Vec<Killed> {
     killed
 }
 
-fn end(group: &Path, run: &str) -> Vec<Killed> {
+fn end(group: &Path, run: &str) -> Vec<KilledProcess> {
     let members = members(group);
     if !members.is_disjoint(&guarded(&table::all())) {
         // They have a guard, which is ending them at this moment, and more politely.
         return Vec::new();
     }
-    let killed = members.iter().map(|pid| Killed::of(*pid, run.to_owned())).collect();
+    let killed = members.iter().map(|pid| KilledProcess::of(*pid, run.to_owned())).collect();
     if !members.is_empty() {
         // Fails only if the group is gone, and everybody in it with it.
         let _ = fs::write(group.join(KILL), "1");
     }
     let begin = Instant::now();
-    while fs::remove_dir(group).is_err() && group.exists() && begin.elapsed() < GONE {
-        thread::sleep(LOOK);
+    while fs::remove_dir(group).is_err() && group.exists() && begin.elapsed() < KILL_TIMEOUT {
+        thread::sleep(POLL_INTERVAL);
     }
     killed
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use super::tail::Tail;
+use super::tail::OutputTail;
 
 /// So much is kept of the beginning, and is in the file at once.
 const HEAD: usize = 1 << 20;
@@ -12,17 +12,17 @@ const TAIL: usize = 3 << 20;
 
 /// The file. One that can't be written is given up; the command goes on.
 #[derive(Debug)]
-pub struct Log {
+pub struct CommandLog {
     file: File,
     room: usize,
-    rest: Tail,
+    rest: OutputTail,
     written: io::Result<()>,
 }
 
-impl Log {
+impl CommandLog {
     /// Begins a log in this file.
     pub fn new(file: File) -> Self {
-        Self { file, room: HEAD, rest: Tail::new(TAIL), written: Ok(()) }
+        Self { file, room: HEAD, rest: OutputTail::new(TAIL), written: Ok(()) }
     }
 
     /// More of what the command printed.
@@ -57,7 +57,7 @@ mod tests {
 
     fn kept(chunks: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut log = Log::new(file.reopen().unwrap());
+        let mut log = CommandLog::new(file.reopen().unwrap());
         for chunk in chunks {
             log.push(&chunk);
         }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_at_the_end_and_nothing_before() {
         let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
-        let mut log = Log::new(full);
+        let mut log = CommandLog::new(full);
         log.push(b"some");
         log.push(b"more");
         assert!(log.close().is_err());

@@ -4,9 +4,9 @@
 //! the program starts, however that hides, and ends it with the program, at our request, or when
 //! we are gone. The guard of a hook spares what the hook put into a session of its own. Four kinds
 //! have none: one talks to a person, on the user's own [terminal]; one only reads, and is
-//! [asked](answer()) for what it prints; one is our own binary, [`Watched`] by the self-test, which
+//! asked for what it prints; one is our own binary, [`WatchedProgram`] by the self-test, which
 //! is after what its guards do without us; and one is our own binary once more, which
-//! [departs](depart()) to go on without the terminal.
+//! [departs](start_detached()) to go on without the terminal.
 //!
 //! ```text
 //!   spawn ──▶ running ──▶ the program died ──▶ everything is gone
@@ -35,18 +35,22 @@ pub mod terminal;
 pub mod tree_lock;
 mod watched;
 
-pub use answer::{Answer, AnswerEnd, Question, answer};
-pub use check::{Ended, Finished, OUTPUT_MAX, Stop, run_and_log, run_to_end, shell};
-pub use child::{Child, Exit, GRACE, Launch, spawn, spawn_leashed};
-pub use containment::{Containment, Level, groups_folder};
-pub use descriptors::keep_to_ourselves;
-pub use detach::{Departed, Departure, depart};
-pub use leashed::Leashed;
-pub use left_over::{Killed, end_left_over};
-pub use log::Log;
-pub use orphans::{Left, MARK, adopt, end_guards, guards, sweep};
-pub use tail::Tail;
-pub use watched::{Errand, Family, Watched, below_us, can_be_watched};
+pub use answer::{CapturedCommand, CapturedEnd, CapturedOutput, run_captured};
+pub use check::{
+    CommandEnd, FinishedCommand, OUTPUT_MAX, StopHandle, run_and_log, run_to_end, shell,
+};
+pub use child::{Child, Exit, GRACE, Launch, spawn, spawn_hook};
+pub use containment::{Containment, ContainmentLevel, groups_folder};
+pub use descriptors::set_cloexec_on_inherited_fds;
+pub use detach::{DetachOutcome, DetachPipe, start_detached};
+pub use leashed::HookProcess;
+pub use left_over::{KilledProcess, kill_stale_cgroups};
+pub use log::CommandLog;
+pub use orphans::{MARK, Survivors, become_subreaper, end_guards, guards, sweep};
+pub use tail::OutputTail;
+pub use watched::{
+    ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched, live_descendants,
+};
 
 /// The pipes of a child.
 pub use tokio::net::unix::pipe::Sender as Stdin;

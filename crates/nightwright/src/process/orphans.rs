@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use nightwright_core::units::RunId;
 use rustix::process::{Signal, WaitOptions, getpid, waitpid};
 
-use super::guard::wire::Reach;
-use super::left_over::Killed;
+use super::guard::wire::KillScope;
+use super::left_over::KilledProcess;
 use super::table::{self, Process};
 
 /// The variable that carries the mark.
@@ -27,14 +27,14 @@ pub const MARK: &str = "NIGHTWRIGHT_MARK";
 /// How long orphans have between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the killed may take to be gone. Beyond that they are stuck in the kernel.
-const GONE: Duration = Duration::from_secs(2);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// No environment has more than this before its mark is looked for.
 const ENVIRONMENT_MAX: usize = 4 << 20;
 
 /// Guards of the user's own programs. They may stay after us, and nobody waits for them.
-static LEASHES: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static HOOK_GUARDS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Children that are ours on purpose: guards, and programs that only read.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -44,7 +44,7 @@ static ADOPTING: AtomicBool = AtomicBool::new(false);
 
 /// Lets the children of whoever of ours dies come to us. From then on every child that is neither a
 /// guard nor a program that only reads is taken for an orphan.
-pub fn adopt() {
+pub fn become_subreaper() {
     if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
         ADOPTING.store(true, Ordering::Relaxed);
     }
@@ -57,41 +57,41 @@ pub fn guards() -> usize {
 
 /// A child that is known to be ours, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Noted(i32);
+pub(super) struct OwnChild(i32);
 
-impl Drop for Noted {
+impl Drop for OwnChild {
     fn drop(&mut self) {
         known().remove(&self.0);
-        leashes().remove(&self.0);
+        hook_guards().remove(&self.0);
     }
 }
 
 /// Starts a guard. Nobody who looks for orphans in the meantime takes it for one.
 pub(super) fn start(
     guard: &mut tokio::process::Command,
-    reach: Reach,
-) -> io::Result<(tokio::process::Child, Noted)> {
+    reach: KillScope,
+) -> io::Result<(tokio::process::Child, OwnChild)> {
     let mut known = match reach {
-        Reach::Everybody => known(),
-        Reach::Session => leashes(),
+        KillScope::AllDescendants => known(),
+        KillScope::Session => hook_guards(),
     };
     let child = guard.spawn()?;
     // A child that was just started and not waited for has a number.
     let number = child.id().and_then(|number| i32::try_from(number).ok()).unwrap_or_default();
     known.insert(number);
-    Ok((child, Noted(number)))
+    Ok((child, OwnChild(number)))
 }
 
 /// Starts a program that only reads. It needs no guard, and nobody takes it for an orphan as long as
 /// it is noted.
 pub(super) fn start_reader(
     reader: &mut std::process::Command,
-) -> io::Result<(std::process::Child, Noted)> {
+) -> io::Result<(std::process::Child, OwnChild)> {
     let mut known = known();
     let child = reader.spawn()?;
     let number = i32::try_from(child.id()).unwrap_or_default();
     known.insert(number);
-    Ok((child, Noted(number)))
+    Ok((child, OwnChild(number)))
 }
 
 /// Kills all guards and all programs that only read, and ends what was below them: for those who
@@ -107,21 +107,21 @@ fn known() -> MutexGuard<'static, BTreeSet<i32>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn leashes() -> MutexGuard<'static, BTreeSet<i32>> {
-    LEASHES.lock().unwrap_or_else(PoisonError::into_inner)
+fn hook_guards() -> MutexGuard<'static, BTreeSet<i32>> {
+    HOOK_GUARDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who is left after everybody was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Survivors {
     /// Nobody, as it should be.
-    Nobody,
+    None,
     /// Somebody whom we may not signal, or whom the kernel does not let go.
-    Somebody,
+    Some,
 }
 
 /// Ends everybody who lost a guard that was killed: who came to us, and who carries `mark`.
-pub(super) fn end(mark: Option<&str>, grace: Duration) -> Left {
+pub(super) fn end(mark: Option<&str>, grace: Duration) -> Survivors {
     end_all(grace, || orphans(&table::all(), mark), |_| {})
 }
 
@@ -131,16 +131,16 @@ fn end_all(
     grace: Duration,
     find: impl Fn() -> Vec<Process>,
     mut see: impl FnMut(&Process),
-) -> Left {
+) -> Survivors {
     let mut ended = BTreeSet::new();
     let begin = Instant::now();
     loop {
         let found = find();
         if found.is_empty() {
-            return Left::Nobody;
+            return Survivors::None;
         }
-        if begin.elapsed() > grace + GONE {
-            return Left::Somebody;
+        if begin.elapsed() > grace + KILL_TIMEOUT {
+            return Survivors::Some;
         }
         for process in found {
             let first = ended.insert((process.pid.as_raw_nonzero(), process.stat.started));
@@ -153,7 +153,7 @@ fn end_all(
                 process.signal(Signal::TERM);
             }
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -165,7 +165,7 @@ fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
     let us = getpid().as_raw_nonzero().get();
     // Asked after the look: a child that was started since then is not in the list.
     let mut known = known().clone();
-    known.extend(leashes().iter());
+    known.extend(hook_guards().iter());
     let adopted: BTreeSet<i32> = all
         .iter()
         .filter(|process| ADOPTING.load(Ordering::Relaxed) && process.stat.parent == us)
@@ -187,7 +187,7 @@ fn orphans(all: &[Process], mark: Option<&str>) -> Vec<Process> {
 }
 
 /// Ends everybody who carries the mark of a run that `is_left_over`, and names them.
-pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<Killed> {
+pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<KilledProcess> {
     let us = getpid();
     let run_of = |process: &Process| {
         let mark = carried(process)?;
@@ -204,7 +204,7 @@ pub fn sweep(is_left_over: impl Fn(&RunId) -> bool) -> Vec<Killed> {
     };
     // Who does not go is in the kernel's hands, and its run is known.
     let _ = end_all(GRACE, left_over, |process| {
-        killed.extend(run_of(process).map(|run| Killed::of(number(process), run.0)));
+        killed.extend(run_of(process).map(|run| KilledProcess::of(number(process), run.0)));
     });
     killed
 }

@@ -10,12 +10,12 @@ use rustix::process::{Pid, Signal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
-    pub(crate) stat: Stat,
+    pub(crate) stat: ProcessStat,
 }
 
 /// What the kernel says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     /// Its parent; 0 for those the kernel started.
     pub(crate) parent: i32,
     /// The session it is in.
@@ -27,7 +27,7 @@ pub(crate) struct Stat {
     pub(crate) started: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Reads a line of `/proc/PID/stat`. The second field is a name in brackets that may itself
     /// have brackets and blanks; behind it the third is the state, the fourth the parent, the
     /// sixth the session and the 22nd the start.
@@ -56,7 +56,7 @@ impl Process {
         // The handle stands for whoever has the number now; if that one began at the same tick as
         // ours, it is ours, and stays so however the number is used afterwards.
         let handle = pidfd_open(self.pid, PidfdFlags::empty());
-        let same = Stat::of(self.pid).is_some_and(|stat| stat.started == self.stat.started);
+        let same = ProcessStat::of(self.pid).is_some_and(|stat| stat.started == self.stat.started);
         match handle {
             Ok(handle) => same && pidfd_send_signal(&handle, signal).is_ok(),
             Err(Errno::SRCH) => false,
@@ -69,7 +69,7 @@ impl Process {
 
 /// Whether there is a list at all.
 pub(crate) fn is_there() -> bool {
-    Stat::of(rustix::process::getpid()).is_some()
+    ProcessStat::of(rustix::process::getpid()).is_some()
 }
 
 /// All processes.
@@ -80,7 +80,7 @@ pub(crate) fn all() -> Vec<Process> {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let pid = Pid::from_raw(pid)?;
             // One that is gone by now is none.
-            Some(Process { pid, stat: Stat::of(pid)? })
+            Some(Process { pid, stat: ProcessStat::of(pid)? })
         })
         .collect()
 }
@@ -112,7 +112,7 @@ mod tests {
 
     fn process(pid: i32, parent: i32) -> Process {
         let pid = Pid::from_raw(pid).unwrap();
-        Process { pid, stat: Stat { parent, session: 1, dead: false, started: 7 } }
+        Process { pid, stat: ProcessStat { parent, session: 1, dead: false, started: 7 } }
     }
 
     fn numbers(processes: &[Process]) -> BTreeSet<i32> {
@@ -123,13 +123,13 @@ mod tests {
     fn the_facts_are_found_behind_any_name() {
         let rest = "42 1 41 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 555 1000 10";
         for name in ["(sleep)", "(a b)", "(a) S 1 (b)"] {
-            let stat = Stat { parent: 42, session: 41, dead: false, started: 555 };
-            assert_eq!(Stat::parse(&format!("43 {name} S {rest}")), Some(stat), "{name}");
-            let stat = Stat { dead: true, ..stat };
-            assert_eq!(Stat::parse(&format!("43 {name} Z {rest}")), Some(stat), "{name}");
+            let stat = ProcessStat { parent: 42, session: 41, dead: false, started: 555 };
+            assert_eq!(ProcessStat::parse(&format!("43 {name} S {rest}")), Some(stat), "{name}");
+            let stat = ProcessStat { dead: true, ..stat };
+            assert_eq!(ProcessStat::parse(&format!("43 {name} Z {rest}")), Some(stat), "{name}");
         }
-        assert_eq!(Stat::parse(""), None);
-        assert_eq!(Stat::parse("43 (sleep) S"), None);
+        assert_eq!(ProcessStat::parse(""), None);
+        assert_eq!(ProcessStat::parse("43 (sleep) S"), None);
     }
 
     #[test]
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn a_number_that_was_given_to_another_process_is_not_signalled() {
         let me = rustix::process::getpid();
-        let stat = Stat::of(me).unwrap();
+        let stat = ProcessStat::of(me).unwrap();
         assert!(all().contains(&Process { pid: me, stat }));
-        let earlier = Process { pid: me, stat: Stat { started: stat.started - 1, ..stat } };
+        let earlier = Process { pid: me, stat: ProcessStat { started: stat.started - 1, ..stat } };
         assert!(!earlier.signal(Signal::KILL));
     }
 }

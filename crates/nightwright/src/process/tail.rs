@@ -2,13 +2,13 @@
 
 /// Keeps the last bytes of what is pushed into it, and counts all of them.
 #[derive(Debug)]
-pub struct Tail {
+pub struct OutputTail {
     bytes: Vec<u8>,
     max: usize,
     total: u64,
 }
 
-impl Tail {
+impl OutputTail {
     /// Keeps at most `max` bytes.
     pub fn new(max: usize) -> Self {
         Self { bytes: Vec::new(), max, total: 0 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_short_text_is_kept_whole() {
-        let mut tail = Tail::new(8);
+        let mut tail = OutputTail::new(8);
         tail.push(b"abc");
         tail.push(b"def");
         assert_eq!((tail.total(), tail.into_text().as_str()), (6, "abcdef"));
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn of_a_long_text_the_end_is_kept_however_it_comes() {
         for size in [1, 3, 7, 100] {
-            let mut tail = Tail::new(4);
+            let mut tail = OutputTail::new(4);
             for chunk in b"0123456789".chunks(size) {
                 tail.push(chunk);
             }

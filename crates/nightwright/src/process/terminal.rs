@@ -25,8 +25,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::child::{Exit, GRACE};
-use super::guard::wire::Reach;
-use super::orphans::{self, Left, MARK};
+use super::guard::wire::KillScope;
+use super::orphans::{self, MARK, Survivors};
 
 /// A stop that goes on for so long is one. A shorter one was the whole group's, and is over.
 const STOPPED_FOR: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ const PLAIN: &[u8] = b"\x1b[?1047l\x1b[?25h\x1b[0m\x1b[?1000l\x1b[?1002l\x1b[?10
                        \x1b[?2004l\x1b[?1004l\x1b[>4;0m\x1b[<u\r";
 
 /// What to run, complete: nothing is inherited but the terminal and what is named here.
-pub struct Talk {
+pub struct TerminalCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -50,7 +50,7 @@ pub struct Talk {
     pub mark: String,
 }
 
-impl fmt::Debug for Talk {
+impl fmt::Debug for TerminalCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the environment: there are secrets in it.
         f.debug_struct("Talk")
@@ -63,13 +63,13 @@ impl fmt::Debug for Talk {
 
 /// How it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Talked {
+pub struct TerminalExit {
     /// How the program ended.
     pub exit: Exit,
     /// Whether we were told to end.
-    pub told_to_end: bool,
+    pub terminated: bool,
     /// Who of those whom it left could not be ended.
-    pub left: Left,
+    pub survivors: Survivors,
 }
 
 /// Whether there is somebody to talk to: a terminal to read from, and one to write to.
@@ -78,16 +78,16 @@ pub fn is_there() -> bool {
 }
 
 /// Runs a program on our terminal to its end.
-pub async fn talk(talk: &Talk) -> io::Result<Talked> {
+pub async fn run_on_terminal(talk: &TerminalCommand) -> io::Result<TerminalExit> {
     // Caught and not acted upon: that the program would inherit ignoring them is thus avoided.
     let _interrupts = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
-    let mut signals = Signals {
+    let mut signals = TerminalSignals {
         terminate: signal(SignalKind::terminate())?,
         hang_up: signal(SignalKind::hangup())?,
         child: signal(SignalKind::child())?,
     };
-    orphans::adopt();
-    let terminal = Terminal::remember();
+    orphans::become_subreaper();
+    let terminal = SavedTerminal::remember();
     let mut command = Command::new(&talk.program);
     command
         .args(&talk.arguments)
@@ -96,12 +96,12 @@ pub async fn talk(talk: &Talk) -> io::Result<Talked> {
         .env(MARK, &talk.mark)
         .current_dir(&talk.directory)
         .kill_on_drop(true);
-    let (mut child, noted) = orphans::start(&mut command, Reach::Everybody)?;
+    let (mut child, noted) = orphans::start(&mut command, KillScope::AllDescendants)?;
     drop(command);
     // A child that was just started and not waited for has a number, and keeps it until then.
     let number = child.id().and_then(|number| Pid::from_raw(i32::try_from(number).ok()?));
     let number = number.ok_or_else(|| io::Error::other("it has no process number"))?;
-    let mut told_to_end = false;
+    let mut terminated = false;
     let mut last_moment: Option<Instant> = None;
     let exit = loop {
         let hint = tokio::select! {
@@ -116,57 +116,57 @@ pub async fn talk(talk: &Talk) -> io::Result<Talked> {
             }
         };
         match hint {
-            Hint::End(kind) => {
-                told_to_end = true;
+            TerminalEvent::End(kind) => {
+                terminated = true;
                 last_moment.get_or_insert_with(|| Instant::now() + GRACE);
                 // Dead already, which is what is wanted.
                 let _ = kill_process(number, kind);
             }
-            Hint::Child => terminal.stop_with(number).await,
+            TerminalEvent::Child => terminal.stop_with(number).await,
         }
     };
     drop(noted);
     let mark = talk.mark.clone();
     let end = move || orphans::end(Some(&mark), orphans::GRACE);
-    let left = tokio::task::spawn_blocking(end).await.unwrap_or(Left::Somebody);
+    let survivors = tokio::task::spawn_blocking(end).await.unwrap_or(Survivors::Some);
     if exit.signal().is_some() {
-        Terminal::make_plain();
+        SavedTerminal::make_plain();
     }
     drop(terminal);
-    Ok(Talked { exit, told_to_end, left })
+    Ok(TerminalExit { exit, terminated, survivors })
 }
 
 /// What happens around the program.
-enum Hint {
+enum TerminalEvent {
     /// We are to end, by this signal.
     End(Kind),
     /// Something about a child: it ended, or stopped.
     Child,
 }
 
-struct Signals {
+struct TerminalSignals {
     terminate: Signal,
     hang_up: Signal,
     child: Signal,
 }
 
-impl Signals {
-    async fn next(&mut self) -> Hint {
+impl TerminalSignals {
+    async fn next(&mut self) -> TerminalEvent {
         tokio::select! {
-            Some(()) = self.terminate.recv() => Hint::End(Kind::TERM),
-            Some(()) = self.hang_up.recv() => Hint::End(Kind::HUP),
-            Some(()) = self.child.recv() => Hint::Child,
+            Some(()) = self.terminate.recv() => TerminalEvent::End(Kind::TERM),
+            Some(()) = self.hang_up.recv() => TerminalEvent::End(Kind::HUP),
+            Some(()) = self.child.recv() => TerminalEvent::Child,
             else => std::future::pending().await,
         }
     }
 }
 
 /// The terminal as it was; it is so again when this is dropped.
-struct Terminal {
+struct SavedTerminal {
     settings: Option<Termios>,
 }
 
-impl Terminal {
+impl SavedTerminal {
     fn remember() -> Self {
         Self { settings: tcgetattr(io::stdin()).ok() }
     }
@@ -197,7 +197,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for SavedTerminal {
     fn drop(&mut self) {
         put(self.settings.as_ref());
     }

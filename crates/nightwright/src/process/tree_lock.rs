@@ -12,15 +12,15 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// How often a lock that is not free is looked at again.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the lock may be somebody's who only looks whether it is free.
-const LOOKED_AT: Duration = Duration::from_secs(2);
+const PEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Takes a share. It is let go of when the file is closed.
 pub(super) fn share(path: &Path) -> io::Result<File> {
     // For reading too: some network file systems share a lock only with those who can read.
     let file = open(File::options().read(true).write(true).create(true).truncate(false), path)?;
-    if free(LOOKED_AT, || file.try_lock_shared())? {
+    if free(PEEK_TIMEOUT, || file.try_lock_shared())? {
         Ok(file)
     } else {
         Err(Errno::WOULDBLOCK.into())
@@ -49,7 +49,7 @@ fn free(patience: Duration, take: impl Fn() -> Result<(), TryLockError>) -> io::
             Ok(()) => return Ok(true),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if begin.elapsed() >= patience => return Ok(false),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            Err(TryLockError::WouldBlock) => thread::sleep(POLL_INTERVAL),
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Its output goes into files, so nobody has to read along. It leads a group of its own: a Ctrl-C
 //! is for whoever watches. Nothing of it gets out of sight for good, because whoever watches is a
-//! [subreaper](super::adopt), and [`end_guards`](super::end_guards) ends whoever is left.
+//! [subreaper](super::become_subreaper), and [`end_guards`](super::end_guards) ends whoever is left.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,12 +17,12 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::child::Exit;
-use super::orphans::{self, Noted};
-use super::table::{self, Process, Stat};
+use super::orphans::{self, OwnChild};
+use super::table::{self, Process, ProcessStat};
 
 /// What to start, complete.
 #[derive(Debug)]
-pub struct Errand<'a> {
+pub struct WatchedCommand<'a> {
     /// The program, by its path.
     pub program: &'a Path,
     /// Its arguments.
@@ -39,17 +39,17 @@ pub struct Errand<'a> {
 
 /// A program at work. It is killed when this is dropped; what is below it is its guards' business.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedProgram {
     child: Child,
     /// Who was ever seen below it.
-    family: Family,
+    family: ProcessFamily,
     exit: Option<Exit>,
-    _noted: Noted,
+    _noted: OwnChild,
 }
 
-impl Watched {
+impl WatchedProgram {
     /// Starts it.
-    pub fn start(errand: Errand<'_>) -> io::Result<Self> {
+    pub fn start(errand: WatchedCommand<'_>) -> io::Result<Self> {
         let mut command = Command::new(errand.program);
         command
             .args(errand.arguments)
@@ -61,14 +61,14 @@ impl Watched {
             .stderr(errand.complaints)
             .process_group(0);
         let (child, noted) = orphans::start_reader(&mut command)?;
-        Ok(Self { child, family: Family::default(), exit: None, _noted: noted })
+        Ok(Self { child, family: ProcessFamily::default(), exit: None, _noted: noted })
     }
 
     /// Looks who is below it, and whether it has ended.
-    pub fn look(&mut self) -> io::Result<Option<Exit>> {
+    pub fn poll(&mut self) -> io::Result<Option<Exit>> {
         if self.exit.is_none() {
             // Its number is its own until its end is taken note of.
-            self.family.grow(self.number());
+            self.family.add_descendants(self.number());
             self.exit = self.child.try_wait()?.map(Exit::from);
         }
         Ok(self.exit)
@@ -85,7 +85,7 @@ impl Watched {
     }
 
     /// Who was ever seen below it.
-    pub fn family(&self) -> &Family {
+    pub fn family(&self) -> &ProcessFamily {
         &self.family
     }
 
@@ -94,7 +94,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedProgram {
     fn drop(&mut self) {
         if self.exit.is_none() {
             // Dead already, which is what is wanted.
@@ -107,16 +107,16 @@ impl Drop for Watched {
 /// Processes, each known by its number and the time of its start, so that no later one with the
 /// same number is taken for it.
 #[derive(Clone, Debug, Default)]
-pub struct Family {
+pub struct ProcessFamily {
     members: BTreeSet<(i32, u64)>,
 }
 
-impl Family {
+impl ProcessFamily {
     /// Adds those who noted themselves: lines of `/proc/PID/stat`. Half a line is none.
     pub fn add_noted(&mut self, notes: &str) {
         for line in notes.lines() {
             let number = line.split_once(' ').and_then(|(number, _)| number.parse().ok());
-            if let (Some(number), Some(stat)) = (number, Stat::parse(line)) {
+            if let (Some(number), Some(stat)) = (number, ProcessStat::parse(line)) {
                 self.members.insert((number, stat.started));
             }
         }
@@ -129,20 +129,20 @@ impl Family {
 
     /// Who of them, and of those below them, is alive: number and command, for people.
     pub fn alive(&mut self) -> Vec<String> {
-        self.grow(None);
+        self.add_descendants(None);
         self.living(&table::all()).iter().map(shown).collect()
     }
 
     /// Kills whoever is alive.
     pub fn end(&mut self) {
-        self.grow(None);
+        self.add_descendants(None);
         for process in self.living(&table::all()) {
             process.signal(Signal::KILL);
         }
     }
 
     /// Takes in everybody below those who are alive, and below `root`.
-    fn grow(&mut self, root: Option<i32>) {
+    fn add_descendants(&mut self, root: Option<i32>) {
         let all = table::all();
         let mut roots: BTreeSet<i32> = self.living(&all).iter().map(number).collect();
         roots.extend(root);
@@ -162,7 +162,7 @@ pub fn can_be_watched() -> bool {
 }
 
 /// Everybody below ourselves who is alive, for people.
-pub fn below_us() -> Vec<String> {
+pub fn live_descendants() -> Vec<String> {
     table::below(&table::all(), &BTreeSet::from([getpid().as_raw_nonzero().get()]))
         .iter()
         .map(shown)
@@ -190,9 +190,9 @@ mod tests {
 
     use super::*;
 
-    fn start(script: &str) -> Watched {
+    fn start(script: &str) -> WatchedProgram {
         let nowhere = || File::options().write(true).open("/dev/null").unwrap();
-        Watched::start(Errand {
+        WatchedProgram::start(WatchedCommand {
             program: Path::new("/bin/sh"),
             arguments: &["-c".into(), script.into()],
             environment: &[("PATH".into(), "/usr/bin:/bin".into())],
@@ -217,12 +217,12 @@ mod tests {
     fn who_was_below_a_program_is_known_after_its_death_and_can_be_ended() {
         let mut watched = start("sleep 300 & sleep 300");
         until(|| {
-            watched.look().unwrap();
+            watched.poll().unwrap();
             watched.family.members.len() == 2
         });
         watched.signal(Signal::KILL);
-        until(|| watched.look().unwrap().is_some());
-        assert_eq!(watched.look().unwrap().and_then(Exit::signal), Some(9));
+        until(|| watched.poll().unwrap().is_some());
+        assert_eq!(watched.poll().unwrap().and_then(Exit::signal), Some(9));
         let mut family = watched.family().clone();
         let alive = family.alive();
         assert_eq!(alive.len(), 2, "{alive:?}");
@@ -234,11 +234,11 @@ mod tests {
     #[test]
     fn who_noted_itself_is_known_and_a_later_process_of_its_number_is_not() {
         let note = fs::read_to_string("/proc/self/stat").unwrap();
-        let mut family = Family::default();
+        let mut family = ProcessFamily::default();
         family.add_noted(&note);
         assert_eq!(family.members.len(), 1);
         assert!(!family.alive().is_empty());
-        let mut earlier = Family::default();
+        let mut earlier = ProcessFamily::default();
         earlier.members.extend(family.members.iter().map(|&(number, at)| (number, at - 1)));
         assert_eq!(earlier.alive(), [""; 0]);
         family.add_noted("17 (half a li");

@@ -5,48 +5,48 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use nightwright_core::agent::decode::{Line, Lines};
+use nightwright_core::agent::decode::{LineSplitter, StreamLine};
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::message::{AgentMessage, Owner, Part, Said};
+use nightwright_core::agent::message::{AgentMessage, MessageKind, Owner, TextPart};
 use nightwright_core::event::Event;
 use nightwright_core::units::Iteration;
 
 use crate::files::open_regular;
 use crate::journal::{attempt_label, call_label};
-use crate::report::{Reporter, Speaker, Wants};
+use crate::report::{Reporter, ReporterInput, Speaker};
 
 /// So much of the end of an output is read again for words that never came whole.
-const LAST_WORDS: u64 = 4 << 20;
+const MAX_REREAD_BYTES: u64 = 4 << 20;
 
 /// One read.
 const CHUNK: usize = 128 << 10;
 
 /// Knows from the events whose output is to be read, and reads it.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(super) struct OutputStreams {
     folder: PathBuf,
     dialect: Dialect,
     /// The iteration that is going on.
     iteration: Iteration,
     /// Its attempts so far.
     attempts: u32,
-    open: Option<Stream>,
+    open: Option<OutputStream>,
 }
 
 /// The output of one attempt or call.
 #[derive(Debug)]
-struct Stream {
+struct OutputStream {
     speaker: Speaker,
     path: PathBuf,
     /// `None` until it is there.
     file: Option<File>,
     offset: u64,
-    lines: Lines,
+    lines: LineSplitter,
     /// Where pieces of words may be that were left out, because they usually come again as a whole.
-    unsaid: Option<u64>,
+    partial_from: Option<u64>,
 }
 
-impl Streams {
+impl OutputStreams {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -103,8 +103,8 @@ impl Streams {
     /// Hands on what was said since the last time.
     pub(super) fn poll(&mut self, reporter: &mut dyn Reporter) -> io::Result<()> {
         let wanted = match reporter.wants() {
-            Wants::Events => false,
-            Wants::Messages | Wants::Everything => true,
+            ReporterInput::Events => false,
+            ReporterInput::Messages | ReporterInput::Everything => true,
         };
         match &mut self.open {
             Some(stream) if wanted => stream.read(self.dialect, reporter),
@@ -113,18 +113,18 @@ impl Streams {
     }
 
     fn begin(&mut self, speaker: Speaker, label: &str) {
-        self.open = Some(Stream {
+        self.open = Some(OutputStream {
             speaker,
             path: self.folder.join(format!("{label}.ndjson")),
             file: None,
             offset: 0,
             lines: self.dialect.lines_to_show(),
-            unsaid: None,
+            partial_from: None,
         });
     }
 }
 
-impl Stream {
+impl OutputStream {
     fn read(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
         if self.file.is_none() {
             // Not there yet, or never: an output that can't be kept is told elsewhere.
@@ -145,14 +145,14 @@ impl Stream {
             };
             let here = self.offset;
             self.offset += count as u64;
-            let Self { lines, speaker, unsaid, .. } = self;
+            let Self { lines, speaker, partial_from, .. } = self;
             let mut shown = Ok(());
             lines.push(&buffer[..count], |line| {
                 if shown.is_ok() {
-                    shown = hand_on(dialect, *speaker, line, reporter).map(|heard| match heard {
-                        Heard::Piece => *unsaid = unsaid.or(Some(here)),
-                        Heard::Whole => *unsaid = None,
-                        Heard::Nothing => {}
+                    shown = show_line(dialect, *speaker, line, reporter).map(|heard| match heard {
+                        LineKind::Piece => *partial_from = partial_from.or(Some(here)),
+                        LineKind::Whole => *partial_from = None,
+                        LineKind::Nothing => {}
                     });
                 }
             });
@@ -163,39 +163,39 @@ impl Stream {
 
     /// A last line that has no end.
     fn finish(&mut self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
-        let mut shown = Ok(Heard::Nothing);
-        self.lines.finish(|line| shown = hand_on(dialect, self.speaker, line, reporter));
+        let mut shown = Ok(LineKind::Nothing);
+        self.lines.finish(|line| shown = show_line(dialect, self.speaker, line, reporter));
         match shown? {
-            Heard::Whole => Ok(()),
-            Heard::Piece | Heard::Nothing => self.last_words(dialect, reporter),
+            LineKind::Whole => Ok(()),
+            LineKind::Piece | LineKind::Nothing => self.partial_text(dialect, reporter),
         }
     }
 
     /// Hands on what was said and never came whole: whoever was ended in the middle of a sentence
     /// has said that much.
-    fn last_words(&self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
-        let (Some(begin), Some(file)) = (self.unsaid, &self.file) else { return Ok(()) };
-        let begin = begin.max(self.offset.saturating_sub(LAST_WORDS));
+    fn partial_text(&self, dialect: Dialect, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let (Some(begin), Some(file)) = (self.partial_from, &self.file) else { return Ok(()) };
+        let begin = begin.max(self.offset.saturating_sub(MAX_REREAD_BYTES));
         let mut tail = vec![0; usize::try_from(self.offset - begin).unwrap_or(0)];
         if file.read_exact_at(&mut tail, begin).is_err() {
             // It was there a moment ago; there is nothing more to be had from it.
             return Ok(());
         }
         let mut words = String::new();
-        let mut gather = |line: Line<'_>| {
-            let Line::Whole(line) = line else { return };
+        let mut gather = |line: StreamLine<'_>| {
+            let StreamLine::Whole(line) = line else { return };
             // What is no message has no words.
             let _ = dialect.decode(line, &mut |message| {
                 if is_whole(&message) {
                     words.clear();
-                } else if let Said::Text { text, part } = &message.said
+                } else if let MessageKind::Text { text, part } = &message.kind
                     && message.owner.is_main()
                 {
                     match part {
-                        Part::Delta | Part::Whole => words.push_str(text),
+                        TextPart::Delta | TextPart::Whole => words.push_str(text),
                         // What comes next is another text, and begins a line.
-                        Part::End if words.is_empty() || words.ends_with('\n') => {}
-                        Part::End => words.push('\n'),
+                        TextPart::End if words.is_empty() || words.ends_with('\n') => {}
+                        TextPart::End => words.push('\n'),
                     }
                 }
             });
@@ -206,13 +206,13 @@ impl Stream {
         if words.is_empty() {
             return Ok(());
         }
-        let said = Said::Text { text: words.into(), part: Part::Delta };
-        reporter.message(self.speaker, &AgentMessage { owner: Owner::Main, said })
+        let kind = MessageKind::Text { text: words.into(), part: TextPart::Delta };
+        reporter.message(self.speaker, &AgentMessage { owner: Owner::Main, kind })
     }
 }
 
 /// What a line was to somebody who does not want pieces.
-enum Heard {
+enum LineKind {
     /// A piece of what usually comes whole later. It was left out.
     Piece,
     /// Words as a whole, or what comes only after all words did.
@@ -222,23 +222,25 @@ enum Heard {
 
 /// Whether no piece that came before it is still to come as a whole.
 fn is_whole(message: &AgentMessage<'_>) -> bool {
-    match &message.said {
-        Said::Text { part: Part::Whole, .. } | Said::Result(_) => message.owner.is_main(),
-        Said::Text { part: Part::Delta | Part::End, .. }
-        | Said::Ready(_)
-        | Said::Thinking
-        | Said::ToolCall { .. }
-        | Said::ToolResult { .. }
-        | Said::Heartbeat { .. }
-        | Said::ApiRetry { .. }
-        | Said::RateLimit(_)
-        | Said::Denied { .. }
-        | Said::Usage { .. }
-        | Said::SyntheticError(_)
-        | Said::Compaction
-        | Said::TakenUp { .. }
-        | Said::Other { .. }
-        | Said::Unknown { .. } => false,
+    match &message.kind {
+        MessageKind::Text { part: TextPart::Whole, .. } | MessageKind::Result(_) => {
+            message.owner.is_main()
+        }
+        MessageKind::Text { part: TextPart::Delta | TextPart::End, .. }
+        | MessageKind::Ready(_)
+        | MessageKind::Thinking
+        | MessageKind::ToolCall { .. }
+        | MessageKind::ToolResult { .. }
+        | MessageKind::Heartbeat { .. }
+        | MessageKind::ApiRetry { .. }
+        | MessageKind::RateLimit(_)
+        | MessageKind::Denied { .. }
+        | MessageKind::Usage { .. }
+        | MessageKind::SyntheticError(_)
+        | MessageKind::Compaction
+        | MessageKind::Acknowledged { .. }
+        | MessageKind::Other { .. }
+        | MessageKind::Unknown { .. } => false,
     }
 }
 
@@ -246,37 +248,37 @@ fn is_whole(message: &AgentMessage<'_>) -> bool {
 pub(crate) fn show(
     dialect: Dialect,
     speaker: Speaker,
-    line: Line<'_>,
+    line: StreamLine<'_>,
     reporter: &mut dyn Reporter,
 ) -> io::Result<()> {
-    hand_on(dialect, speaker, line, reporter).map(|_| ())
+    show_line(dialect, speaker, line, reporter).map(|_| ())
 }
 
-fn hand_on(
+fn show_line(
     dialect: Dialect,
     speaker: Speaker,
-    line: Line<'_>,
+    line: StreamLine<'_>,
     reporter: &mut dyn Reporter,
-) -> io::Result<Heard> {
+) -> io::Result<LineKind> {
     let line = match line {
-        Line::Whole(line) => line,
-        Line::TooLong { bytes } => {
+        StreamLine::Whole(line) => line,
+        StreamLine::TooLong { bytes } => {
             let size = bytes.div_ceil(1 << 20);
             reporter.note(&format!("a line of {size} MB is not shown; it is in the raw output"))?;
-            return Ok(Heard::Nothing);
+            return Ok(LineKind::Nothing);
         }
     };
     // Nine lines of ten are pieces of what comes whole later.
-    if reporter.wants() == Wants::Messages && dialect.is_only_a_part(line) {
-        return Ok(Heard::Piece);
+    if reporter.wants() == ReporterInput::Messages && dialect.is_only_a_part(line) {
+        return Ok(LineKind::Piece);
     }
     reporter.raw(speaker, line)?;
     let mut shown = Ok(());
-    let mut heard = Heard::Nothing;
+    let mut heard = LineKind::Nothing;
     // What is no message is counted where it matters; there is nothing to show of it.
     let _ = dialect.decode(line, &mut |message| {
         if is_whole(&message) {
-            heard = Heard::Whole;
+            heard = LineKind::Whole;
         }
         if shown.is_ok() {
             shown = reporter.message(speaker, &message);

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::script::{Ruling, duration, through};
+use super::script::{ScriptVerdict, duration, through};
 
 /// An ending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
+pub enum SceneEnd {
     /// A result that repeats the last words.
     #[default]
     LastWords,
@@ -17,7 +17,7 @@ pub enum Ending {
     /// An answer to the question whether the work is complete.
     Verdict {
         /// Which.
-        verdict: Ruling,
+        verdict: ScriptVerdict,
         /// Why.
         reason: String,
         /// What is missing.
@@ -26,11 +26,11 @@ pub enum Ending {
     /// An answer in the shape that was asked for, as JSON.
     Answer(String),
     /// A result, and then the process does not leave.
-    HangAfterResult(String, Manners),
+    HangAfterResult(String, SigtermResponse),
     /// The process neither says anything more nor leaves.
-    Hang(Manners),
+    Hang(SigtermResponse),
     /// The process says nothing at all and does not leave.
-    HangAtStart(Manners),
+    HangAtStart(SigtermResponse),
     /// The process is gone, without a result, with this code.
     Crash(i32),
     /// The process is killed by this signal, without a result.
@@ -44,12 +44,12 @@ pub enum Ending {
     /// The cap on the cost is used up.
     Budget,
     /// The provider did not answer as wished.
-    Failure(Failure),
+    Failure(ProviderFailure),
 }
 
 /// What a process does about SIGTERM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manners {
+pub enum SigtermResponse {
     /// It leaves.
     #[default]
     Polite,
@@ -59,7 +59,7 @@ pub enum Manners {
 
 /// Why the provider did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum ProviderFailure {
     /// The account's usage limit, which ends after so long.
     Limit(Duration),
     /// Too many requests, and nobody says until when.
@@ -84,14 +84,14 @@ pub enum Failure {
     OutputLimit,
 }
 
-impl Ending {
+impl SceneEnd {
     /// A plain result.
     pub fn says(text: &str) -> Self {
         Self::Result(text.to_owned())
     }
 
     /// A verdict with nothing missing.
-    pub fn verdict(verdict: Ruling, reason: &str) -> Self {
+    pub fn verdict(verdict: ScriptVerdict, reason: &str) -> Self {
         Self::Verdict { verdict, reason: reason.to_owned(), missing: Vec::new() }
     }
 
@@ -116,7 +116,7 @@ impl Ending {
     }
 
     /// Whether SIGTERM will be ignored.
-    pub fn manners(&self) -> Manners {
+    pub fn manners(&self) -> SigtermResponse {
         match self {
             Self::HangAfterResult(_, manners)
             | Self::Hang(manners)
@@ -131,12 +131,12 @@ impl Ending {
             | Self::BadStart(_)
             | Self::MaxTurns
             | Self::Budget
-            | Self::Failure(_) => Manners::Polite,
+            | Self::Failure(_) => SigtermResponse::Polite,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Ending {
+impl<'de> Deserialize<'de> for SceneEnd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         through(deserializer, ending)
     }
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Ending {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct RawEnding {
+struct RawSceneEnd {
     result: Option<String>,
     hang_after_result: Option<String>,
     hang: Option<bool>,
@@ -169,8 +169,8 @@ struct RawEnding {
     ignore_term: bool,
 }
 
-fn ending(raw: RawEnding) -> Result<Ending, String> {
-    let manners = if raw.ignore_term { Manners::Deaf } else { Manners::Polite };
+fn ending(raw: RawSceneEnd) -> Result<SceneEnd, String> {
+    let manners = if raw.ignore_term { SigtermResponse::Deaf } else { SigtermResponse::Polite };
     let ignore_term = raw.ignore_term;
     let mut found = candidates(raw, manners)?;
     let ending = match (found.pop(), found.pop()) {
@@ -178,7 +178,7 @@ fn ending(raw: RawEnding) -> Result<Ending, String> {
         (None, _) => return Err("says no way to end".to_owned()),
         (Some(_), Some(_)) => return Err("has more than one way to end".to_owned()),
     };
-    if ignore_term && ending.manners() == Manners::Polite {
+    if ignore_term && ending.manners() == SigtermResponse::Polite {
         return Err(
             "`ignore_term` means nothing here: it goes with a process that hangs".to_owned()
         );
@@ -186,7 +186,7 @@ fn ending(raw: RawEnding) -> Result<Ending, String> {
     Ok(ending)
 }
 
-fn candidates(raw: RawEnding, manners: Manners) -> Result<Vec<Ending>, String> {
+fn candidates(raw: RawSceneEnd, manners: SigtermResponse) -> Result<Vec<SceneEnd>, String> {
     let limit = raw.limit.as_deref().map(duration).transpose()?;
     let code = |name: &str, code: Option<i32>| match code {
         None | Some(0..=255) => Ok(code),
@@ -197,31 +197,31 @@ fn candidates(raw: RawEnding, manners: Manners) -> Result<Vec<Ending>, String> {
         Some(_) => return Err("`signal` is the number of a signal: 1 to 31".to_owned()),
     };
     let plain = [
-        raw.result.map(Ending::Result),
-        raw.hang_after_result.map(|text| Ending::HangAfterResult(text, manners)),
-        flag("hang", raw.hang, Ending::Hang(manners))?,
-        flag("hang_at_start", raw.hang_at_start, Ending::HangAtStart(manners))?,
-        code("crash", raw.crash)?.map(Ending::Crash),
-        signal.map(Ending::Signal),
-        code("silent_exit", raw.silent_exit)?.map(Ending::SilentExit),
-        raw.bad_start.map(Ending::BadStart),
-        flag("max_turns", raw.max_turns, Ending::MaxTurns)?,
-        flag("budget", raw.budget, Ending::Budget)?,
+        raw.result.map(SceneEnd::Result),
+        raw.hang_after_result.map(|text| SceneEnd::HangAfterResult(text, manners)),
+        flag("hang", raw.hang, SceneEnd::Hang(manners))?,
+        flag("hang_at_start", raw.hang_at_start, SceneEnd::HangAtStart(manners))?,
+        code("crash", raw.crash)?.map(SceneEnd::Crash),
+        signal.map(SceneEnd::Signal),
+        code("silent_exit", raw.silent_exit)?.map(SceneEnd::SilentExit),
+        raw.bad_start.map(SceneEnd::BadStart),
+        flag("max_turns", raw.max_turns, SceneEnd::MaxTurns)?,
+        flag("budget", raw.budget, SceneEnd::Budget)?,
     ];
     let failures = [
-        limit.map(Failure::Limit),
-        flag("limit_unknown", raw.limit_unknown, Failure::LimitUnknown)?,
-        flag("overloaded", raw.overloaded, Failure::Overloaded)?,
-        flag("network", raw.network, Failure::Network)?,
-        raw.auth.map(Failure::Auth),
-        flag("billing", raw.billing, Failure::Billing)?,
-        flag("too_long", raw.too_long, Failure::TooLong)?,
-        flag("no_model", raw.no_model, Failure::NoModel)?,
-        raw.error.map(Failure::Error),
-        flag("refuse", raw.refuse, Failure::Refuse)?,
-        flag("output_limit", raw.output_limit, Failure::OutputLimit)?,
+        limit.map(ProviderFailure::Limit),
+        flag("limit_unknown", raw.limit_unknown, ProviderFailure::LimitUnknown)?,
+        flag("overloaded", raw.overloaded, ProviderFailure::Overloaded)?,
+        flag("network", raw.network, ProviderFailure::Network)?,
+        raw.auth.map(ProviderFailure::Auth),
+        flag("billing", raw.billing, ProviderFailure::Billing)?,
+        flag("too_long", raw.too_long, ProviderFailure::TooLong)?,
+        flag("no_model", raw.no_model, ProviderFailure::NoModel)?,
+        raw.error.map(ProviderFailure::Error),
+        flag("refuse", raw.refuse, ProviderFailure::Refuse)?,
+        flag("output_limit", raw.output_limit, ProviderFailure::OutputLimit)?,
     ];
-    let failures = failures.into_iter().flatten().map(Ending::Failure);
+    let failures = failures.into_iter().flatten().map(SceneEnd::Failure);
     Ok(plain.into_iter().flatten().chain(failures).collect())
 }
 

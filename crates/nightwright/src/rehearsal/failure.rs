@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::ending::Failure;
+use super::ending::ProviderFailure;
 
 /// An error of the provider in the words of the stream.
 pub(super) struct ApiError {
@@ -37,37 +37,37 @@ const DECLINED: &str = "API Error: The model's safeguards flagged this message. 
 const TOO_MUCH: &str = "API Error: Claude's response exceeded the 128000 output token maximum.";
 
 impl ApiError {
-    pub(super) fn of(failure: &Failure, model: &str, now: Timestamp) -> Self {
+    pub(super) fn of(failure: &ProviderFailure, model: &str, now: Timestamp) -> Self {
         let invalid = |word, text: &str| Self::answer(400, word, "invalid_request_error", text);
         match failure {
-            Failure::Limit(after) => usage_limit(*after, now),
-            Failure::LimitUnknown => Self {
+            ProviderFailure::Limit(after) => usage_limit(*after, now),
+            ProviderFailure::LimitUnknown => Self {
                 rate_limit: Some(json!({"status": "rejected", "isUsingOverage": false})),
                 ..Self::answer(429, "rate_limit", "rate_limit_error", TOO_MANY).retried()
             },
-            Failure::Overloaded => {
+            ProviderFailure::Overloaded => {
                 Self::answer(529, "server_error", "overloaded_error", OVERLOADED).retried()
             }
-            Failure::Network => Self {
+            ProviderFailure::Network => Self {
                 detail: Some("connection_failed"),
                 ..Self::without_answer("server_error", UNREACHABLE).retried()
             },
-            Failure::Auth(text) => {
+            ProviderFailure::Auth(text) => {
                 Self::answer(401, "authentication_failed", "authentication_error", text).retried()
             }
-            Failure::Billing => invalid("billing_error", NO_CREDIT),
-            Failure::TooLong => {
+            ProviderFailure::Billing => invalid("billing_error", NO_CREDIT),
+            ProviderFailure::TooLong => {
                 Self { terminal_reason: "prompt_too_long", ..invalid("invalid_request", TOO_LONG) }
             }
-            Failure::NoModel => {
+            ProviderFailure::NoModel => {
                 let text = format!("There's an issue with the selected model ({model}).");
                 Self::answer(404, "model_not_found", "not_found_error", &text)
             }
-            Failure::Error(text) => invalid("unknown", &format!("API Error: 400 {text}")),
-            Failure::Refuse => {
+            ProviderFailure::Error(text) => invalid("unknown", &format!("API Error: 400 {text}")),
+            ProviderFailure::Refuse => {
                 Self { stop_reason: "refusal", ..Self::without_answer("invalid_request", DECLINED) }
             }
-            Failure::OutputLimit => Self {
+            ProviderFailure::OutputLimit => Self {
                 detail: Some("max_output_tokens"),
                 ..Self::without_answer("max_output_tokens", TOO_MUCH)
             },

@@ -27,15 +27,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fmt};
 
-pub use ending::{Ending, Failure, Manners};
-pub use step::{Step, Window};
+pub use ending::{ProviderFailure, SceneEnd, SigtermResponse};
+pub use step::{QuotaStepWindow, SceneStep};
 
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-use self::play::{Input, play};
-use self::script::{Part, Script, ScriptError};
-use self::stream::{Cast, Stream, VERSION};
+use self::play::{PlayInput, play};
+use self::script::{SceneKind, Script, ScriptError};
+use self::stream::{StreamOptions, StreamPrinter, VERSION};
 use crate::chance;
 use crate::process::blocking;
 
@@ -66,7 +66,7 @@ const PROMPT_MAX: u64 = 10_000_000;
 
 /// The stand-in's whole life; `arguments` are those of the real program.
 pub fn main(arguments: &[OsString]) -> ExitCode {
-    match perform(arguments) {
+    match run(arguments) {
         Ok(code) => code,
         Err(failure) => {
             // Nobody to tell when standard error is closed; the exit code says enough.
@@ -76,28 +76,30 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
-    let arguments = Arguments(arguments.iter().map(|text| text.to_string_lossy().into()).collect());
+fn run(arguments: &[OsString]) -> Result<ExitCode, RehearsalError> {
+    let arguments =
+        AgentArguments(arguments.iter().map(|text| text.to_string_lossy().into()).collect());
     if arguments.has("--version") {
-        writeln!(io::stdout(), "{VERSION} (nightwright rehearsal)").map_err(Trouble::Stream)?;
+        writeln!(io::stdout(), "{VERSION} (nightwright rehearsal)")
+            .map_err(RehearsalError::Stream)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let role = Role::from_environment();
+    let role = SceneRequest::from_environment();
     let scene = script()?.scene(role.part, role.number);
-    if scene.ending.manners() == Manners::Deaf && env::var_os(DEAF_VARIABLE).is_none() {
-        return Err(Trouble::Deaf(blocking::start_over_deaf_to_term(DEAF_VARIABLE)));
+    if scene.ending.manners() == SigtermResponse::Deaf && env::var_os(DEAF_VARIABLE).is_none() {
+        return Err(RehearsalError::Deaf(blocking::start_over_deaf_to_term(DEAF_VARIABLE)));
     }
 
     let mut stdin = BufReader::new(io::stdin().lock());
     let live = arguments.value("--input-format") == Some("stream-json");
     let prompt = if live { first_message(&mut stdin) } else { whole_prompt(&mut stdin) };
-    let prompt = prompt.map_err(Trouble::Prompt)?;
-    let log = Log::from_environment();
+    let prompt = prompt.map_err(RehearsalError::Prompt)?;
+    let log = RequestLog::from_environment();
     log.request(role, &arguments, &prompt)?;
 
     let model = scene.model.clone().or_else(|| arguments.value("--model").map(str::to_owned));
     let model = model.unwrap_or_else(|| "rehearsal".to_owned());
-    let cast = Cast {
+    let cast = StreamOptions {
         model: model.clone(),
         permission_mode: arguments.permission_mode().to_owned(),
         allowed: arguments.values("--allowedTools"),
@@ -107,16 +109,16 @@ fn perform(arguments: &[OsString]) -> Result<ExitCode, Trouble> {
         shaped: arguments.has("--json-schema"),
         chance: chance(),
     };
-    let input = if live { Input::Open(stdin) } else { Input::Closed };
-    let stream = Stream::new(io::stdout().lock(), cast);
+    let input = if live { PlayInput::Open(stdin) } else { PlayInput::Closed };
+    let stream = StreamPrinter::new(io::stdout().lock(), cast);
     // What can't be kept of a further message is no reason to fall silent.
     let heard = |text: &str| drop(log.message(role, text));
-    play(&scene, &model, &prompt, stream, input, heard).map_err(Trouble::Stream)
+    play(&scene, &model, &prompt, stream, input, heard).map_err(RehearsalError::Stream)
 }
 
 /// Why the stand-in could not play.
 #[derive(Debug)]
-enum Trouble {
+enum RehearsalError {
     Script(ScriptError),
     Unreadable(PathBuf, io::Error),
     Prompt(io::Error),
@@ -125,7 +127,7 @@ enum Trouble {
     Stream(io::Error),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for RehearsalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Script(error) => error.fmt(f),
@@ -138,32 +140,34 @@ impl fmt::Display for Trouble {
     }
 }
 
-fn script() -> Result<Script, Trouble> {
+fn script() -> Result<Script, RehearsalError> {
     let Some(path) = env::var_os(SCRIPT_VARIABLE).map(PathBuf::from) else {
-        return Script::parse(script::DEFAULT, "default.toml".as_ref()).map_err(Trouble::Script);
+        return Script::parse(script::DEFAULT, "default.toml".as_ref())
+            .map_err(RehearsalError::Script);
     };
-    let text = fs::read_to_string(&path).map_err(|e| Trouble::Unreadable(path.clone(), e))?;
-    Script::parse(&text, &path).map_err(Trouble::Script)
+    let text =
+        fs::read_to_string(&path).map_err(|e| RehearsalError::Unreadable(path.clone(), e))?;
+    Script::parse(&text, &path).map_err(RehearsalError::Script)
 }
 
 /// Which part is to be played, and for which time.
 #[derive(Clone, Copy, Debug)]
-struct Role {
-    part: Part,
+struct SceneRequest {
+    part: SceneKind,
     number: u32,
 }
 
-impl Role {
+impl SceneRequest {
     fn from_environment() -> Self {
         let part = match env::var("NIGHTWRIGHT_PURPOSE").unwrap_or_default().as_str() {
-            "verify" => Part::Verify,
-            "review" => Part::Review,
-            "advise" => Part::Advise,
-            "council" => Part::Council,
-            "validate" => Part::Validate,
+            "verify" => SceneKind::Verify,
+            "review" => SceneKind::Review,
+            "advise" => SceneKind::Advise,
+            "council" => SceneKind::Council,
+            "validate" => SceneKind::Validate,
             _ => {
                 return Self {
-                    part: Part::Attempt,
+                    part: SceneKind::Attempt,
                     number: number("NIGHTWRIGHT_ATTEMPT").unwrap_or(1),
                 };
             }
@@ -174,9 +178,9 @@ impl Role {
 }
 
 /// The arguments of the real program, as far as they matter here.
-struct Arguments(Vec<String>);
+struct AgentArguments(Vec<String>);
 
-impl Arguments {
+impl AgentArguments {
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|argument| argument == name)
     }
@@ -240,14 +244,19 @@ fn live_message(line: &str) -> Option<String> {
 }
 
 /// What was asked, a line of JSON for each request.
-struct Log(Option<PathBuf>);
+struct RequestLog(Option<PathBuf>);
 
-impl Log {
+impl RequestLog {
     fn from_environment() -> Self {
         Self(env::var_os(LOG_VARIABLE).map(PathBuf::from))
     }
 
-    fn request(&self, role: Role, arguments: &Arguments, prompt: &str) -> Result<(), Trouble> {
+    fn request(
+        &self,
+        role: SceneRequest,
+        arguments: &AgentArguments,
+        prompt: &str,
+    ) -> Result<(), RehearsalError> {
         let system = arguments.value("--append-system-prompt-file").map(fs::read_to_string);
         self.append(&json!({
             "part": role.part.name(), "number": role.number, "iteration": number("NIGHTWRIGHT_ITERATION"),
@@ -257,13 +266,13 @@ impl Log {
         }))
     }
 
-    fn message(&self, role: Role, text: &str) -> Result<(), Trouble> {
+    fn message(&self, role: SceneRequest, text: &str) -> Result<(), RehearsalError> {
         self.append(&json!({
             "part": role.part.name(), "number": role.number, "message": text,
         }))
     }
 
-    fn append(&self, line: &Value) -> Result<(), Trouble> {
+    fn append(&self, line: &Value) -> Result<(), RehearsalError> {
         let Some(path) = &self.0 else { return Ok(()) };
         let write = || {
             let flags = i32::try_from(OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
@@ -272,7 +281,7 @@ impl Log {
                 options.append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
             file.write_all(format!("{line}\n").as_bytes())
         };
-        write().map_err(|error| Trouble::Log(path.clone(), error))
+        write().map_err(|error| RehearsalError::Log(path.clone(), error))
     }
 }
 

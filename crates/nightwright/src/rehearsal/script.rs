@@ -15,8 +15,8 @@ use serde::{Deserialize, Deserializer};
 
 pub use super::reference::{EXAMPLE, page as reference};
 
-use super::ending::Ending;
-use super::step::{self, Step};
+use super::ending::SceneEnd;
+use super::step::{self, SceneStep};
 
 /// What `--dry-run` plays when nobody gave a script: it looks, says what it would do, and claims.
 /// It changes nothing.
@@ -50,27 +50,27 @@ pub struct Scene {
     pub model: Option<String>,
     /// What its result says that it cost; otherwise a cent.
     pub cost: Option<Usd>,
-    /// What its messages and its result say that it used; otherwise [`Usage::TYPICAL`].
-    pub tokens: Option<Usage>,
+    /// What its messages and its result say that it used; otherwise [`ScriptUsage::TYPICAL`].
+    pub tokens: Option<ScriptUsage>,
     /// What it says and does, in order.
     #[serde(deserialize_with = "step::steps")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<SceneStep>,
     /// How it ends.
-    pub ending: Ending,
+    pub ending: SceneEnd,
     /// What it makes of further messages of a session that stays open; the last one repeats.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<SceneReply>,
 }
 
 /// What is made of one further message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct SceneReply {
     /// What it says and does, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SceneStep>,
     /// Last words; those of the steps without it.
     pub says: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Reply {
+impl<'de> Deserialize<'de> for SceneReply {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ReplyVisitor)
     }
@@ -80,19 +80,19 @@ impl<'de> Deserialize<'de> for Reply {
 struct ReplyVisitor;
 
 impl<'de> Visitor<'de> for ReplyVisitor {
-    type Value = Reply;
+    type Value = SceneReply;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, or a table with `steps` and `says`")
     }
 
-    fn visit_str<E: serde::de::Error>(self, words: &str) -> Result<Reply, E> {
-        Ok(Reply { steps: Vec::new(), says: Some(words.to_owned()) })
+    fn visit_str<E: serde::de::Error>(self, words: &str) -> Result<SceneReply, E> {
+        Ok(SceneReply { steps: Vec::new(), says: Some(words.to_owned()) })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Reply, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SceneReply, A::Error> {
         let RawReply { steps, says } = RawReply::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Reply { steps, says })
+        Ok(SceneReply { steps, says })
     }
 }
 
@@ -100,14 +100,14 @@ impl<'de> Visitor<'de> for ReplyVisitor {
 #[serde(deny_unknown_fields, default)]
 struct RawReply {
     #[serde(deserialize_with = "step::steps")]
-    steps: Vec<Step>,
+    steps: Vec<SceneStep>,
     says: Option<String>,
 }
 
 /// Tokens, as a script gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Usage {
+pub struct ScriptUsage {
     /// Read at full price.
     pub input: u64,
     /// Written.
@@ -118,7 +118,7 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
-impl Usage {
+impl ScriptUsage {
     /// What a short exchange uses.
     pub const TYPICAL: Self = Self { input: 1200, output: 300, cache_read: 0, cache_write: 0 };
 
@@ -135,7 +135,7 @@ impl Usage {
     }
 }
 
-impl AddAssign for Usage {
+impl AddAssign for ScriptUsage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;
         self.output += other.output;
@@ -146,7 +146,7 @@ impl AddAssign for Usage {
 
 /// Which kind of scene is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SceneKind {
     /// The work itself.
     Attempt,
     /// Whether the work is complete.
@@ -161,7 +161,7 @@ pub enum Part {
     Validate,
 }
 
-impl Part {
+impl SceneKind {
     /// Its name in scripts.
     pub fn name(self) -> &'static str {
         match self {
@@ -184,28 +184,30 @@ impl Script {
 
     /// The scene for the `number`th process of its kind, counted from 1. The last one repeats; a
     /// kind that the script does not mention gets a plain one.
-    pub fn scene(&self, part: Part, number: u32) -> Scene {
+    pub fn scene(&self, part: SceneKind, number: u32) -> Scene {
         let scenes = match part {
-            Part::Attempt => &self.attempt,
-            Part::Verify => &self.verify,
-            Part::Review => &self.review,
-            Part::Advise => &self.advise,
-            Part::Council => &self.council,
-            Part::Validate => &self.validate,
+            SceneKind::Attempt => &self.attempt,
+            SceneKind::Verify => &self.verify,
+            SceneKind::Review => &self.review,
+            SceneKind::Advise => &self.advise,
+            SceneKind::Council => &self.council,
+            SceneKind::Validate => &self.validate,
         };
         let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
         scenes.get(index).or(scenes.last()).cloned().unwrap_or_else(|| plain(part))
     }
 }
 
-fn plain(part: Part) -> Scene {
+fn plain(part: SceneKind) -> Scene {
     let ending = match part {
-        Part::Attempt => Ending::says("There is nothing in the script for me to do."),
-        Part::Verify => Ending::verdict(Ruling::Yes, "Nothing speaks against it."),
-        Part::Review => Ending::says("I have read the changes and have nothing to add."),
-        Part::Advise => Ending::says("Run the failing check alone and read its first error."),
-        Part::Council => Ending::says("Correctness comes before speed here."),
-        Part::Validate => Ending::Answer(validation::answer(&[], "")),
+        SceneKind::Attempt => SceneEnd::says("There is nothing in the script for me to do."),
+        SceneKind::Verify => SceneEnd::verdict(ScriptVerdict::Yes, "Nothing speaks against it."),
+        SceneKind::Review => SceneEnd::says("I have read the changes and have nothing to add."),
+        SceneKind::Advise => {
+            SceneEnd::says("Run the failing check alone and read its first error.")
+        }
+        SceneKind::Council => SceneEnd::says("Correctness comes before speed here."),
+        SceneKind::Validate => SceneEnd::Answer(validation::answer(&[], "")),
     };
     Scene { ending, ..Scene::default() }
 }
@@ -232,7 +234,7 @@ impl std::error::Error for ScriptError {
 /// The verdict of a scene that was asked for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ruling {
+pub enum ScriptVerdict {
     /// Complete.
     Yes,
     /// Not complete.
@@ -244,32 +246,32 @@ pub enum Ruling {
 /// `[[verify]]` has words of its own for what a verdict needs.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct RawRuling {
-    verdict: Option<Ruling>,
+struct RawVerdictScene {
+    verdict: Option<ScriptVerdict>,
     reason: String,
     missing: Vec<String>,
     model: Option<String>,
     cost: Option<Usd>,
-    tokens: Option<Usage>,
+    tokens: Option<ScriptUsage>,
     #[serde(deserialize_with = "step::steps")]
-    steps: Vec<Step>,
-    ending: Option<Ending>,
+    steps: Vec<SceneStep>,
+    ending: Option<SceneEnd>,
 }
 
 fn rulings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
-    struct One(Scene);
-    impl<'de> Deserialize<'de> for One {
+    struct VerdictScene(Scene);
+    impl<'de> Deserialize<'de> for VerdictScene {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            through(deserializer, |raw: RawRuling| ruling(raw).map(One))
+            through(deserializer, |raw: RawVerdictScene| ruling(raw).map(VerdictScene))
         }
     }
-    Ok(Vec::<One>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
+    Ok(Vec::<VerdictScene>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
 }
 
-fn ruling(raw: RawRuling) -> Result<Scene, String> {
-    let RawRuling { verdict, reason, missing, model, cost, tokens, steps, ending } = raw;
+fn ruling(raw: RawVerdictScene) -> Result<Scene, String> {
+    let RawVerdictScene { verdict, reason, missing, model, cost, tokens, steps, ending } = raw;
     let ending = match (verdict, ending) {
-        (Some(verdict), None) => Ending::Verdict { verdict, reason, missing },
+        (Some(verdict), None) => SceneEnd::Verdict { verdict, reason, missing },
         (None, Some(ending)) if reason.is_empty() && missing.is_empty() => ending,
         (None, Some(_)) => return Err("`reason` and `missing` need a `verdict`".to_owned()),
         (Some(_), Some(_)) => return Err("either `verdict` or `ending`, not both".to_owned()),
@@ -283,36 +285,36 @@ fn ruling(raw: RawRuling) -> Result<Scene, String> {
 /// `[[validate]]` has words of its own for what a judgement needs.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct RawJudgement {
+struct RawValidateScene {
     fail: Vec<String>,
     reason: String,
     model: Option<String>,
     cost: Option<Usd>,
-    tokens: Option<Usage>,
+    tokens: Option<ScriptUsage>,
     #[serde(deserialize_with = "step::steps")]
-    steps: Vec<Step>,
-    ending: Option<Ending>,
+    steps: Vec<SceneStep>,
+    ending: Option<SceneEnd>,
 }
 
 fn judgements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scene>, D::Error> {
-    struct One(Scene);
-    impl<'de> Deserialize<'de> for One {
+    struct ValidateScene(Scene);
+    impl<'de> Deserialize<'de> for ValidateScene {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            through(deserializer, |raw: RawJudgement| judgement(raw).map(One))
+            through(deserializer, |raw: RawValidateScene| judgement(raw).map(ValidateScene))
         }
     }
-    Ok(Vec::<One>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
+    Ok(Vec::<ValidateScene>::deserialize(deserializer)?.into_iter().map(|one| one.0).collect())
 }
 
-fn judgement(raw: RawJudgement) -> Result<Scene, String> {
-    let RawJudgement { fail, reason, model, cost, tokens, steps, ending } = raw;
+fn judgement(raw: RawValidateScene) -> Result<Scene, String> {
+    let RawValidateScene { fail, reason, model, cost, tokens, steps, ending } = raw;
     let known = |id: &str| CRITERIA.iter().any(|criterion| criterion.id == id);
     if let Some(unknown) = fail.iter().find(|id| !known(id)) {
         let ids = CRITERIA.map(|criterion| criterion.id).join(", ");
         return Err(format!("`{unknown}` is no criterion; there are {ids}"));
     }
     let ending = match ending {
-        None => Ending::Answer(validation::answer(&fail, &reason)),
+        None => SceneEnd::Answer(validation::answer(&fail, &reason)),
         Some(ending) if fail.is_empty() && reason.is_empty() => ending,
         Some(_) => return Err("either `fail` and `reason` or `ending`, not both".to_owned()),
     };
@@ -329,8 +331,8 @@ where
     D: Deserializer<'de>,
     R: Deserialize<'de>,
 {
-    struct Table<R, F>(F, PhantomData<R>);
-    impl<'de, R, T, F> Visitor<'de> for Table<R, F>
+    struct TableVisitor<R, F>(F, PhantomData<R>);
+    impl<'de, R, T, F> Visitor<'de> for TableVisitor<R, F>
     where
         R: Deserialize<'de>,
         F: FnOnce(R) -> Result<T, String>,
@@ -346,7 +348,7 @@ where
             (self.0)(raw).map_err(A::Error::custom)
         }
     }
-    deserializer.deserialize_map(Table(make, PhantomData))
+    deserializer.deserialize_map(TableVisitor(make, PhantomData))
 }
 
 /// A duration as people write it.

@@ -16,7 +16,7 @@ const STEPS_MAX: usize = 10_000;
 
 /// One step of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SceneStep {
     /// Words of the agent.
     Say(String),
     /// Thoughts of the agent, which count for nothing.
@@ -59,7 +59,7 @@ pub enum Step {
         /// In percent.
         used: u8,
         /// Of which window.
-        window: Window,
+        window: QuotaStepWindow,
     },
     /// Its context is full and is replaced by a summary.
     Compact,
@@ -68,7 +68,7 @@ pub enum Step {
 /// The windows of an account's quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Window {
+pub enum QuotaStepWindow {
     /// Five hours.
     #[default]
     FiveHour,
@@ -76,7 +76,7 @@ pub enum Window {
     SevenDay,
 }
 
-impl Window {
+impl QuotaStepWindow {
     /// Its name in the stream.
     pub fn name(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl Window {
     }
 }
 
-impl Step {
+impl SceneStep {
     /// Whether the model says something in it, in words or by using a tool.
     pub fn is_message(&self) -> bool {
         match self {
@@ -107,15 +107,17 @@ impl Step {
 }
 
 /// Reads a list of steps; what is to be done several times is there as often.
-pub(super) fn steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Step>, D::Error> {
-    let entries = Vec::<Entry>::deserialize(deserializer)?;
+pub(super) fn steps<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<SceneStep>, D::Error> {
+    let entries = Vec::<StepEntry>::deserialize(deserializer)?;
     Ok(entries.into_iter().flat_map(|entry| entry.0).collect())
 }
 
 /// What one table of a list of steps stands for.
-struct Entry(Vec<Step>);
+struct StepEntry(Vec<SceneStep>);
 
-impl<'de> Deserialize<'de> for Entry {
+impl<'de> Deserialize<'de> for StepEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         through(deserializer, |raw| entry(raw).map(Self))
     }
@@ -138,19 +140,21 @@ struct RawStep {
     quota: Option<u8>,
     compact: Option<bool>,
     #[serde(deserialize_with = "some_steps")]
-    repeat: Option<Vec<Step>>,
+    repeat: Option<Vec<SceneStep>>,
     text: Option<String>,
     old: Option<String>,
     new: Option<String>,
-    window: Option<Window>,
+    window: Option<QuotaStepWindow>,
     times: Option<u32>,
 }
 
-fn some_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Step>>, D::Error> {
+fn some_steps<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<SceneStep>>, D::Error> {
     steps(deserializer).map(Some)
 }
 
-fn entry(mut raw: RawStep) -> Result<Vec<Step>, String> {
+fn entry(mut raw: RawStep) -> Result<Vec<SceneStep>, String> {
     let verbs: Vec<&str> = raw.verbs();
     let [verb] = verbs[..] else {
         return Err(match verbs[..] {
@@ -183,54 +187,54 @@ fn entry(mut raw: RawStep) -> Result<Vec<Step>, String> {
     }
 }
 
-fn main_step(raw: &mut RawStep, verb: &str) -> Result<Step, String> {
+fn main_step(raw: &mut RawStep, verb: &str) -> Result<SceneStep, String> {
     let needs = |name: &str| format!("`{verb}` needs `{name}` beside it");
     if let Some(words) = raw.say.take() {
-        return Ok(Step::Say(words));
+        return Ok(SceneStep::Say(words));
     }
     if let Some(words) = raw.think.take() {
-        return Ok(Step::Think(words));
+        return Ok(SceneStep::Think(words));
     }
     if let Some(path) = raw.write.take() {
         let text = raw.text.take().ok_or_else(|| needs("text"))?;
-        return Ok(Step::Write { path: inside(&path)?, text });
+        return Ok(SceneStep::Write { path: inside(&path)?, text });
     }
     if let Some(path) = raw.edit.take() {
         let old = raw.old.take().filter(|old| !old.is_empty()).ok_or_else(|| needs("old"))?;
         let new = raw.new.take().ok_or_else(|| needs("new"))?;
-        return Ok(Step::Edit { path: inside(&path)?, old, new });
+        return Ok(SceneStep::Edit { path: inside(&path)?, old, new });
     }
     if let Some(command) = raw.run.take() {
-        return Ok(Step::Run(command));
+        return Ok(SceneStep::Run(command));
     }
     if let Some(path) = raw.read.take() {
-        return Ok(Step::Read(inside(&path)?));
+        return Ok(SceneStep::Read(inside(&path)?));
     }
     if let Some(tool) = raw.denied.take() {
-        return Ok(Step::Denied { tool, command: raw.command.take() });
+        return Ok(SceneStep::Denied { tool, command: raw.command.take() });
     }
     if let Some(time) = raw.wait.take() {
-        return Ok(Step::Wait(duration(&time)?));
+        return Ok(SceneStep::Wait(duration(&time)?));
     }
     if let Some(line) = raw.garbage.take() {
-        return Ok(Step::Garbage(line));
+        return Ok(SceneStep::Garbage(line));
     }
     if let Some(bytes) = raw.flood.take() {
         return match bytes {
-            0..=FLOOD_MAX => Ok(Step::Flood(bytes)),
+            0..=FLOOD_MAX => Ok(SceneStep::Flood(bytes)),
             _ => Err(format!("`flood` can't be more than {FLOOD_MAX} bytes")),
         };
     }
     if let Some(compacts) = raw.compact.take() {
         return if compacts {
-            Ok(Step::Compact)
+            Ok(SceneStep::Compact)
         } else {
             Err("`compact = false` says nothing: leave it out".to_owned())
         };
     }
     match raw.quota.take() {
         Some(used @ 0..=100) => {
-            Ok(Step::Quota { used, window: raw.window.take().unwrap_or_default() })
+            Ok(SceneStep::Quota { used, window: raw.window.take().unwrap_or_default() })
         }
         _ => Err("`quota` is a percentage".to_owned()),
     }

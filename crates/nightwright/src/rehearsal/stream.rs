@@ -9,8 +9,8 @@ use nightwright_core::units::Usd;
 use serde_json::{Value, json};
 
 use super::failure::ApiError;
-use super::script::Usage;
-use super::step::Window;
+use super::script::ScriptUsage;
+use super::step::QuotaStepWindow;
 
 /// The version of the program that is imitated.
 pub(super) const VERSION: &str = "2.1.325";
@@ -24,7 +24,7 @@ const TOOLS: [&str; 6] = ["Task", "Bash", "Edit", "Read", "WebFetch", "Write"];
 
 /// Who speaks, and how.
 #[derive(Clone, Debug)]
-pub(super) struct Cast {
+pub(super) struct StreamOptions {
     pub(super) model: String,
     pub(super) permission_mode: String,
     /// The rules for tools that may be used.
@@ -41,35 +41,35 @@ pub(super) struct Cast {
 }
 
 /// Prints lines and keeps the account.
-pub(super) struct Stream<W> {
+pub(super) struct StreamPrinter<W> {
     out: W,
-    cast: Cast,
+    options: StreamOptions,
     ids: u64,
     begun: Instant,
     results: u32,
-    since: Account,
-    total: Account,
+    since: UsageAccount,
+    total: UsageAccount,
     denials: Vec<Value>,
 }
 
 /// What was used and paid.
 #[derive(Clone, Copy, Default)]
-struct Account {
-    usage: Usage,
+struct UsageAccount {
+    usage: ScriptUsage,
     cost: Usd,
     messages: u32,
     tool_calls: u32,
 }
 
 /// What a model can say in one block.
-pub(super) enum Block<'a> {
+pub(super) enum ContentBlock<'a> {
     Text(&'a str),
     Thinking(&'a str),
     Tool { name: &'a str, input: Value },
 }
 
 /// How a turn ends, in the words of the stream.
-pub(super) struct Verdict<'a> {
+pub(super) struct TurnResult<'a> {
     pub(super) subtype: &'a str,
     pub(super) is_error: bool,
     pub(super) terminal_reason: &'a str,
@@ -78,15 +78,24 @@ pub(super) struct Verdict<'a> {
     pub(super) extra: Value,
 }
 
-impl<W: Write> Stream<W> {
-    pub(super) fn new(out: W, cast: Cast) -> Self {
-        let (since, total) = (Account::default(), Account::default());
-        Self { out, cast, ids: 0, begun: Instant::now(), results: 0, since, total, denials: vec![] }
+impl<W: Write> StreamPrinter<W> {
+    pub(super) fn new(out: W, options: StreamOptions) -> Self {
+        let (since, total) = (UsageAccount::default(), UsageAccount::default());
+        Self {
+            out,
+            options,
+            ids: 0,
+            begun: Instant::now(),
+            results: 0,
+            since,
+            total,
+            denials: vec![],
+        }
     }
 
     /// Says what the program is. Comes at the beginning of every turn.
     pub(super) fn init(&mut self) -> io::Result<()> {
-        let Cast { model, permission_mode, folder, .. } = &self.cast;
+        let StreamOptions { model, permission_mode, folder, .. } = &self.options;
         let line = json!({
             "type": "system", "subtype": "init", "cwd": folder, "tools": TOOLS, "mcp_servers": [],
             "model": model, "permissionMode": permission_mode, "slash_commands": [], "agents": [],
@@ -97,8 +106,8 @@ impl<W: Write> Stream<W> {
     }
 
     /// Takes up a message of the user, and repeats it if that is wanted.
-    pub(super) fn take_up(&mut self, text: &str) -> io::Result<()> {
-        if !self.cast.replay {
+    pub(super) fn acknowledge(&mut self, text: &str) -> io::Result<()> {
+        if !self.options.replay {
             return Ok(());
         }
         let content = json!([{"type": "text", "text": text}]);
@@ -109,7 +118,11 @@ impl<W: Write> Stream<W> {
     }
 
     /// One message of the model with one block; gives back the id of the tool call, if it is one.
-    pub(super) fn message(&mut self, block: &Block<'_>, share: Usage) -> io::Result<String> {
+    pub(super) fn message(
+        &mut self,
+        block: &ContentBlock<'_>,
+        share: ScriptUsage,
+    ) -> io::Result<String> {
         let (message, request) = (self.id("msg_"), self.id("req_"));
         let call = self.id("toolu_");
         let begin = json!({
@@ -120,18 +133,18 @@ impl<W: Write> Stream<W> {
         let mut end = begin.clone();
         end["output_tokens"] = share.output.into();
         let (content, stop) = match block {
-            Block::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
-            Block::Thinking(text) => {
+            ContentBlock::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
+            ContentBlock::Thinking(text) => {
                 (json!({"type": "thinking", "thinking": text, "signature": "c2ln"}), "end_turn")
             }
-            Block::Tool { name, input } => {
+            ContentBlock::Tool { name, input } => {
                 (json!({"type": "tool_use", "id": call, "name": name, "input": input}), "tool_use")
             }
         };
         self.line(json!({"type": "system", "subtype": "status", "status": "requesting"}))?;
         let whole = |content: Value| {
             json!({
-                "id": message, "type": "message", "role": "assistant", "model": self.cast.model,
+                "id": message, "type": "message", "role": "assistant", "model": self.options.model,
                 "content": content, "stop_reason": null, "stop_sequence": null, "usage": begin,
             })
         };
@@ -169,8 +182,9 @@ impl<W: Write> Stream<W> {
 
     /// Whether the rules that it was started with allow a command.
     pub(super) fn allows(&self, command: &str) -> bool {
-        let is_allowed = |part: &&str| self.cast.allowed.iter().any(|rule| covers(rule, part));
-        self.cast.permission_mode == "bypassPermissions" || commands(command).iter().all(is_allowed)
+        let is_allowed = |part: &&str| self.options.allowed.iter().any(|rule| covers(rule, part));
+        self.options.permission_mode == "bypassPermissions"
+            || commands(command).iter().all(is_allowed)
     }
 
     /// A tool call that was not allowed.
@@ -190,7 +204,12 @@ impl<W: Write> Stream<W> {
     }
 
     /// How much of the account's quota is used.
-    pub(super) fn quota(&mut self, used: u8, window: Window, resets: Timestamp) -> io::Result<()> {
+    pub(super) fn quota(
+        &mut self,
+        used: u8,
+        window: QuotaStepWindow,
+        resets: Timestamp,
+    ) -> io::Result<()> {
         let status = if used >= 75 { "allowed_warning" } else { "allowed" };
         self.line(json!({"type": "rate_limit_event", "rate_limit_info": {
             "status": status, "resetsAt": resets.as_second(), "rateLimitType": window.name(),
@@ -207,7 +226,7 @@ impl<W: Write> Stream<W> {
         self.line(json!({
             "type": "system", "subtype": "status", "status": null, "compact_result": "success",
         }))?;
-        let before = uuid(self.cast.chance, self.ids);
+        let before = uuid(self.options.chance, self.ids);
         self.line(json!({
             "type": "system", "subtype": "compact_boundary", "logical_parent_uuid": before,
             "compact_metadata": {
@@ -255,7 +274,7 @@ impl<W: Write> Stream<W> {
             }
         }
         self.line(line)?;
-        let verdict = Verdict {
+        let verdict = TurnResult {
             subtype: "success",
             is_error: true,
             terminal_reason: error.terminal_reason,
@@ -266,8 +285,8 @@ impl<W: Write> Stream<W> {
     }
 
     /// The last line of a turn. What was used since the one before is charged with `cost`.
-    pub(super) fn result(&mut self, verdict: Verdict<'_>, cost: Usd) -> io::Result<()> {
-        let Verdict { subtype, is_error, terminal_reason, stop_reason, extra } = verdict;
+    pub(super) fn result(&mut self, verdict: TurnResult<'_>, cost: Usd) -> io::Result<()> {
+        let TurnResult { subtype, is_error, terminal_reason, stop_reason, extra } = verdict;
         self.since.cost = cost;
         self.total.cost += cost;
         let (since, total) = (self.since, self.total);
@@ -283,24 +302,24 @@ impl<W: Write> Stream<W> {
                 "cache_creation_input_tokens": since.usage.cache_write,
                 "cache_read_input_tokens": since.usage.cache_read, "service_tier": "standard",
             },
-            "modelUsage": total.by_model(&self.cast.model),
-            "model_usage_since_last_result": since.by_model(&self.cast.model),
+            "modelUsage": total.by_model(&self.options.model),
+            "model_usage_since_last_result": since.by_model(&self.options.model),
         });
         if let (Value::Object(line), Value::Object(extra)) = (&mut line, extra) {
             line.extend(extra);
         }
         self.results += 1;
-        self.since = Account::default();
+        self.since = UsageAccount::default();
         self.line(line)
     }
 
     /// Whether the answer has to have a shape.
     pub(super) fn is_shaped(&self) -> bool {
-        self.cast.shaped
+        self.options.shaped
     }
 
     /// Whether the model said anything since the last result.
-    pub(super) fn has_spoken(&self) -> bool {
+    pub(super) fn has_output(&self) -> bool {
         self.since.messages > 0
     }
 
@@ -310,17 +329,17 @@ impl<W: Write> Stream<W> {
         self.out.flush()
     }
 
-    fn deltas(&mut self, block: &Block<'_>, call: &str) -> io::Result<()> {
+    fn deltas(&mut self, block: &ContentBlock<'_>, call: &str) -> io::Result<()> {
         let (start, deltas): (_, Vec<Value>) = match block {
-            Block::Text(text) => (
+            ContentBlock::Text(text) => (
                 json!({"type": "text", "text": ""}),
                 pieces(text).map(|text| json!({"type": "text_delta", "text": text})).collect(),
             ),
-            Block::Thinking(text) => (
+            ContentBlock::Thinking(text) => (
                 json!({"type": "thinking", "thinking": "", "signature": ""}),
                 vec![json!({"type": "thinking_delta", "thinking": text})],
             ),
-            Block::Tool { name, input } => (
+            ContentBlock::Tool { name, input } => (
                 json!({"type": "tool_use", "id": call, "name": name, "input": {}}),
                 vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})],
             ),
@@ -333,7 +352,7 @@ impl<W: Write> Stream<W> {
     }
 
     fn part(&mut self, event: &Value) -> io::Result<()> {
-        if !self.cast.partial {
+        if !self.options.partial {
             return Ok(());
         }
         self.line(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}))
@@ -341,8 +360,8 @@ impl<W: Write> Stream<W> {
 
     /// One line, in one write, so that whoever watches never sees half of it.
     fn line(&mut self, mut line: Value) -> io::Result<()> {
-        line["session_id"] = json!(uuid(self.cast.chance, 0));
-        line["uuid"] = json!(uuid(self.cast.chance, self.next()));
+        line["session_id"] = json!(uuid(self.options.chance, 0));
+        line["uuid"] = json!(uuid(self.options.chance, self.next()));
         let mut bytes = line.to_string().into_bytes();
         bytes.push(b'\n');
         self.raw(&bytes)
@@ -350,7 +369,7 @@ impl<W: Write> Stream<W> {
 
     fn id(&mut self, prefix: &str) -> String {
         let number = self.next();
-        format!("{prefix}{:016x}{number:08x}", self.cast.chance)
+        format!("{prefix}{:016x}{number:08x}", self.options.chance)
     }
 
     fn next(&mut self) -> u64 {
@@ -359,14 +378,14 @@ impl<W: Write> Stream<W> {
     }
 }
 
-impl Account {
-    fn add(&mut self, share: Usage) {
+impl UsageAccount {
+    fn add(&mut self, share: ScriptUsage) {
         self.usage += share;
         self.messages += 1;
     }
 
     fn by_model(&self, model: &str) -> Value {
-        let Usage { input, output, cache_read, cache_write } = self.usage;
+        let ScriptUsage { input, output, cache_read, cache_write } = self.usage;
         if self.messages == 0 {
             return json!({});
         }

@@ -17,15 +17,15 @@ const OUTPUT_MAX: usize = 30_000;
 const READ_MAX: u64 = 256 << 10;
 
 /// What a tool call came to: a text for the model, or an error for it.
-pub(super) type Outcome = Result<String, String>;
+pub(super) type ToolResult = Result<String, String>;
 
-pub(super) fn write(path: &Path, text: &str) -> Outcome {
+pub(super) fn write(path: &Path, text: &str) -> ToolResult {
     let shown = path.display();
     replace(path, text).map_err(|error| format!("can't write {shown}: {error}"))?;
     Ok(format!("The file {shown} has been updated successfully."))
 }
 
-pub(super) fn edit(path: &Path, old: &str, new: &str) -> Outcome {
+pub(super) fn edit(path: &Path, old: &str, new: &str) -> ToolResult {
     let shown = path.display();
     let text = content(path).map_err(|error| format!("can't read {shown}: {error}"))?;
     match text.matches(old).count() {
@@ -37,7 +37,7 @@ pub(super) fn edit(path: &Path, old: &str, new: &str) -> Outcome {
     }
 }
 
-pub(super) fn read(path: &Path) -> Outcome {
+pub(super) fn read(path: &Path) -> ToolResult {
     let text = match content(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Outcome {
     Ok(numbered.collect::<Vec<_>>().join("\n"))
 }
 
-pub(super) fn run(command: &str) -> Outcome {
+pub(super) fn run(command: &str) -> ToolResult {
     let (exit, output) = blocking::shell(command, OUTPUT_MAX)
         .map_err(|error| format!("can't run the command: {error}"))?;
     let output = output.trim_end();
@@ -65,7 +65,7 @@ fn tool_error(text: &str) -> String {
 }
 
 fn content(path: &Path) -> io::Result<String> {
-    let file = open(path, OFlags::RDONLY, Missing::IsAnError)?;
+    let file = open(path, OFlags::RDONLY, MissingFolder::IsAnError)?;
     let mut text = String::new();
     let read = file.take(READ_MAX + 1).read_to_string(&mut text)?;
     if read as u64 > READ_MAX {
@@ -76,17 +76,17 @@ fn content(path: &Path) -> io::Result<String> {
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    open(path, flags, Missing::IsMade)?.write_all(text.as_bytes())
+    open(path, flags, MissingFolder::IsMade)?.write_all(text.as_bytes())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingFolder {
     IsMade,
     IsAnError,
 }
 
 /// Walks to a file folder by folder. A link anywhere is an error, wherever it leads.
-fn open(path: &Path, flags: OFlags, folders: Missing) -> io::Result<File> {
+fn open(path: &Path, flags: OFlags, folders: MissingFolder) -> io::Result<File> {
     let steady = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = OFlags::RDONLY | OFlags::DIRECTORY | steady;
     let mut names: Vec<_> = path
@@ -101,7 +101,7 @@ fn open(path: &Path, flags: OFlags, folders: Missing) -> io::Result<File> {
     };
     let mut folder: OwnedFd = openat(CWD, ".", directory, Mode::empty())?;
     for name in names {
-        if folders == Missing::IsMade {
+        if folders == MissingFolder::IsMade {
             match mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),

@@ -7,48 +7,48 @@ use std::io::{self, Write};
 
 use nightwright_core::agent::message::AgentMessage;
 use nightwright_core::display::is_unsafe;
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::units::RunId;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::{Out, Reporter, Speaker, Wants};
+use super::{BufferedOutput, Reporter, ReporterInput, Speaker};
 
 /// The version of our own lines around those of the agent.
 const VERSION: u32 = 1;
 
 /// Writes the lines of the journal, byte by byte.
-pub(super) struct Json {
-    out: Out,
-    wants: Wants,
+pub(super) struct JsonReporter {
+    out: BufferedOutput,
+    wants: ReporterInput,
     /// The run, once it is known.
     run: Option<RunId>,
 }
 
-impl Json {
+impl JsonReporter {
     /// The events alone.
     pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out: Out::new(out), wants: Wants::Events, run: None }
+        Self { out: BufferedOutput::new(out), wants: ReporterInput::Events, run: None }
     }
 
     /// And what the agent prints, between the events where it was printed.
     pub(super) fn with_messages(out: Box<dyn Write + Send>) -> Self {
-        Self { wants: Wants::Everything, ..Self::new(out) }
+        Self { wants: ReporterInput::Everything, ..Self::new(out) }
     }
 }
 
-impl fmt::Debug for Json {
+impl fmt::Debug for JsonReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Json").finish_non_exhaustive()
     }
 }
 
-impl Reporter for Json {
-    fn past(&mut self, line: &Line) {
+impl Reporter for JsonReporter {
+    fn past(&mut self, line: &JournalLine) {
         self.run = Some(line.run.clone());
     }
 
-    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
+    fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         if self.run.is_none() {
             self.run = Some(line.run.clone());
         }
@@ -62,11 +62,11 @@ impl Reporter for Json {
 
     fn raw(&mut self, speaker: Speaker, line: &[u8]) -> io::Result<()> {
         match self.wants {
-            Wants::Events => return Ok(()),
-            Wants::Messages | Wants::Everything => {}
+            ReporterInput::Events => return Ok(()),
+            ReporterInput::Messages | ReporterInput::Everything => {}
         }
         let run = self.run.as_ref().map_or("", |run| run.0.as_str());
-        writeln!(self.out, "{}", said(run, speaker, line))
+        writeln!(self.out, "{}", agent_line(run, speaker, line))
     }
 
     /// Whoever reads this wants data and nothing else.
@@ -78,13 +78,13 @@ impl Reporter for Json {
         self.out.flush()
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> ReporterInput {
         self.wants
     }
 }
 
 /// A line of the agent's as one of ours: its own JSON as `message`, anything else as `text`.
-fn said(run: &str, speaker: Speaker, line: &[u8]) -> String {
+fn agent_line(run: &str, speaker: Speaker, line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let whole = matches!(text, Cow::Borrowed(_));
     let (key, value) = if whole && serde_json::from_str::<IgnoredAny>(&text).is_ok() {
@@ -124,7 +124,7 @@ fn harmless(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nightwright_core::event::Purpose;
+    use nightwright_core::event::CallPurpose;
     use nightwright_core::units::{AttemptId, CallId};
     use serde_json::Value;
 
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn the_agent_s_own_json_is_kept_as_it_is() {
-        let line = said("run-1", WORKER, br#"{"type":"x","n":1.50,"big":123456789012345678901}"#);
+        let line =
+            agent_line("run-1", WORKER, br#"{"type":"x","n":1.50,"big":123456789012345678901}"#);
         assert_eq!(
             line,
             r#"{"v":1,"run":"run-1","message":{"type":"x","n":1.50,"big":123456789012345678901},"attempt":7}"#
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_call_says_what_it_is_for() {
-        let line = said("run-1", Speaker::Call(CallId(3), Purpose::Verify), b"{}");
+        let line = agent_line("run-1", Speaker::Call(CallId(3), CallPurpose::Verify), b"{}");
         assert_eq!(line, r#"{"v":1,"run":"run-1","message":{},"call":3,"purpose":"verify"}"#);
     }
 
@@ -160,7 +161,7 @@ mod tests {
             (b"tab\tand \x1b[2J", "tab\tand \u{1b}[2J"),
             (b"", ""),
         ] {
-            let shown = said("r", WORKER, line);
+            let shown = agent_line("r", WORKER, line);
             assert_eq!(read(&shown)["text"], text, "{shown}");
         }
     }
@@ -169,7 +170,7 @@ mod tests {
     fn nothing_that_a_terminal_obeys_is_printed_and_nothing_is_lost() {
         let text = "a\u{7f}b\u{9b}2Jc\u{202e}d\u{061c}e\u{85}f\u{200b}\u{2060}\u{feff}\u{e0041}";
         for line in [format!("{{\r\"t\":\t\"{text}\"}}\r"), text.to_owned()] {
-            let shown = said("r", WORKER, line.as_bytes());
+            let shown = agent_line("r", WORKER, line.as_bytes());
             assert!(
                 shown.is_ascii() && !shown.contains(|c: char| c.is_ascii_control()),
                 "{shown:?}"

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::report::{Answer, AttemptReport, WatchSignal};
-use nightwright_core::baseline::{self, Standing, standing};
+use nightwright_core::agent::report::{Answer, AttemptReport, WatchdogSignal};
+use nightwright_core::baseline::{self, BaselineStatus, status};
 use nightwright_core::event::{
-    Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
-    IterationResult, Movement, Origin, Purpose, RunStarted, StatusText, StopWhen, VerdictKind,
-    WaitEnd, WaitKind,
+    CallPurpose, Continuation, Event, FeedbackSource, GateResult, IterationFinished, IterationKind,
+    IterationResult, Progress, RunStarted, StatusText, StopSource, StopWhen, VerdictKind, WaitEnd,
+    WaitKind,
 };
 use nightwright_core::input::{CheckPurpose, CheckResult, TaskProgress};
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::{Proof, Tone, count};
 use nightwright_core::permissions::denial;
-use nightwright_core::settings::{Judge, Limits, Scope, Settings};
+use nightwright_core::settings::{Limits, Scope, Settings, VerdictMode};
 use nightwright_core::units::{Iteration, RunId, Usd, human};
 use nightwright_core::view::{GateView, RunView};
 
@@ -25,13 +25,13 @@ use crate::paste::from_here;
 /// How many of the last lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
 /// More of what somebody said than this is not shown, in characters.
-const LONGEST_QUOTE: usize = 120;
+const MAX_QUOTE_CHARS: usize = 120;
 
 /// More of a refused command than this is not shown, in characters.
 pub(super) const DENIED_COMMAND: usize = 160;
 
 /// Puts an event on the page, if people want to know of it. The view has it already.
-pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
+pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     let only_gate = view.is_only_the_gate();
     match &line.record.event {
         Event::RunStarted(started) => run_started(page, &line.run, started),
@@ -73,7 +73,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         Event::GateFinished { result } => gate_finished(page, view.gate.as_ref(), result),
         Event::CallFinished { purpose, report, .. } => call_finished(page, *purpose, report),
         Event::CouncilDecided { decision, .. } => {
-            page.detail(&with_words(page, "decided", decision));
+            page.detail(&with_quote(page, "decided", decision));
         }
         Event::PrinciplesAdopted { .. } => {
             page.detail("the agent wrote down principles; they hold from here on");
@@ -91,8 +91,8 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
         // Told by what follows from them, or by the summary.
         Event::AttemptStarted { .. }
         | Event::AgentReady { .. }
-        | Event::AttemptCut { .. }
-        | Event::CallCut { .. }
+        | Event::AttemptCancelled { .. }
+        | Event::CallCancelled { .. }
         | Event::AttemptFinished { .. }
         | Event::QuotaReported { .. }
         | Event::GateStarted { .. }
@@ -102,7 +102,7 @@ pub(super) fn event(page: &mut Page<'_>, view: &RunView, line: &Line) {
 }
 
 /// Nothing can be done for a while.
-fn waiting(page: &mut Page<'_>, line: &Line) {
+fn waiting(page: &mut Page<'_>, line: &JournalLine) {
     let now = line.record.at;
     if let Event::RetryScheduled { at_time, why } = &line.record.event {
         let delay = human(between(now, *at_time));
@@ -128,11 +128,11 @@ fn at_work(page: &mut Page<'_>, event: &Event) {
         page.sign(Tone::Mixed, &format!("blocked: {}", blocker.text));
     }
     if let Event::WatchdogNoticed { notice, .. } = event {
-        page.detail(&with_words(page, noticed(notice.signal), &notice.text));
+        page.detail(&with_quote(page, noticed(notice.signal), &notice.text));
     }
     if let Event::NudgeSent { answers, text, .. } = event {
         let what = if answers.is_some() { "answered" } else { "told the agent" };
-        page.detail(&with_words(page, what, text));
+        page.detail(&with_quote(page, what, text));
     }
     if let Event::PermissionDenied { tool, command, rule, .. } = event {
         let what = page.style().one_line(&denial::what(tool, command), DENIED_COMMAND);
@@ -141,7 +141,7 @@ fn at_work(page: &mut Page<'_>, event: &Event) {
 }
 
 /// Somebody wants something else of the run.
-fn steered(page: &mut Page<'_>, view: &RunView, line: &Line) {
+fn steered(page: &mut Page<'_>, view: &RunView, line: &JournalLine) {
     if let Event::SettingsChanged { change, .. } = &line.record.event {
         page.line(&format!("Changed {}", change.sentence()));
     }
@@ -185,11 +185,11 @@ fn without_checks(settings: &Settings) -> Option<&'static str> {
         return None;
     }
     Some(match settings.verify.model {
-        Judge::Auto | Judge::Always => {
+        VerdictMode::Auto | VerdictMode::Always => {
             "no checks: only a model will judge the work; `nightwright init` finds a test command, \
              --verify CMD sets one"
         }
-        Judge::Off => {
+        VerdictMode::Off => {
             "no checks and no model: nothing will be verified; `nightwright init` finds a test \
              command, --verify CMD sets one"
         }
@@ -223,7 +223,7 @@ fn iteration_started(page: &mut Page<'_>, iteration: Iteration, kind: IterationK
     page.line(&match kind {
         IterationKind::Work => format!("Running iteration {iteration}..."),
         IterationKind::WrapUp => format!("Running iteration {iteration}, the wrap-up..."),
-        IterationKind::Proof => "Nothing is open any more: only the proof is left.".to_owned(),
+        IterationKind::VerifyOnly => "Nothing is open any more: only the proof is left.".to_owned(),
     });
 }
 
@@ -251,10 +251,10 @@ fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> Str
     let mut parts = Vec::new();
     if *files_changed == 0 && *commits == 0 {
         match finished.progress {
-            Movement::Excused => parts.push("no changes, but worked, it says".to_owned()),
+            Progress::Excused => parts.push("no changes, but worked, it says".to_owned()),
             // Work that is neither in files nor in commits: boxes ticked.
-            Movement::Work => {}
-            Movement::Idle | Movement::Uncounted => parts.push("no changes".to_owned()),
+            Progress::Work => {}
+            Progress::Idle | Progress::Uncounted => parts.push("no changes".to_owned()),
         }
     }
     if *files_changed > 0 {
@@ -274,7 +274,7 @@ fn figures(page: &Page<'_>, view: &RunView, finished: &IterationFinished) -> Str
 
 /// How far the task is: by its own account, else by its list.
 pub(super) fn items(finished: &IterationFinished) -> Option<TaskProgress> {
-    let boxes = finished.boxes.map(|boxes| TaskProgress {
+    let boxes = finished.checklist.map(|boxes| TaskProgress {
         completed: boxes.done,
         total: boxes.done.saturating_add(boxes.open),
     });
@@ -315,7 +315,7 @@ fn baseline_taken(
     reused_from: Option<Timestamp>,
     now: Timestamp,
 ) {
-    for result in results.iter().filter(|result| standing(result) != Standing::Unknown) {
+    for result in results.iter().filter(|result| status(result) != BaselineStatus::Unknown) {
         let when = match reused_from {
             Some(at) => format!("same tree, {} ago", human(between(at, now))),
             None => human(result.duration),
@@ -343,36 +343,36 @@ fn checks_finished(page: &mut Page<'_>, results: &[CheckResult]) {
     }
 }
 
-fn call_started(page: &mut Page<'_>, view: &RunView, purpose: Purpose) {
+fn call_started(page: &mut Page<'_>, view: &RunView, purpose: CallPurpose) {
     let checked = view.gate.as_ref().is_some_and(|gate| !gate.checks.is_empty());
     page.detail(match purpose {
-        Purpose::Verify if checked || view.is_only_the_gate() => {
+        CallPurpose::Verify if checked || view.is_only_the_gate() => {
             "asking a model whether it is complete"
         }
-        Purpose::Verify => "claimed complete: asking a model",
-        Purpose::Review => "reviewing the work",
-        Purpose::Advise => "asking for advice",
-        Purpose::Council => "asking for a decision between principles",
+        CallPurpose::Verify => "claimed complete: asking a model",
+        CallPurpose::Review => "reviewing the work",
+        CallPurpose::Advise => "asking for advice",
+        CallPurpose::Council => "asking for a decision between principles",
     });
 }
 
 /// What a reviewer or an advisor said. Verdicts and decisions are events of their own, and what
 /// went wrong is a warning.
-fn call_finished(page: &mut Page<'_>, purpose: Purpose, report: &AttemptReport) {
+fn call_finished(page: &mut Page<'_>, purpose: CallPurpose, report: &AttemptReport) {
     let said = match &report.answer {
         Some(Answer::Text { text }) => text.as_str(),
         Some(Answer::Verdict(_)) | None => return,
     };
     match purpose {
-        Purpose::Review => page.detail(&with_words(page, "the review says", said)),
-        Purpose::Advise => page.detail(&with_words(page, "advice", said)),
-        Purpose::Verify | Purpose::Council => {}
+        CallPurpose::Review => page.detail(&with_quote(page, "the review says", said)),
+        CallPurpose::Advise => page.detail(&with_quote(page, "advice", said)),
+        CallPurpose::Verify | CallPurpose::Council => {}
     }
 }
 
 /// A word of ours and the words of somebody else, the first of them.
-fn with_words(page: &Page<'_>, what: &str, words: &str) -> String {
-    match page.style().one_line(words, LONGEST_QUOTE).as_str() {
+fn with_quote(page: &Page<'_>, what: &str, words: &str) -> String {
+    match page.style().one_line(words, MAX_QUOTE_CHARS).as_str() {
         "" => what.to_owned(),
         words => format!("{what}: {words}"),
     }
@@ -422,7 +422,7 @@ fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
         | FeedbackSource::Verifier
         | FeedbackSource::Watchdog
         | FeedbackSource::Council
-        | FeedbackSource::Ladder => {}
+        | FeedbackSource::Idle => {}
         FeedbackSource::Marker => {
             let first = text.lines().next().unwrap_or_default();
             page.detail(&format!("told the agent: {first}"));
@@ -430,24 +430,24 @@ fn feedback_added(page: &mut Page<'_>, source: FeedbackSource, text: &str) {
     }
 }
 
-fn noticed(signal: WatchSignal) -> &'static str {
+fn noticed(signal: WatchdogSignal) -> &'static str {
     match signal {
-        WatchSignal::GivingUp => "the agent gives up",
-        WatchSignal::Asking => "the agent asks",
-        WatchSignal::Repetition => "the agent repeats itself",
-        WatchSignal::ToolErrors => "tool errors in a row",
-        WatchSignal::Compaction => "the context runs full again and again",
+        WatchdogSignal::GivingUp => "the agent gives up",
+        WatchdogSignal::Asking => "the agent asks",
+        WatchdogSignal::Repetition => "the agent repeats itself",
+        WatchdogSignal::ToolErrors => "tool errors in a row",
+        WatchdogSignal::Compaction => "the context runs full again and again",
     }
 }
 
-fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: Origin) {
+fn stop_requested(page: &mut Page<'_>, view: &RunView, when: StopWhen, by: StopSource) {
     let by = match by {
-        Origin::Signal => "asked by a signal",
-        Origin::TerminalClosed => "because the terminal was closed",
-        Origin::Terminate => "asked by SIGTERM",
-        Origin::Operator => "asked by `nightwright stop`",
-        Origin::StopFile => "asked by the stop file",
-        Origin::Key => "asked by the key s",
+        StopSource::Signal => "asked by a signal",
+        StopSource::TerminalClosed => "because the terminal was closed",
+        StopSource::Terminate => "asked by SIGTERM",
+        StopSource::Operator => "asked by `nightwright stop`",
+        StopSource::StopFile => "asked by the stop file",
+        StopSource::Key => "asked by the key s",
     };
     page.line(&match when {
         StopWhen::AfterIteration if view.in_iteration().is_some() => {

@@ -24,42 +24,42 @@ use nightwright_core::agent::message::AgentMessage;
 use nightwright_core::agent::outcome::{AttemptOutcome, Consequence};
 use nightwright_core::display::display_safe;
 use nightwright_core::event::{
-    Event, Figure, IterationFinished, IterationKind, IterationResult, Purpose, RunStarted,
+    CallPurpose, CostSource, Event, IterationFinished, IterationKind, IterationResult, RunStarted,
 };
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::Scope;
 use nightwright_core::units::{AttemptId, Usd, human};
 use nightwright_core::view::RunView;
 
-pub use self::out::{Complain, Out};
+pub use self::out::{LogOutput, LogWarnFn};
 use super::page::Page;
-use super::style::{ColorChoice, Style, Surroundings};
-use super::tools::Tools;
-use super::{Reporter, Speaker, Wants, lines, summary};
+use super::style::{ColorChoice, OutputCapabilities, Style};
+use super::tools::ToolPrinter;
+use super::{Reporter, ReporterInput, Speaker, lines, summary};
 
 /// How long what is buffered may stay so while nothing else happens: whoever follows the log sees
 /// it soon, and a stream of words is still written in large pieces.
-const LINGER: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+const FLUSH_INTERVAL: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 
 /// Writes the log.
-pub struct Log {
-    out: Out,
+pub struct LogReporter {
+    out: LogOutput,
     style: Style,
     zone: TimeZone,
     secrets: Secrets,
     /// The log that an earlier process wrote, if one did: what the run was told stands there.
     earlier: Option<String>,
     view: RunView,
-    tools: Tools,
+    tools: ToolPrinter,
     opening: Option<(Timestamp, Box<RunStarted>)>,
     begun: bool,
     /// That the run goes on, until the head is written.
-    continued: Option<Line>,
+    continued: Option<JournalLine>,
     /// Settings that changed with the resumption.
-    changed: Vec<Line>,
-    stands: Stands,
+    changed: Vec<JournalLine>,
+    last_written: LastWritten,
     /// What went wrong with the attempts of this iteration.
     failed: Vec<String>,
     flushed: Timestamp,
@@ -67,7 +67,7 @@ pub struct Log {
 
 /// What was written last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stands {
+enum LastWritten {
     /// A heading: what follows belongs to it.
     Heading,
     /// Words or tool calls.
@@ -76,10 +76,10 @@ enum Stands {
     Ours,
 }
 
-impl Log {
+impl LogReporter {
     /// Writes to `out`. `earlier` is the log of the process that this one takes over from.
-    pub fn new(out: Out, secrets: Secrets, earlier: Option<String>) -> Self {
-        let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
+    pub fn new(out: LogOutput, secrets: Secrets, earlier: Option<String>) -> Self {
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         Self {
             out,
             style: Style::new(ColorChoice::Never, &surroundings),
@@ -87,12 +87,12 @@ impl Log {
             secrets,
             earlier,
             view: RunView::default(),
-            tools: Tools::default(),
+            tools: ToolPrinter::default(),
             opening: None,
             begun: false,
             continued: None,
             changed: Vec::new(),
-            stands: Stands::Heading,
+            last_written: LastWritten::Heading,
             failed: Vec::new(),
             flushed: Timestamp::UNIX_EPOCH,
         }
@@ -110,19 +110,19 @@ impl Log {
     }
 
     /// A line of ours between what others said.
-    fn gap(&mut self, next: Stands) -> io::Result<()> {
-        let needed = self.stands != next && self.stands != Stands::Heading;
-        self.stands = next;
+    fn gap(&mut self, next: LastWritten) -> io::Result<()> {
+        let needed = self.last_written != next && self.last_written != LastWritten::Heading;
+        self.last_written = next;
         if needed { self.put("\n") } else { Ok(()) }
     }
 
     /// What is said of an event at the other levels, with the time in front.
-    fn ours(&mut self, at: Timestamp, text: &str) -> io::Result<()> {
+    fn event_line(&mut self, at: Timestamp, text: &str) -> io::Result<()> {
         let text = text.trim_end();
         if text.is_empty() {
             return Ok(());
         }
-        self.gap(Stands::Ours)?;
+        self.gap(LastWritten::Ours)?;
         self.tools.interrupted();
         let time = text::time(&self.zone, at);
         let mut lines = String::new();
@@ -137,31 +137,31 @@ impl Log {
     }
 
     /// What others said or did.
-    fn words(&mut self, text: &str) -> io::Result<()> {
+    fn agent_text(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        self.gap(Stands::Words)?;
+        self.gap(LastWritten::Words)?;
         self.put(text)
     }
 
     /// Whoever spoke has ended: words that were cut off are written as far as they came. Words are
     /// written once they came whole, so the last of somebody who crashed are handed to us here.
-    fn fall_silent(&mut self) -> io::Result<()> {
+    fn end_text(&mut self) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         self.tools.end(&mut page);
         let text = page.finish();
-        self.words(&text)
+        self.agent_text(&text)
     }
 
     fn heading(&mut self, text: &str) -> io::Result<()> {
-        self.stands = Stands::Heading;
+        self.last_written = LastWritten::Heading;
         self.tools.interrupted();
         self.put(text)
     }
 
     /// The first thing that is written: what the run was told, or where that stands.
-    fn begin(&mut self, line: &Line) -> io::Result<()> {
+    fn begin(&mut self, line: &JournalLine) -> io::Result<()> {
         if self.begun {
             return Ok(());
         }
@@ -171,7 +171,7 @@ impl Log {
             self.opening = Some((line.record.at, started.clone()));
         }
         let Some((at, started)) = &self.opening else { return Ok(()) };
-        let facts = text::Facts {
+        let facts = text::LogHeader {
             run: &line.run,
             started,
             at: *at,
@@ -181,7 +181,7 @@ impl Log {
         };
         let mut text = text::head(&self.zone, &facts);
         if self.earlier.is_none() {
-            text.push_str(&text::told(started));
+            text.push_str(&text::parameters(started));
         }
         self.heading(&text)?;
         let whole = started_scope(self.opening.as_ref()) == Scope::Whole;
@@ -205,7 +205,7 @@ impl Log {
         let title = match kind {
             IterationKind::Work => format!("ITERATION {number}"),
             IterationKind::WrapUp => format!("ITERATION {number} (wrap-up)"),
-            IterationKind::Proof => "PROOF".to_owned(),
+            IterationKind::VerifyOnly => "PROOF".to_owned(),
         };
         self.heading(&text::iteration(&self.zone, &title, at))
     }
@@ -226,7 +226,7 @@ impl Log {
         let number = self.view.iteration.map_or(1, |current| current.attempts);
         let sentence = report.outcome.sentence();
         let judged = match report.outcome.consequence() {
-            Consequence::Judge | Consequence::JudgeTree => true,
+            Consequence::Assess | Consequence::AssessWorkTree => true,
             Consequence::Wait { .. }
             | Consequence::Retry
             | Consequence::FailIteration { .. }
@@ -238,7 +238,7 @@ impl Log {
         }
         let (turns, took) = (count(report.turns, "turn"), human(*duration));
         let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
-        self.ours(at, &format!("attempt {number}: {sentence}, {turns}, {cost}, {took}"))
+        self.event_line(at, &format!("attempt {number}: {sentence}, {turns}, {cost}, {took}"))
     }
 
     fn call_finished(&mut self, at: Timestamp, event: &Event) -> io::Result<()> {
@@ -248,7 +248,7 @@ impl Log {
         let (sentence, took) = (report.outcome.sentence(), human(*duration));
         let cost = format!("{}{}", spent(*cost, *figure), self.view.rehearsed());
         let name = purpose.name();
-        self.ours(at, &format!("{name}: {sentence}, {cost}, {took}"))
+        self.event_line(at, &format!("{name}: {sentence}, {cost}, {took}"))
     }
 
     fn iteration_finished(
@@ -265,7 +265,7 @@ impl Log {
         self.heading(&text)
     }
 
-    fn run_finished(&mut self, line: &Line) -> io::Result<()> {
+    fn run_finished(&mut self, line: &JournalLine) -> io::Result<()> {
         let summary = self.view.summary(&line.run);
         let closing = summary::render(&summary, &self.style, None);
         let ended = text::moment(&self.zone, line.record.at);
@@ -284,10 +284,10 @@ fn started_scope(opening: Option<&(Timestamp, Box<RunStarted>)>) -> Scope {
 }
 
 /// `$0.12`, or `about $0.12`.
-fn spent(cost: Usd, figure: Figure) -> String {
+fn spent(cost: Usd, figure: CostSource) -> String {
     match figure {
-        Figure::Reported => cost.to_string(),
-        Figure::Estimated => format!("about {cost}"),
+        CostSource::Reported => cost.to_string(),
+        CostSource::Estimated => format!("about {cost}"),
     }
 }
 
@@ -297,15 +297,15 @@ fn lower_priority() {
     let _ = rustix::process::setpriority_process(None, 10);
 }
 
-impl Reporter for Log {
-    fn past(&mut self, line: &Line) {
+impl Reporter for LogReporter {
+    fn past(&mut self, line: &JournalLine) {
         if let Event::RunStarted(started) = &line.record.event {
             self.opening = Some((line.record.at, started.clone()));
         }
         self.view.record(&line.record);
     }
 
-    fn event(&mut self, line: &Line, _: &[u8]) -> io::Result<()> {
+    fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
         // A run that is taken over in the middle of an iteration goes on with that.
         let at = line.record.at;
         if let Event::RunStarted(_) = &line.record.event {
@@ -326,7 +326,7 @@ impl Reporter for Log {
         }
         self.begin(line)?;
         if line.record.event.ends_talk() {
-            self.fall_silent()?;
+            self.end_text()?;
         }
         self.view.record(&line.record);
         match &line.record.event {
@@ -349,7 +349,7 @@ impl Reporter for Log {
             | Event::RunContinued { .. }
             | Event::IterationSkipped { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::RetryScheduled { .. }
             | Event::LimitWaitStarted { .. }
             | Event::LimitWaitEnded { .. }
@@ -363,7 +363,7 @@ impl Reporter for Log {
             | Event::ChecksStarted { .. }
             | Event::ChecksFinished { .. }
             | Event::ChangesInspected { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
             | Event::CouncilDecided { .. }
@@ -384,7 +384,7 @@ impl Reporter for Log {
         let mut page = Page::new(&self.style);
         self.tools.message(&mut page, speaker, message);
         let text = page.finish();
-        self.words(&text)
+        self.agent_text(&text)
     }
 
     fn note(&mut self, text: &str) -> io::Result<()> {
@@ -392,17 +392,17 @@ impl Reporter for Log {
         self.put(&format!("[{}]\n", display_safe(text)))
     }
 
-    /// What shows it together is of no use here: see [`Log::tick`].
+    /// What shows it together is of no use here: see [`LogReporter::tick`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    fn wants(&self) -> Wants {
-        Wants::Messages
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Messages
     }
 
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
-        let lingers = self.out.holds() && now.duration_since(self.flushed).abs() >= LINGER;
+        let lingers = self.out.holds() && now.duration_since(self.flushed).abs() >= FLUSH_INTERVAL;
         if lingers { self.write_out(now) } else { Ok(()) }
     }
 
@@ -414,24 +414,24 @@ impl Reporter for Log {
     }
 }
 
-impl Log {
+impl LogReporter {
     /// What people are told of an event at any level, and what only those want to know who read a
     /// log.
-    fn own(&mut self, line: &Line) -> io::Result<()> {
+    fn own(&mut self, line: &JournalLine) -> io::Result<()> {
         let mut page = Page::new(&self.style);
         lines::event(&mut page, &self.view, line);
         text::more(&mut page, &line.record.event);
         let text = page.finish();
-        self.ours(line.record.at, &text)
+        self.event_line(line.record.at, &text)
     }
 }
 
-fn call_name(purpose: Purpose) -> &'static str {
+fn call_name(purpose: CallPurpose) -> &'static str {
     match purpose {
-        Purpose::Verify => "VERIFY",
-        Purpose::Review => "REVIEW",
-        Purpose::Advise => "ADVISE",
-        Purpose::Council => "COUNCIL",
+        CallPurpose::Verify => "VERIFY",
+        CallPurpose::Review => "REVIEW",
+        CallPurpose::Advise => "ADVISE",
+        CallPurpose::Council => "COUNCIL",
     }
 }
 
@@ -449,7 +449,7 @@ fn waits(event: &Event) -> bool {
         | Event::IterationSkipped { .. }
         | Event::AttemptStarted { .. }
         | Event::AgentReady { .. }
-        | Event::AttemptCut { .. }
+        | Event::AttemptCancelled { .. }
         | Event::AttemptFinished { .. }
         | Event::LimitWaitEnded { .. }
         | Event::QuotaReported { .. }
@@ -463,7 +463,7 @@ fn waits(event: &Event) -> bool {
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
         | Event::CallStarted { .. }
-        | Event::CallCut { .. }
+        | Event::CallCancelled { .. }
         | Event::CallFinished { .. }
         | Event::VerdictGiven { .. }
         | Event::GateFinished { .. }
@@ -479,7 +479,7 @@ fn waits(event: &Event) -> bool {
     }
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for LogReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log").field("begun", &self.begun).finish_non_exhaustive()
     }

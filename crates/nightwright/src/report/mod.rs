@@ -32,23 +32,23 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::event::Purpose;
-use nightwright_core::journal::Line;
+use nightwright_core::event::CallPurpose;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::units::{AttemptId, CallId};
 
 pub(crate) use panel::doing;
-pub use progress::Progress;
+pub use progress::ProgressReporter;
 pub use screen::Screen;
-pub use style::{ColorChoice, Style, Surroundings};
+pub use style::{ColorChoice, OutputCapabilities, Style};
 
 /// Shows a run. An error means that nobody can see it any more; it is not called again then.
 pub trait Reporter {
     /// Something that happened before this process took the run over: good to know, and shown
     /// already.
-    fn past(&mut self, line: &Line);
+    fn past(&mut self, line: &JournalLine);
 
     /// Something happened. `raw` is the line as it stands in the journal, without its newline.
-    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()>;
+    fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()>;
 
     /// The agent said or did something.
     fn message(&mut self, speaker: Speaker, message: &AgentMessage<'_>) -> io::Result<()>;
@@ -65,7 +65,7 @@ pub trait Reporter {
     fn flush(&mut self) -> io::Result<()>;
 
     /// What it wants to know; reading the agent's words costs something.
-    fn wants(&self) -> Wants;
+    fn wants(&self) -> ReporterInput;
 
     /// Time goes by.
     fn tick(&mut self, _: Timestamp) -> io::Result<()> {
@@ -85,7 +85,7 @@ pub trait Reporter {
 
 /// What a reporter wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wants {
+pub enum ReporterInput {
     /// Events.
     Events,
     /// And what the agent said, once it has said it.
@@ -100,12 +100,12 @@ pub enum Speaker {
     /// The agent at work.
     Attempt(AttemptId),
     /// One that was asked for something else.
-    Call(CallId, Purpose),
+    Call(CallId, CallPurpose),
 }
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Level {
+pub enum OutputLevel {
     /// Nothing.
     Quiet,
     /// What happened, a line each.
@@ -120,9 +120,9 @@ pub enum Level {
     JsonMessages,
 }
 
-impl Level {
+impl OutputLevel {
     /// Whether people are told more than errors.
-    pub fn speaks(self) -> bool {
+    pub fn shows_messages(self) -> bool {
         match self {
             Self::Progress | Self::Verbose => true,
             Self::Quiet | Self::Json | Self::JsonMessages => false,
@@ -132,30 +132,30 @@ impl Level {
 
 /// The reporter of a level.
 pub fn reporter(
-    level: Level,
+    level: OutputLevel,
     style: Style,
     out: Box<dyn Write + Send>,
 ) -> Box<dyn Reporter + Send> {
     match level {
-        Level::Quiet => Box::new(Quiet),
-        Level::Progress => Box::new(Progress::new(style, out)),
-        Level::Verbose => Box::new(verbose::Verbose::new(style, out)),
-        Level::Json => Box::new(json::Json::new(out)),
-        Level::JsonMessages => Box::new(json::Json::with_messages(out)),
+        OutputLevel::Quiet => Box::new(QuietReporter),
+        OutputLevel::Progress => Box::new(ProgressReporter::new(style, out)),
+        OutputLevel::Verbose => Box::new(verbose::VerboseReporter::new(style, out)),
+        OutputLevel::Json => Box::new(json::JsonReporter::new(out)),
+        OutputLevel::JsonMessages => Box::new(json::JsonReporter::with_messages(out)),
     }
 }
 
 /// Written through a buffer: what is shown together arrives together.
-type Out = BufWriter<Box<dyn Write + Send>>;
+type BufferedOutput = BufWriter<Box<dyn Write + Send>>;
 
 /// Shows nothing.
 #[derive(Debug)]
-struct Quiet;
+struct QuietReporter;
 
-impl Reporter for Quiet {
-    fn past(&mut self, _: &Line) {}
+impl Reporter for QuietReporter {
+    fn past(&mut self, _: &JournalLine) {}
 
-    fn event(&mut self, _: &Line, _: &[u8]) -> io::Result<()> {
+    fn event(&mut self, _: &JournalLine, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Reporter for Quiet {
         Ok(())
     }
 
-    fn wants(&self) -> Wants {
-        Wants::Events
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Events
     }
 }

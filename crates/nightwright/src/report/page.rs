@@ -4,14 +4,14 @@
 use nightwright_core::display::display_safe;
 use nightwright_core::outcome::Tone;
 
-use super::style::{Ink, Style};
+use super::style::{Style, TextColor};
 use super::width::columns;
 
 /// The longest line. More than that in one line is read by nobody.
-const LONGEST: usize = 1_000;
+const MAX_LINE_CHARS: usize = 1_000;
 
 /// As good as no bound, and still a number that can be multiplied.
-const BOUNDLESS: usize = usize::MAX / 16;
+const UNBOUNDED: usize = usize::MAX / 16;
 
 /// What names a tool call, in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Heading {
 
 /// What is put in front of lines that belong together: so many spaces and perhaps a sign.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Front {
+pub(super) struct LinePrefix {
     pub(super) indent: usize,
     pub(super) sign: &'static str,
 }
@@ -74,7 +74,7 @@ impl<'a> Page<'a> {
 
     /// A detail that most people skip.
     pub(super) fn aside(&mut self, text: &str) {
-        let line = self.style.paint(Ink::Faint, &self.safe(text));
+        let line = self.style.paint(TextColor::Faint, &self.safe(text));
         self.push(&format!("  {line}"));
     }
 
@@ -86,24 +86,24 @@ impl<'a> Page<'a> {
 
     /// A heading, cut to the width of the terminal. Where there is none nothing is cut: what is
     /// kept in a file is to tell all of it.
-    pub(super) fn heading(&mut self, front: Front, heading: &Heading) {
-        let room = self.style.width().map_or(BOUNDLESS, |_| self.style.room());
+    pub(super) fn heading(&mut self, front: LinePrefix, heading: &Heading) {
+        let room = self.style.width().map_or(UNBOUNDED, |_| self.style.room());
         self.row(front, heading, room);
     }
 
     /// A heading that stands in full further up: enough of it to know it again.
-    pub(super) fn reminder(&mut self, front: Front, heading: &Heading) {
+    pub(super) fn reminder(&mut self, front: LinePrefix, heading: &Heading) {
         self.row(front, heading, self.style.room());
     }
 
-    fn row(&mut self, front: Front, heading: &Heading, room: usize) {
-        let Front { indent, sign } = front;
+    fn row(&mut self, front: LinePrefix, heading: &Heading, room: usize) {
+        let LinePrefix { indent, sign } = front;
         let sign = self.style.spell(sign);
         let cut = |text: &str, room| self.style.cut(text, room).into_owned();
         let safe = |text: &str| self.one_row(text, room);
         let room = room.saturating_sub(indent + columns(sign) + 1);
         let name = cut(&safe(&heading.name), room / 2);
-        let mut line = self.style.paint(Ink::Tool, format!("{sign} {name}").trim_end());
+        let mut line = self.style.paint(TextColor::Tool, format!("{sign} {name}").trim_end());
         let room = room.saturating_sub(columns(&name) + 2);
         let detail = safe(&heading.detail);
         // White space at its beginning is what parts it from the rest.
@@ -128,8 +128,8 @@ impl<'a> Page<'a> {
     }
 
     /// Text of several lines, all of it and as it is, with something in front of each.
-    pub(super) fn verbatim(&mut self, front: Front, ink: Option<Ink>, text: &str) {
-        let Front { indent, sign } = front;
+    pub(super) fn verbatim(&mut self, front: LinePrefix, ink: Option<TextColor>, text: &str) {
+        let LinePrefix { indent, sign } = front;
         let gap = if sign.is_empty() { "" } else { " " };
         let sign = self.style.spell(sign);
         let text = display_safe(text);
@@ -146,15 +146,15 @@ impl<'a> Page<'a> {
     }
 
     /// The same, of each line no more than anybody reads.
-    pub(super) fn excerpt(&mut self, front: Front, line: &str) {
+    pub(super) fn excerpt(&mut self, front: LinePrefix, line: &str) {
         let safe = display_safe(line);
         let safe = safe.trim_end();
-        match safe.char_indices().nth(LONGEST) {
+        match safe.char_indices().nth(MAX_LINE_CHARS) {
             Some((end, _)) => {
                 let cut = format!("{}{}", &safe[..end], self.style.ellipsis());
-                self.verbatim(front, Some(Ink::Faint), &cut);
+                self.verbatim(front, Some(TextColor::Faint), &cut);
             }
-            None => self.verbatim(front, Some(Ink::Faint), safe),
+            None => self.verbatim(front, Some(TextColor::Faint), safe),
         }
     }
 
@@ -165,8 +165,8 @@ impl<'a> Page<'a> {
         let skipped = lines.len().saturating_sub(most);
         for line in &lines[skipped..] {
             // Cut without folding white space: what is indented stays so.
-            let line: String = line.chars().take(LONGEST).collect();
-            let line = self.style.paint(Ink::Faint, &line);
+            let line: String = line.chars().take(MAX_LINE_CHARS).collect();
+            let line = self.style.paint(TextColor::Faint, &line);
             self.push(&format!("    {line}"));
         }
     }
@@ -178,14 +178,14 @@ impl<'a> Page<'a> {
     /// A text in one row: as it is where nothing has to fit, for white space may be what matters.
     fn one_row(&self, text: &str, room: usize) -> String {
         let safe = display_safe(text);
-        if room == BOUNDLESS && !safe.contains('\n') {
+        if room == UNBOUNDED && !safe.contains('\n') {
             return safe.trim().to_owned();
         }
-        self.style.one_line(text, room.max(LONGEST))
+        self.style.one_line(text, room.max(MAX_LINE_CHARS))
     }
 
     fn safe(&self, text: &str) -> String {
-        self.style.one_line(text, LONGEST)
+        self.style.one_line(text, MAX_LINE_CHARS)
     }
 
     fn push(&mut self, line: &str) {

@@ -20,15 +20,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::display::one_line;
-use nightwright_core::event::{Purpose, StopWhen, WaitKind};
+use nightwright_core::event::{CallPurpose, StopWhen, WaitKind};
 use nightwright_core::units::human;
-use nightwright_core::view::{Activity, Outlook, RunView};
+use nightwright_core::view::{Activity, Estimate, RunView};
 
-use super::style::{Ink, Style};
+use super::style::{Style, TextColor};
 use super::width::columns;
 use crate::paste::from_here;
 
-pub(super) use self::live::{Live, PACE};
+pub(super) use self::live::{DRAW_INTERVAL, LivePanel};
 
 /// What the agent is doing by the end of its output: the running tool, else the last tool or sentence.
 pub(crate) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
@@ -42,11 +42,11 @@ const DOT: &str = " · ";
 const BAR: (usize, usize) = (6, 24);
 
 /// More of what somebody else wrote than this is not even looked at, in characters.
-const LONGEST: usize = 300;
+const MAX_TEXT_CHARS: usize = 300;
 
 /// What the events do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Doing<'a> {
+pub(super) struct PanelActivity<'a> {
     /// The tool that is running, with what it was called with; else the last tool or sentence.
     pub(super) last: Option<&'a str>,
     /// How long the agent has been silent, once that is worth telling.
@@ -58,8 +58,8 @@ pub(super) struct Doing<'a> {
 /// The panel, each line at most so many columns wide.
 pub(super) fn lines(
     view: &RunView,
-    outlook: &Outlook,
-    doing: Doing<'_>,
+    outlook: &Estimate,
+    doing: PanelActivity<'_>,
     now: Timestamp,
     width: usize,
     style: &Style,
@@ -82,12 +82,12 @@ pub(super) fn lines(
 /// How far it is, and what it has cost.
 fn progress(
     view: &RunView,
-    outlook: &Outlook,
+    outlook: &Estimate,
     now: Timestamp,
     width: usize,
     style: &Style,
 ) -> String {
-    let mut parts = Parts::default();
+    let mut parts = PanelParts::default();
     let iteration = view.iteration.map_or(0, |current| current.number.0);
     let most = view.limits.max_iterations;
     let done = match (outlook.progress.filter(|progress| progress.total > 0), most) {
@@ -124,7 +124,7 @@ fn progress(
             0 => String::new(),
             limit => format!(" of {limit}"),
         };
-        parts.inked(3, Some(Ink::Mixed), format!("idle {}{limit}", outlook.idle));
+        parts.inked(3, Some(TextColor::Mixed), format!("idle {}{limit}", outlook.idle));
     }
     if let Some(end) = outlook.estimated_end {
         parts.add(4, format!("until about {}", style.clock(end, now)));
@@ -154,18 +154,18 @@ fn bar(done: u32, total: u32, size: usize, style: &Style) -> String {
         "" => String::new(),
         text => style.paint(ink, text),
     };
-    format!("{}{}", painted(Ink::Good, &done), painted(Ink::Faint, &left))
+    format!("{}{}", painted(TextColor::Good, &done), painted(TextColor::Faint, &left))
 }
 
 /// What is going on.
 fn what(
     view: &RunView,
     activity: &Activity,
-    doing: Doing<'_>,
+    doing: PanelActivity<'_>,
     now: Timestamp,
     style: &Style,
-) -> Parts {
-    let mut parts = Parts::default();
+) -> PanelParts {
+    let mut parts = PanelParts::default();
     let until = |at: &Timestamp| {
         let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
         (style.clock(*at, now), human(whole(left)))
@@ -176,12 +176,12 @@ fn what(
         Activity::Waiting { limit, retry_at } => {
             let (clock, left) = until(retry_at);
             let text = format!("waiting until {clock} ({left} left)");
-            parts.inked(0, Some(Ink::Mixed), text);
+            parts.inked(0, Some(TextColor::Mixed), text);
             parts.add(2, limit_name(*limit).to_owned());
         }
         Activity::Retrying { at, why } => {
             let (_, left) = until(at);
-            parts.inked(0, Some(Ink::Mixed), format!("trying again in {left}"));
+            parts.inked(0, Some(TextColor::Mixed), format!("trying again in {left}"));
             parts.quote(2, why);
         }
         Activity::Checking => {
@@ -192,7 +192,7 @@ fn what(
         }
         Activity::Asking { purpose } => parts.add(0, asking(*purpose).to_owned()),
         Activity::Paused => {
-            parts.inked(0, Some(Ink::Mixed), "paused".to_owned());
+            parts.inked(0, Some(TextColor::Mixed), "paused".to_owned());
             parts.add(2, from_here("`nightwright resume` continues it").into_owned());
         }
         Activity::Between => parts.add(0, "the next iteration is about to begin".to_owned()),
@@ -200,10 +200,10 @@ fn what(
     }
     match view.stop {
         Some(StopWhen::AfterIteration) if view.in_iteration().is_some() => {
-            parts.inked(1, Some(Ink::Mixed), "stopping after this iteration".to_owned());
+            parts.inked(1, Some(TextColor::Mixed), "stopping after this iteration".to_owned());
         }
         Some(StopWhen::AfterIteration | StopWhen::Now) => {
-            parts.inked(1, Some(Ink::Mixed), "stopping".to_owned());
+            parts.inked(1, Some(TextColor::Mixed), "stopping".to_owned());
         }
         None => {}
     }
@@ -228,9 +228,9 @@ fn what(
 }
 
 /// The keys that do something now.
-fn keys(view: &RunView, activity: &Activity) -> Parts {
-    let mut parts = Parts::default();
-    let faint = Some(Ink::Faint);
+fn keys(view: &RunView, activity: &Activity) -> PanelParts {
+    let mut parts = PanelParts::default();
+    let faint = Some(TextColor::Faint);
     if view.stop.is_none() {
         let stop =
             if view.in_iteration().is_some() { "s stop after this iteration" } else { "s stop" };
@@ -251,12 +251,12 @@ fn limit_name(limit: WaitKind) -> &'static str {
     }
 }
 
-fn asking(purpose: Purpose) -> &'static str {
+fn asking(purpose: CallPurpose) -> &'static str {
     match purpose {
-        Purpose::Verify => "asking a model whether it is done",
-        Purpose::Review => "a model reviews the work",
-        Purpose::Advise => "asking a model for advice",
-        Purpose::Council => "asking a model to decide between principles",
+        CallPurpose::Verify => "asking a model whether it is done",
+        CallPurpose::Review => "a model reviews the work",
+        CallPurpose::Advise => "asking a model for advice",
+        CallPurpose::Council => "asking a model to decide between principles",
     }
 }
 
@@ -267,50 +267,50 @@ fn whole(duration: Duration) -> Duration {
 
 /// What could stand on a line.
 #[derive(Debug, Default)]
-struct Parts(Vec<Part>);
+struct PanelParts(Vec<PanelPart>);
 
 #[derive(Debug)]
-struct Part {
+struct PanelPart {
     /// The higher, the sooner it goes when there is no room.
     weight: u8,
-    ink: Option<Ink>,
+    ink: Option<TextColor>,
     text: String,
     /// What becomes of it when there is only some room.
-    tight: Tight,
+    tight: OverflowPolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tight {
+enum OverflowPolicy {
     /// It goes: half a figure is none.
     Goes,
     /// Its end is cut off.
     Cut,
 }
 
-impl Parts {
+impl PanelParts {
     fn add(&mut self, weight: u8, text: String) {
         self.inked(weight, None, text);
     }
 
-    fn inked(&mut self, weight: u8, ink: Option<Ink>, text: String) {
+    fn inked(&mut self, weight: u8, ink: Option<TextColor>, text: String) {
         if !text.is_empty() {
-            self.0.push(Part { weight, ink, text, tight: Tight::Goes });
+            self.0.push(PanelPart { weight, ink, text, tight: OverflowPolicy::Goes });
         }
     }
 
     /// Words of somebody else, however many.
     fn quote(&mut self, weight: u8, text: &str) {
         // With one character more than is shown, so that whoever cuts it knows that there is more.
-        let text = one_line(text, LONGEST + 1);
+        let text = one_line(text, MAX_TEXT_CHARS + 1);
         if !text.is_empty() {
-            self.0.push(Part { weight, ink: None, text, tight: Tight::Cut });
+            self.0.push(PanelPart { weight, ink: None, text, tight: OverflowPolicy::Cut });
         }
     }
 
     /// The line, without what does not fit.
     fn fit(mut self, width: usize, style: &Style) -> String {
-        for part in self.0.iter_mut().filter(|part| part.tight == Tight::Cut) {
-            part.text = style.one_line(&part.text, LONGEST);
+        for part in self.0.iter_mut().filter(|part| part.tight == OverflowPolicy::Cut) {
+            part.text = style.one_line(&part.text, MAX_TEXT_CHARS);
         }
         while self.0.len() > 1 && self.columns() > width {
             if let Some((at, room)) = self.longest_words(width) {
@@ -324,7 +324,7 @@ impl Parts {
             });
         }
         let dot = style.spell(DOT);
-        let faint = style.paint(Ink::Faint, dot);
+        let faint = style.paint(TextColor::Faint, dot);
         let mut left = width;
         let mut line = String::new();
         for (number, part) in self.0.iter().enumerate() {
@@ -347,10 +347,10 @@ impl Parts {
     /// The first words that can be cut so that all the rest fits, and the room for them.
     fn longest_words(&self, width: usize) -> Option<(usize, usize)> {
         let all = self.columns();
-        self.0.iter().enumerate().filter(|(_, part)| part.tight == Tight::Cut).find_map(
+        self.0.iter().enumerate().filter(|(_, part)| part.tight == OverflowPolicy::Cut).find_map(
             |(at, part)| {
                 let room = width.checked_sub(all - columns(&part.text))?;
-                (room >= SHORTEST).then_some((at, room))
+                (room >= MIN_PART_COLUMNS).then_some((at, room))
             },
         )
     }
@@ -362,4 +362,4 @@ impl Parts {
 }
 
 /// A part that has less room than this left is not worth it, in columns.
-const SHORTEST: usize = 12;
+const MIN_PART_COLUMNS: usize = 12;

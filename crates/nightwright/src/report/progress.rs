@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::view::RunView;
 
 use super::page::Page;
-use super::panel::{Live, PACE};
+use super::panel::{DRAW_INTERVAL, LivePanel};
 use super::style::Style;
-use super::{Out, Reporter, Speaker, Wants, lines};
+use super::{BufferedOutput, Reporter, ReporterInput, Speaker, lines};
 
 /// Writes a line or two for each event that matters.
-pub struct Progress {
+pub struct ProgressReporter {
     view: RunView,
     style: Style,
-    out: Out,
-    panel: Option<Live>,
+    out: BufferedOutput,
+    panel: Option<LivePanel>,
     /// How much was written so far.
     written: u64,
 }
 
-impl Progress {
+impl ProgressReporter {
     /// Writes to `out`, in this style.
     pub fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
-        let panel = style.screen().cloned().map(Live::new);
-        Self { view: RunView::default(), style, out: Out::new(out), panel, written: 0 }
+        let panel = style.screen().cloned().map(LivePanel::new);
+        Self { view: RunView::default(), style, out: BufferedOutput::new(out), panel, written: 0 }
     }
 
     /// Writes what somebody puts on a page, given the run as it is.
@@ -59,19 +59,19 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { view, style, out: _, panel: _, written: _ } = self;
         f.debug_struct("Progress").field("view", view).field("style", style).finish_non_exhaustive()
     }
 }
 
-impl Reporter for Progress {
-    fn past(&mut self, line: &Line) {
+impl Reporter for ProgressReporter {
+    fn past(&mut self, line: &JournalLine) {
         self.view.record(&line.record);
     }
 
-    fn event(&mut self, line: &Line, _: &[u8]) -> io::Result<()> {
+    fn event(&mut self, line: &JournalLine, _: &[u8]) -> io::Result<()> {
         self.view.record(&line.record);
         if let Some(panel) = &mut self.panel {
             panel.event(line);
@@ -105,10 +105,10 @@ impl Reporter for Progress {
         }
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> ReporterInput {
         match &self.panel {
-            Some(_) => Wants::Messages,
-            None => Wants::Events,
+            Some(_) => ReporterInput::Messages,
+            None => ReporterInput::Events,
         }
     }
 
@@ -123,7 +123,7 @@ impl Reporter for Progress {
     }
 
     fn pace(&self) -> Option<Duration> {
-        self.panel.as_ref().map(|_| PACE)
+        self.panel.as_ref().map(|_| DRAW_INTERVAL)
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -131,7 +131,7 @@ impl Reporter for Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressReporter {
     /// However it ends, no panel is left behind. Where nothing can be written there is none.
     fn drop(&mut self) {
         if self.panel.is_some() {

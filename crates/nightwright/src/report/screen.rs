@@ -33,15 +33,15 @@ const END: &str = "\u{1b}[J\r";
 
 /// How long somebody who needs the terminal waits for who draws. Longer only takes a terminal that
 /// nobody reads, and nothing can be cleared there.
-const PATIENCE: Duration = Duration::from_millis(250);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A terminal with room for a panel. Clones are the same one.
 #[derive(Clone)]
 pub struct Screen {
-    shared: Arc<Shared>,
+    shared: Arc<ScreenShared>,
 }
 
-struct Shared {
+struct ScreenShared {
     terminal: Box<dyn Terminal>,
     /// Whether a panel stands there. Held while something is written, which may take for ever where
     /// nobody reads: only who draws may wait for it.
@@ -51,7 +51,7 @@ struct Shared {
     /// Whether keys are heard.
     keys: AtomicBool,
     /// Whether the agent was heard since somebody asked last.
-    heard: AtomicBool,
+    agent_output: AtomicBool,
 }
 
 /// What has to be known of a terminal.
@@ -82,35 +82,35 @@ impl fmt::Debug for Screen {
 impl Screen {
     /// The terminal on standard error.
     pub fn stderr() -> Self {
-        Self::of(Box::new(Stderr))
+        Self::of(Box::new(StderrTerminal))
     }
 
     /// A terminal.
     pub fn of(terminal: Box<dyn Terminal>) -> Self {
-        let (panel, lowered, keys, heard) = Default::default();
-        Self { shared: Arc::new(Shared { terminal, panel, lowered, keys, heard }) }
+        let (panel, lowered, keys, agent_output) = Default::default();
+        Self { shared: Arc::new(ScreenShared { terminal, panel, lowered, keys, agent_output }) }
     }
 
     /// Says whether keys are heard, so that people are told of them only then.
-    pub fn hears_keys(&self, heard: bool) {
+    pub fn set_keys_active(&self, heard: bool) {
         self.shared.keys.store(heard, Ordering::Relaxed);
     }
 
     /// Says that the agent was heard, whatever it said and whether or not it can be shown yet.
-    pub fn heard(&self) {
-        self.shared.heard.store(true, Ordering::Relaxed);
+    pub fn agent_output_seen(&self) {
+        self.shared.agent_output.store(true, Ordering::Relaxed);
     }
 
     /// Whether the agent was heard since this was called last.
-    pub(super) fn take_heard(&self) -> bool {
-        self.shared.heard.swap(false, Ordering::Relaxed)
+    pub(super) fn take_agent_output(&self) -> bool {
+        self.shared.agent_output.swap(false, Ordering::Relaxed)
     }
 
     /// Takes the panel away until somebody raises it again.
     pub fn lower(&self) {
         self.shared.lowered.store(true, Ordering::SeqCst);
         let begun = Instant::now();
-        while !self.try_to_clear() && begun.elapsed() < PATIENCE {
+        while !self.try_to_clear() && begun.elapsed() < LOCK_TIMEOUT {
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -196,9 +196,9 @@ impl Screen {
 }
 
 /// The terminal on standard error.
-struct Stderr;
+struct StderrTerminal;
 
-impl Terminal for Stderr {
+impl Terminal for StderrTerminal {
     fn columns(&self) -> Option<usize> {
         style::columns(io::stderr())
     }
@@ -338,7 +338,7 @@ mod tests {
         let (done, is_done) = channel();
         let other = screen.clone();
         thread::spawn(move || {
-            other.hears_keys(true);
+            other.set_keys_active(true);
             other.lower();
             other.raise();
             drop(done);

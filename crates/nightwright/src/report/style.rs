@@ -14,7 +14,7 @@ use rustix::termios::tcgetwinsize;
 use super::width;
 
 /// Nobody reads on a terminal narrower than this; lines are not cut down to less.
-const NARROWEST: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 /// How wide a line that is kept short may be where there is no terminal to say.
 const USUAL_WIDTH: usize = 160;
@@ -45,7 +45,7 @@ pub enum ColorChoice {
 
 /// What the environment says about what is written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct OutputCapabilities {
     /// It is a terminal.
     pub terminal: bool,
     /// A terminal that knows nothing but text, or does not say what it knows.
@@ -60,7 +60,7 @@ pub struct Surroundings {
     pub width: Option<usize>,
 }
 
-impl Surroundings {
+impl OutputCapabilities {
     /// What is written to here, and the variables of the environment. `COLUMNS` is not among them:
     /// it tells of the terminal as it was when a shell last looked.
     pub fn of(
@@ -121,7 +121,7 @@ enum Color {
 
 /// What colour is used for. The words say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
+pub enum TextColor {
     /// Something is as it should be.
     Good,
     /// Something is odd.
@@ -138,7 +138,7 @@ pub enum Ink {
     Removed,
 }
 
-impl Ink {
+impl TextColor {
     fn code(self) -> &'static str {
         match self {
             Self::Good => "32",
@@ -152,7 +152,7 @@ impl Ink {
     }
 }
 
-impl From<Tone> for Ink {
+impl From<Tone> for TextColor {
     fn from(tone: Tone) -> Self {
         match tone {
             Tone::Good => Self::Good,
@@ -165,7 +165,7 @@ impl From<Tone> for Ink {
 impl Style {
     /// What the user wants, as far as the surroundings allow it. Times are those of the system's
     /// zone.
-    pub fn new(choice: ColorChoice, surroundings: &Surroundings) -> Self {
+    pub fn new(choice: ColorChoice, surroundings: &OutputCapabilities) -> Self {
         let color = match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
@@ -220,7 +220,7 @@ impl Style {
 
     /// How wide a line may be that is kept to one row.
     pub(super) fn room(&self) -> usize {
-        self.width.map_or(USUAL_WIDTH, |width| width.max(NARROWEST))
+        self.width.map_or(USUAL_WIDTH, |width| width.max(MIN_WIDTH))
     }
 
     /// A text that takes no more than these columns, with a sign where it was cut.
@@ -250,7 +250,7 @@ impl Style {
     }
 
     /// In colour, where there is any.
-    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
         match self.color {
             Color::On => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
             Color::Off => text.to_owned(),
@@ -318,7 +318,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Style::new(choice, &Surroundings::new(variable, terminal)).color == Color::On
+        Style::new(choice, &OutputCapabilities::new(variable, terminal)).color == Color::On
     }
 
     #[test]
@@ -354,13 +354,13 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| OsString::from(value))
             };
-            assert_eq!(Surroundings::new(variable, true).utf8, utf8, "{variables:?}");
+            assert_eq!(OutputCapabilities::new(variable, true).utf8, utf8, "{variables:?}");
         }
     }
 
     #[test]
     fn a_time_is_as_short_as_it_can_be_told() {
-        let style = Style::new(ColorChoice::Never, &Surroundings::default());
+        let style = Style::new(ColorChoice::Never, &OutputCapabilities::default());
         let style = style.in_zone(TimeZone::fixed(jiff::tz::offset(2)));
         let now: Timestamp = "2026-11-15T20:00:00Z".parse().unwrap();
         let cases = [

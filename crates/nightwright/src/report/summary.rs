@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nightwright_core::outcome::{Outcome, count};
-use nightwright_core::permissions::denial::Refused;
+use nightwright_core::permissions::denial::DeniedCommand;
 use nightwright_core::units::{Usd, human};
 use nightwright_core::view::{PurposeSpend, Summary, Verification};
 
@@ -49,7 +49,7 @@ pub fn render(summary: &Summary, style: &Style, log: Option<&Path>) -> String {
 
 /// What the agent was not allowed to do, unless the ending says it already.
 fn denied(page: &mut Page<'_>, summary: &Summary) {
-    let line = |refused: &Refused| {
+    let line = |refused: &DeniedCommand| {
         let what = page.style().one_line(&refused.what(), DENIED_COMMAND);
         format!("{what} ({})", refused.advice())
     };

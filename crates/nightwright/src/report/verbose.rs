@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::event::{Event, FeedbackSource, Figure};
-use nightwright_core::journal::Line;
+use nightwright_core::event::{CostSource, Event, FeedbackSource};
+use nightwright_core::journal::JournalLine;
 use nightwright_core::outcome::count;
 use nightwright_core::settings::EvidenceKind;
 use nightwright_core::units::human;
 use nightwright_core::view::RunView;
 
 use super::page::Page;
-use super::progress::Progress;
+use super::progress::ProgressReporter;
 use super::style::Style;
-use super::tools::Tools;
-use super::{Reporter, Speaker, Wants};
+use super::tools::ToolPrinter;
+use super::{Reporter, ReporterInput, Speaker};
 
-/// Everything that [`Progress`] writes, the agent's words, and its tool calls.
+/// Everything that [`ProgressReporter`] writes, the agent's words, and its tool calls.
 #[derive(Debug)]
-pub(super) struct Verbose {
-    progress: Progress,
-    tools: Tools,
+pub(super) struct VerboseReporter {
+    progress: ProgressReporter,
+    tools: ToolPrinter,
 }
 
-impl Verbose {
+impl VerboseReporter {
     pub(super) fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
-        Self { progress: Progress::new(style, out), tools: Tools::default() }
+        Self { progress: ProgressReporter::new(style, out), tools: ToolPrinter::default() }
     }
 
     /// Whoever spoke has ended.
@@ -37,12 +37,12 @@ impl Verbose {
     }
 }
 
-impl Reporter for Verbose {
-    fn past(&mut self, line: &Line) {
+impl Reporter for VerboseReporter {
+    fn past(&mut self, line: &JournalLine) {
         self.progress.past(line);
     }
 
-    fn event(&mut self, line: &Line, raw: &[u8]) -> io::Result<()> {
+    fn event(&mut self, line: &JournalLine, raw: &[u8]) -> io::Result<()> {
         let event = &line.record.event;
         if let Event::AttemptFinished { .. }
         | Event::CallFinished { .. }
@@ -79,8 +79,8 @@ impl Reporter for Verbose {
         self.progress.flush()
     }
 
-    fn wants(&self) -> Wants {
-        Wants::Everything
+    fn wants(&self) -> ReporterInput {
+        ReporterInput::Everything
     }
 
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
@@ -105,8 +105,8 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         }
         Event::AttemptFinished { attempt, cost, figure, duration, report } => {
             let about = match figure {
-                Figure::Reported => "",
-                Figure::Estimated => "about ",
+                CostSource::Reported => "",
+                CostSource::Estimated => "about ",
             };
             let outcome = report.outcome.sentence();
             let turns = count(report.turns, "turn");
@@ -128,7 +128,7 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         | Event::IterationStarted { .. }
         | Event::IterationSkipped { .. }
         | Event::AttemptStarted { .. }
-        | Event::AttemptCut { .. }
+        | Event::AttemptCancelled { .. }
         | Event::RetryScheduled { .. }
         | Event::LimitWaitStarted { .. }
         | Event::LimitWaitEnded { .. }
@@ -142,7 +142,7 @@ fn more(page: &mut Page<'_>, view: &RunView, event: &Event) {
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
         | Event::CallStarted { .. }
-        | Event::CallCut { .. }
+        | Event::CallCancelled { .. }
         | Event::CallFinished { .. }
         | Event::VerdictGiven { .. }
         | Event::GateFinished { .. }

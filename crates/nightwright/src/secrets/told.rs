@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use nightwright_core::redact::{agrees, masked_in};
-use nightwright_core::settings::{Change, Settings};
+use nightwright_core::settings::{SettingChange, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, replace_private};
@@ -21,18 +21,18 @@ const FILE: &str = "told.json";
 /// What is in the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Told {
+struct UnmaskedRecord {
     /// What the run was told when it began.
     settings: Option<Box<Settings>>,
     /// What people said to its agent, in that order.
-    said: Vec<String>,
+    operator_messages: Vec<String>,
     /// Settings that the operator changed later, in that order.
-    changed: Vec<Change>,
+    changed: Vec<SettingChange>,
 }
 
 /// What there is of the true words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum UnmaskedSettings {
     /// The journal has them: nothing was masked.
     InJournal,
     /// These.
@@ -42,23 +42,26 @@ pub enum Kept {
 }
 
 /// Keeps what a run is told when it begins, and waits until it is on the disk.
-pub fn keep_told(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
-    write(run_folder, &Told { settings: Some(Box::new(settings.clone())), ..Told::default() })
+pub fn save_settings(run_folder: &Path, settings: &Settings) -> Result<(), FileError> {
+    write(
+        run_folder,
+        &UnmaskedRecord { settings: Some(Box::new(settings.clone())), ..UnmaskedRecord::default() },
+    )
 }
 
 /// Keeps what somebody says to the agent of a run, and waits until it is on the disk.
-pub fn keep_said(run_folder: &Path, text: &str) -> Result<(), FileError> {
-    add(run_folder, |told| told.said.push(text.to_owned()))
+pub fn save_operator_message(run_folder: &Path, text: &str) -> Result<(), FileError> {
+    add(run_folder, |told| told.operator_messages.push(text.to_owned()))
 }
 
 /// Keeps settings that the operator changes, and waits until they are on the disk.
-pub fn keep_changed(run_folder: &Path, changes: &[Change]) -> Result<(), FileError> {
+pub fn save_change(run_folder: &Path, changes: &[SettingChange]) -> Result<(), FileError> {
     add(run_folder, |told| told.changed.extend_from_slice(changes))
 }
 
-fn add(run_folder: &Path, put: impl FnOnce(&mut Told)) -> Result<(), FileError> {
+fn add(run_folder: &Path, put: impl FnOnce(&mut UnmaskedRecord)) -> Result<(), FileError> {
     let mut told = match read(run_folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Told::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => UnmaskedRecord::default(),
         Err(source) => return Err(FileError::Read { path: run_folder.join(FILE), source }),
         Ok(told) => told,
     };
@@ -67,51 +70,51 @@ fn add(run_folder: &Path, put: impl FnOnce(&mut Told)) -> Result<(), FileError> 
 }
 
 /// What a run was told when it began, given what its journal says.
-pub fn told(run_folder: &Path, masked: &Settings) -> Kept {
+pub fn unmasked_settings(run_folder: &Path, masked: &Settings) -> UnmaskedSettings {
     let path = run_folder.join(FILE);
     let lost = |why: &str| {
         if masked.masked {
-            Kept::Lost(format!("`{}` {why}", path.display()))
+            UnmaskedSettings::Lost(format!("`{}` {why}", path.display()))
         } else {
-            Kept::InJournal
+            UnmaskedSettings::InJournal
         }
     };
     match read(run_folder) {
-        Ok(Told { settings: Some(settings), .. }) if agrees(masked, &settings) => {
-            Kept::Apart(settings)
+        Ok(UnmaskedRecord { settings: Some(settings), .. }) if agrees(masked, &settings) => {
+            UnmaskedSettings::Apart(settings)
         }
-        Ok(Told { settings: Some(_), .. }) => {
-            Kept::Lost(format!("`{}` is not what the journal says", path.display()))
+        Ok(UnmaskedRecord { settings: Some(_), .. }) => {
+            UnmaskedSettings::Lost(format!("`{}` is not what the journal says", path.display()))
         }
-        Ok(Told { settings: None, .. }) => lost("has nothing of it"),
+        Ok(UnmaskedRecord { settings: None, .. }) => lost("has nothing of it"),
         Err(error) => lost(&format!("can't be read: {error}")),
     }
 }
 
 /// What people said to the agent of a run, as far as it was kept.
-pub fn said(run_folder: &Path) -> Vec<String> {
+pub fn operator_messages(run_folder: &Path) -> Vec<String> {
     // What is missing is told by what the journal has masks for.
-    read(run_folder).unwrap_or_default().said
+    read(run_folder).unwrap_or_default().operator_messages
 }
 
 /// The settings that the operator changed later, as far as they were kept.
-pub fn changed(run_folder: &Path) -> Vec<Change> {
+pub fn changed(run_folder: &Path) -> Vec<SettingChange> {
     // What is missing is told by what the journal has masks for.
     read(run_folder).unwrap_or_default().changed
 }
 
 /// Whether a run was told a secret.
-pub fn has_told(run_folder: &Path) -> bool {
+pub fn has_unmasked(run_folder: &Path) -> bool {
     run_folder.join(FILE).exists()
 }
 
 /// What the masks stand for in what the journal of a run says that it was told, when it began and
 /// by people on the way, as far as it was kept.
-pub fn behind_masks(
+pub fn masked_values(
     run_folder: &Path,
     settings: Option<&Settings>,
     texts: &[String],
-    changes: &[Change],
+    changes: &[SettingChange],
 ) -> Vec<String> {
     // What is missing can't be looked for.
     let kept = read(run_folder).unwrap_or_default();
@@ -120,7 +123,7 @@ pub fn behind_masks(
         (Some(_) | None, _) => Vec::new(),
     };
     for text in texts {
-        let same = kept.said.iter().filter(|said| agrees(text, said));
+        let same = kept.operator_messages.iter().filter(|said| agrees(text, said));
         found.extend(same.flat_map(|said| masked_in(text, said)));
     }
     for change in changes {
@@ -130,16 +133,18 @@ pub fn behind_masks(
     found
 }
 
-fn read(run_folder: &Path) -> io::Result<Told> {
+fn read(run_folder: &Path) -> io::Result<UnmaskedRecord> {
     let bytes = fs::read(run_folder.join(FILE))?;
     // Before anything else was kept, the settings were all that was in it.
     serde_json::from_slice(&bytes).or_else(|error| match serde_json::from_slice(&bytes) {
-        Ok(settings) => Ok(Told { settings: Some(settings), ..Told::default() }),
+        Ok(settings) => {
+            Ok(UnmaskedRecord { settings: Some(settings), ..UnmaskedRecord::default() })
+        }
         Err(_) => Err(error.into()),
     })
 }
 
-fn write(run_folder: &Path, told: &Told) -> Result<(), FileError> {
+fn write(run_folder: &Path, told: &UnmaskedRecord) -> Result<(), FileError> {
     let path = run_folder.join(FILE);
     let bytes = serde_json::to_vec_pretty(told);
     let fail = |error| FileError::Write { path: path.clone(), source: io::Error::other(error) };
@@ -159,14 +164,19 @@ mod tests {
     #[test]
     fn what_was_told_comes_back_if_it_agrees_with_the_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let Kept::Lost(why) = told(folder.path(), &settings("use ********** now")) else {
+        let UnmaskedSettings::Lost(why) =
+            unmasked_settings(folder.path(), &settings("use ********** now"))
+        else {
             panic!("nothing is there")
         };
         assert!(why.contains("told.json"), "{why}");
-        keep_told(folder.path(), &settings("use 0123456789 now")).unwrap();
-        let kept = told(folder.path(), &settings("use ********** now"));
-        assert_eq!(kept, Kept::Apart(Box::new(settings("use 0123456789 now"))));
-        assert!(matches!(told(folder.path(), &settings("use ********** then")), Kept::Lost(_)));
+        save_settings(folder.path(), &settings("use 0123456789 now")).unwrap();
+        let kept = unmasked_settings(folder.path(), &settings("use ********** now"));
+        assert_eq!(kept, UnmaskedSettings::Apart(Box::new(settings("use 0123456789 now"))));
+        assert!(matches!(
+            unmasked_settings(folder.path(), &settings("use ********** then")),
+            UnmaskedSettings::Lost(_)
+        ));
     }
 
     #[test]
@@ -174,25 +184,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let goal = "Show passwords as ********** in the form";
         let plain = Settings { masked: false, ..settings(goal) };
-        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
+        assert_eq!(unmasked_settings(folder.path(), &plain), UnmaskedSettings::InJournal);
         assert!(matches!(
-            told(folder.path(), &settings("clone https://me:***@host")),
-            Kept::Lost(_)
+            unmasked_settings(folder.path(), &settings("clone https://me:***@host")),
+            UnmaskedSettings::Lost(_)
         ));
     }
 
     #[test]
     fn what_people_say_is_kept_beside_what_the_run_was_told_and_nobody_else_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
-        keep_said(folder.path(), "one").unwrap();
+        save_operator_message(folder.path(), "one").unwrap();
         let plain = Settings { masked: false, ..settings("plain") };
-        assert_eq!(told(folder.path(), &plain), Kept::InJournal);
-        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Lost(_)));
-        keep_told(folder.path(), &settings("use 0123456789 now")).unwrap();
-        keep_said(folder.path(), "two").unwrap();
-        keep_said(folder.path(), "three").unwrap();
-        assert_eq!(said(folder.path()), ["two", "three"]);
-        assert!(matches!(told(folder.path(), &settings("use ********** now")), Kept::Apart(_)));
+        assert_eq!(unmasked_settings(folder.path(), &plain), UnmaskedSettings::InJournal);
+        assert!(matches!(
+            unmasked_settings(folder.path(), &settings("use ********** now")),
+            UnmaskedSettings::Lost(_)
+        ));
+        save_settings(folder.path(), &settings("use 0123456789 now")).unwrap();
+        save_operator_message(folder.path(), "two").unwrap();
+        save_operator_message(folder.path(), "three").unwrap();
+        assert_eq!(operator_messages(folder.path()), ["two", "three"]);
+        assert!(matches!(
+            unmasked_settings(folder.path(), &settings("use ********** now")),
+            UnmaskedSettings::Apart(_)
+        ));
         let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -203,11 +219,11 @@ mod tests {
         let file = folder.path().join(FILE);
         let told_first = settings("use 0123456789 now");
         fs::write(&file, serde_json::to_vec(&told_first).unwrap()).unwrap();
-        keep_said(folder.path(), "one").unwrap();
-        let kept = told(folder.path(), &settings("use ********** now"));
-        assert_eq!(kept, Kept::Apart(Box::new(told_first)));
+        save_operator_message(folder.path(), "one").unwrap();
+        let kept = unmasked_settings(folder.path(), &settings("use ********** now"));
+        assert_eq!(kept, UnmaskedSettings::Apart(Box::new(told_first)));
         fs::write(&file, "{ half").unwrap();
-        assert!(keep_said(folder.path(), "two").is_err());
+        assert!(save_operator_message(folder.path(), "two").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "{ half");
     }
 }

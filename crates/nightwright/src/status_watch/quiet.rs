@@ -5,23 +5,23 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// So many times the wait for rest is waited at most.
-const LONGEST: u32 = 5;
+const MAX_DEBOUNCES: u32 = 5;
 
 /// The wait for the end of changes that follow each other: it begins anew with every one of them,
 /// but not for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Quiet {
+pub(super) struct Debounce {
     /// The last change.
     last: Instant,
     /// Then it is over, rest or not: what never rests is looked at now and then.
     latest: Instant,
-    debounce: Duration,
+    rest: Duration,
 }
 
-impl Quiet {
+impl Debounce {
     /// After a first change at this time, until nothing changed for so long.
     pub(super) fn after(first: Instant, debounce: Duration) -> Self {
-        Self { last: first, latest: first + debounce * LONGEST, debounce }
+        Self { last: first, latest: first + debounce * MAX_DEBOUNCES, rest: debounce }
     }
 
     /// The last change known was at this time.
@@ -31,7 +31,7 @@ impl Quiet {
 
     /// When it is over, if nothing changes any more.
     pub(super) fn due(&self) -> Instant {
-        self.latest.min(self.last + self.debounce)
+        self.latest.min(self.last + self.rest)
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn it_is_over_when_nothing_changed_for_long_enough() {
         let start = Instant::now();
-        let mut quiet = Quiet::after(start, DEBOUNCE);
+        let mut quiet = Debounce::after(start, DEBOUNCE);
         assert_eq!(quiet.due(), after(start, 500));
         quiet.changed(after(start, 499));
         assert_eq!(quiet.due(), after(start, 999));
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn what_never_rests_is_not_waited_for_for_ever() {
         let start = Instant::now();
-        let mut quiet = Quiet::after(start, DEBOUNCE);
+        let mut quiet = Debounce::after(start, DEBOUNCE);
         for at in (0..10_000).step_by(100) {
             quiet.changed(after(start, at));
         }

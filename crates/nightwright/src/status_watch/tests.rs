@@ -13,22 +13,22 @@ use super::*;
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
 /// A status file that is watched by looking, and by whoever rings.
-struct Room {
+struct WatchEnv {
     project: TempDir,
-    bell: Bell,
+    bell: ChangeSender,
     told: Arc<Mutex<Vec<u32>>>,
 }
 
-impl Room {
+impl WatchEnv {
     fn new() -> Self {
         let project = tempfile::tempdir().unwrap();
         let names =
             settings::Files { status: Some("status.json".to_owned()), ..Default::default() };
-        let files = Files::new(project.path(), &names, &[EvidenceKind::Status]);
-        let watch = StatusWatch::new(files, DEBOUNCE, Means::Looking).unwrap();
-        let (bell, told) = (Bell::new(Instant::now()), Arc::default());
+        let files = EvidenceFiles::new(project.path(), &names, &[EvidenceKind::Status]);
+        let watch = StatusWatch::new(files, DEBOUNCE, WatchMethod::Poll).unwrap();
+        let (bell, told) = (ChangeSender::new(Instant::now()), Arc::default());
         let list: Arc<Mutex<Vec<u32>>> = Arc::clone(&told);
-        tokio::spawn(watch.heed(bell.clone(), move |report| {
+        tokio::spawn(watch.run(bell.clone(), move |report| {
             list.lock().unwrap().push(report.progress.unwrap().completed);
             true
         }));
@@ -71,7 +71,7 @@ async fn pass(time: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_written_again_and_again_is_told_once_when_that_is_over() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     for done in 1..=100 {
         room.write(&status(done));
         room.ring();
@@ -84,7 +84,7 @@ async fn what_is_written_again_and_again_is_told_once_when_that_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_never_rests_is_told_now_and_then() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     let begun = Instant::now();
     let mut done = 0;
     while begun.elapsed() < DEBOUNCE * 5 * 4 {
@@ -102,7 +102,7 @@ async fn a_file_that_never_rests_is_told_now_and_then() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_file_says_nothing_however_long_it_stands() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     let whole = status(7);
     room.write(&whole[..whole.len() / 2]);
     room.ring();
@@ -118,7 +118,7 @@ async fn half_a_file_says_nothing_however_long_it_stands() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_file_says_nothing_to_who_only_looks() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     let whole = status(7);
     room.write(&whole[..whole.len() / 2]);
     pass(DEBOUNCE * 20).await;
@@ -130,7 +130,7 @@ async fn half_a_file_says_nothing_to_who_only_looks() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_look_finds_has_to_stand_before_it_is_told() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     for done in 1..=6 {
         room.write(&status(done));
         pass(Duration::from_millis(300)).await;
@@ -142,7 +142,7 @@ async fn what_a_look_finds_has_to_stand_before_it_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_every_look_finds_changed_is_told_now_and_then() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     for done in 1..=100 {
         room.write(&status(done));
         pass(Duration::from_millis(100)).await;
@@ -153,7 +153,7 @@ async fn a_file_that_every_look_finds_changed_is_told_now_and_then() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_told_is_told_again_for_it_may_never_have_arrived() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     room.write(&status(1));
     room.ring();
     pass(DEBOUNCE * 4).await;
@@ -163,7 +163,7 @@ async fn what_was_told_is_told_again_for_it_may_never_have_arrived() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bell_that_never_stops_makes_nobody_hurry() {
-    let room = Room::begun().await;
+    let room = WatchEnv::begun().await;
     let before = room.told.lock().unwrap().len();
     for _ in 0..2500 {
         room.ring();
@@ -173,28 +173,28 @@ async fn a_bell_that_never_stops_makes_nobody_hurry() {
     assert!(read <= 2, "read {read} times in five times the wait");
 }
 
-fn heard(kind: EventKind, path: &str) -> Heard {
-    let names = Names::of(Path::new("project/task/.status.json"));
-    names.heard(&Ok(Event::new(kind).add_path(path.into())))
+fn heard(kind: EventKind, path: &str) -> FileChange {
+    let names = WatchedNames::of(Path::new("project/task/.status.json"));
+    names.classify(&Ok(Event::new(kind).add_path(path.into())))
 }
 
 #[test]
 fn only_changes_of_the_file_and_its_folder_count() {
     let written = EventKind::Modify(ModifyKind::Data(DataChange::Any));
-    assert_eq!(heard(written, "/spelled/otherwise/.status.json"), Heard::Change);
-    assert_eq!(heard(written, "project/task/TODO.md"), Heard::Nothing);
+    assert_eq!(heard(written, "/spelled/otherwise/.status.json"), FileChange::Change);
+    assert_eq!(heard(written, "project/task/TODO.md"), FileChange::Nothing);
     let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-    assert_eq!(heard(closed, "project/task/.status.json"), Heard::Change);
+    assert_eq!(heard(closed, "project/task/.status.json"), FileChange::Change);
     let opened = EventKind::Access(AccessKind::Open(AccessMode::Any));
-    assert_eq!(heard(opened, "project/task/.status.json"), Heard::Nothing, "as we do");
-    assert_eq!(heard(EventKind::Create(CreateKind::Folder), "project/task"), Heard::Change);
+    assert_eq!(heard(opened, "project/task/.status.json"), FileChange::Nothing, "as we do");
+    assert_eq!(heard(EventKind::Create(CreateKind::Folder), "project/task"), FileChange::Change);
 }
 
 #[test]
 fn a_watch_that_lost_its_folder_or_failed_is_put_up_again() {
-    assert_eq!(heard(EventKind::Remove(RemoveKind::Folder), "project/task"), Heard::Loss);
-    let names = Names::of(Path::new("project/task/.status.json"));
-    assert_eq!(names.heard(&Err(notify::Error::generic("lost"))), Heard::Loss);
+    assert_eq!(heard(EventKind::Remove(RemoveKind::Folder), "project/task"), FileChange::Loss);
+    let names = WatchedNames::of(Path::new("project/task/.status.json"));
+    assert_eq!(names.classify(&Err(notify::Error::generic("lost"))), FileChange::Loss);
     let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-    assert_eq!(names.heard(&Ok(overflow)), Heard::Change);
+    assert_eq!(names.classify(&Ok(overflow)), FileChange::Change);
 }

@@ -11,19 +11,19 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 
 /// A wait for a date looks at the wall clock at least this often: it may jump.
-const LOOK: Duration = Duration::from_secs(30);
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Longer deadlines are cut to this: the runtime can't count further.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
+const MAX_DEADLINE: Duration = Duration::from_hours(24 * 365);
 
 /// When the machine wants to be woken.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    set: BTreeMap<TimerKey, When>,
+    set: BTreeMap<TimerKey, TimerDue>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum When {
+enum TimerDue {
     /// By the clock that leaves out the time in which we could not run.
     Running(Duration),
     Date(Timestamp),
@@ -32,8 +32,8 @@ enum When {
 impl Timers {
     pub(super) fn set(&mut self, key: TimerKey, alarm: Alarm, clock: &Clock) {
         let when = match alarm {
-            Alarm::After(after) => When::Running(clock.now().mono + after.min(LONGEST)),
-            Alarm::At(date) => When::Date(date),
+            Alarm::After(after) => TimerDue::Running(clock.now().mono + after.min(MAX_DEADLINE)),
+            Alarm::At(date) => TimerDue::Date(date),
         };
         self.set.insert(key, when);
     }
@@ -47,8 +47,10 @@ impl Timers {
         self.set
             .values()
             .map(|when| match when {
-                When::Running(at) => Instant::now() + at.saturating_sub(clock.now().mono),
-                When::Date(date) => Instant::now() + clock.wait_until(*date).min(LOOK),
+                TimerDue::Running(at) => Instant::now() + at.saturating_sub(clock.now().mono),
+                TimerDue::Date(date) => {
+                    Instant::now() + clock.wait_until(*date).min(CLOCK_CHECK_INTERVAL)
+                }
             })
             .min()
     }
@@ -57,8 +59,8 @@ impl Timers {
     pub(super) fn take_due(&mut self, clock: &Clock) -> Option<TimerKey> {
         let now = clock.now().mono;
         let due = self.set.iter().find_map(|(key, when)| match when {
-            When::Running(at) => (*at <= now).then_some(*key),
-            When::Date(date) => {
+            TimerDue::Running(at) => (*at <= now).then_some(*key),
+            TimerDue::Date(date) => {
                 clock.slept_until(*date);
                 (clock.now().wall >= *date).then_some(*key)
             }

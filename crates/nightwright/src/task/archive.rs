@@ -19,8 +19,8 @@ use jiff::Timestamp;
 use nightwright_core::display::one_line;
 use rustix::fs::{Mode, OFlags};
 
-use super::name::Name;
-use super::{InUse, Runs, State, Task, already_there};
+use super::name::TaskName;
+use super::{ProjectRuns, Task, TaskLock, TaskState, already_there};
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
 use crate::nearest::nearest;
@@ -32,17 +32,17 @@ pub const FOLDER: &str = ".nightwright/archive";
 const ENDING: &str = ".tar.gz";
 
 /// How many archives of one task one second can have.
-const MOST_A_SECOND: u32 = 1000;
+const MAX_PER_SECOND: u32 = 1000;
 
 /// The most bytes of all files of a task together, and the most files, folders and links.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_ENTRIES: usize = 100_000;
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_ENTRIES: usize = 100_000;
 
 /// An archive that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Archived {
+pub struct TaskArchive {
     /// The task's name, by the file's.
-    pub name: Name,
+    pub name: TaskName,
     /// When it was put away, in a form that sorts.
     pub at: String,
     /// Which of those of the same second it is, from 1.
@@ -53,7 +53,7 @@ pub struct Archived {
 
 /// A task that was put away.
 #[derive(Clone, Debug)]
-pub struct PutAway {
+pub struct ArchivedTask {
     /// The archive, as seen from the project.
     pub archive: PathBuf,
     /// What became of the folder.
@@ -62,7 +62,7 @@ pub struct PutAway {
 
 /// A task that was brought back.
 #[derive(Clone, Debug)]
-pub struct Restored {
+pub struct RestoredTask {
     /// The task.
     pub task: Task,
     /// What people should know.
@@ -70,13 +70,13 @@ pub struct Restored {
 }
 
 /// Archives a task and removes its folder. Nobody else may be working on it.
-pub fn put_away(task: &Task, now: Timestamp) -> Result<PutAway, Failure> {
+pub fn archive_task(task: &Task, now: Timestamp) -> Result<ArchivedTask, Failure> {
     let archive = store(task, now)?;
     let folder = files::remove_folder(&task.folder()).map_err(|error| {
         Failure::because(&error)
             .hint(format!("the task is where it was; a copy of it is in `{}`", archive.display()))
     })?;
-    Ok(PutAway { archive, folder })
+    Ok(ArchivedTask { archive, folder })
 }
 
 /// Archives a task; gives the archive as seen from the project.
@@ -105,7 +105,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
         return Err(unreadable(&folder, "it is not what was written").hint("the task is untouched"));
     }
 
-    for number in 1..=MOST_A_SECOND {
+    for number in 1..=MAX_PER_SECOND {
         let name = file_name(task.name(), now, number);
         file = match file.persist_noclobber(folder.join(&name)) {
             Ok(_) => {
@@ -120,7 +120,7 @@ fn store(task: &Task, now: Timestamp) -> Result<PathBuf, Failure> {
 }
 
 /// Brings a task back from an archive, which stays where it is.
-pub fn restore(project: &Path, archive: &Path) -> Result<Restored, Failure> {
+pub fn restore(project: &Path, archive: &Path) -> Result<RestoredTask, Failure> {
     let refused = |why: String| {
         Failure::trouble(format!("the archive `{}` is refused: {why}", archive.display()))
             .hint("nothing was written")
@@ -129,7 +129,7 @@ pub fn restore(project: &Path, archive: &Path) -> Result<Restored, Failure> {
     let plan = unpack::plan(&mut file).map_err(refused)?;
     let task = Task::planned(project, &plan.name);
     task.must_be_new()?;
-    let _ours = InUse::take(project, &plan.name)?;
+    let _ours = TaskLock::take(project, &plan.name)?;
     let cant = |error: FileError| {
         if error.is_taken() {
             already_there(task.name())
@@ -137,28 +137,28 @@ pub fn restore(project: &Path, archive: &Path) -> Result<Restored, Failure> {
             Failure::because(&error).hint("nothing was restored")
         }
     };
-    let staging = Staging::beside(&task.folder()).map_err(cant)?;
+    let staging = Staging::new(&task.folder()).map_err(cant)?;
     unpack::unpack(&mut file, &plan, &staging.folder()).map_err(|why| {
         Failure::trouble(format!("can't unpack `{}`: {why}", archive.display()))
             .hint("nothing was restored")
     })?;
-    staging.settle().map_err(cant)?;
+    staging.commit().map_err(cant)?;
     // It is back, whether or not this can be noted.
-    let noted = Runs::of(project).and_then(|runs| State::set_apart(&task, &runs));
+    let noted = ProjectRuns::of(project).and_then(|runs| TaskState::set_apart(&task, &runs));
     let warning = noted.unwrap_or_else(|error| {
         Some(format!("the state of the task is not noted: {}", error.message))
     });
-    Ok(Restored { task, warning })
+    Ok(RestoredTask { task, warning })
 }
 
 /// The archive that is meant: the newest of a task, a file in the folder of archives, or any file.
 pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
     let all = list(project)?;
     let folder = project.join(FOLDER);
-    let named = |archived: &&Archived| {
+    let named = |archived: &&TaskArchive| {
         archived.file == reference || archived.file.strip_suffix(ENDING) == Some(reference)
     };
-    let of_task = |archived: &&Archived| archived.name.as_str() == reference;
+    let of_task = |archived: &&TaskArchive| archived.name.as_str() == reference;
     if let Some(found) = all.iter().find(named).or(all.iter().rfind(of_task)) {
         return Ok(folder.join(&found.file));
     }
@@ -188,7 +188,7 @@ pub fn find(project: &Path, reference: &str) -> Result<PathBuf, Failure> {
 }
 
 /// All archives of a project, by task and age.
-pub fn list(project: &Path) -> Result<Vec<Archived>, Failure> {
+pub fn list(project: &Path) -> Result<Vec<TaskArchive>, Failure> {
     let relative = Path::new(FOLDER);
     if !files::folder_inside(project, relative).map_err(|error| Failure::because(&error))? {
         return Ok(Vec::new());
@@ -202,7 +202,7 @@ pub fn list(project: &Path) -> Result<Vec<Archived>, Failure> {
     Ok(all)
 }
 
-fn file_name(name: &Name, now: Timestamp, number: u32) -> String {
+fn file_name(name: &TaskName, now: Timestamp, number: u32) -> String {
     let at = now.strftime("%Y%m%dT%H%M%SZ");
     match number {
         1 => format!("{name}-{at}{ENDING}"),
@@ -211,7 +211,7 @@ fn file_name(name: &Name, now: Timestamp, number: u32) -> String {
 }
 
 /// What a file name says. Read from its end: a task's name may look like anything.
-fn parse(file: &OsStr) -> Option<Archived> {
+fn parse(file: &OsStr) -> Option<TaskArchive> {
     let file = file.to_str()?;
     let stem = file.strip_suffix(ENDING)?;
     let (rest, last) = stem.rsplit_once('-')?;
@@ -221,8 +221,8 @@ fn parse(file: &OsStr) -> Option<Archived> {
         let (name, at) = rest.rsplit_once('-')?;
         (name, at, last.parse().ok()?)
     };
-    let name = Name::parse(name).ok().filter(|_| is_time(at))?;
-    Some(Archived { name, at: at.to_owned(), number, file: file.to_owned() })
+    let name = TaskName::parse(name).ok().filter(|_| is_time(at))?;
+    Some(TaskArchive { name, at: at.to_owned(), number, file: file.to_owned() })
 }
 
 /// `YYYYMMDDTHHMMSSZ`.
@@ -279,7 +279,7 @@ mod tests {
         let now: Timestamp = "2026-11-16T07:05:09.9Z".parse().unwrap();
         for task in ["a", "migrate-api", "x-20250101T000000Z", "9", "a-2"] {
             for number in [1, 2, 11] {
-                let name = Name::parse(task).unwrap();
+                let name = TaskName::parse(task).unwrap();
                 let file = file_name(&name, now, number);
                 let archived = parse(OsStr::new(&file)).unwrap();
                 assert_eq!(archived.name, name, "{file}");

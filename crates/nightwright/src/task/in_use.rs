@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::name::Name;
+use super::name::TaskName;
 use crate::error::Failure;
 use crate::files::FileError;
 use crate::journal::run_dir;
 
 /// How long it may be somebody's who is about to let it go.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A task that is ours alone as long as this lives. It need not be there.
 #[must_use = "a task is ours only as long as this lives"]
 #[derive(Debug)]
-pub struct InUse {
+pub struct TaskLock {
     file: File,
 }
 
-impl InUse {
+impl TaskLock {
     /// Takes a task for this process, unless another one has it and keeps it.
-    pub fn take(project: &Path, name: &Name) -> Result<Self, Failure> {
+    pub fn take(project: &Path, name: &TaskName) -> Result<Self, Failure> {
         let path = place(project, name)?;
         let fail = |source| Failure::because(&FileError::Write { path: path.clone(), source });
         if let Some(folder) = path.parent() {
@@ -44,7 +44,9 @@ impl InUse {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { file }),
                 // A child that a dead process was just starting has it until it has begun.
-                Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) if begin.elapsed() < LOCK_TIMEOUT => {
+                    thread::sleep(POLL_INTERVAL);
+                }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Failure::trouble(format!(
                         "the task `{name}` is in use by another nightwright command"
@@ -57,7 +59,7 @@ impl InUse {
     }
 }
 
-impl Drop for InUse {
+impl Drop for TaskLock {
     fn drop(&mut self) {
         // Closing the file ends the lock as well, unless a child that is just being started still
         // has it too.
@@ -65,7 +67,7 @@ impl Drop for InUse {
     }
 }
 
-fn place(project: &Path, name: &Name) -> Result<PathBuf, Failure> {
+fn place(project: &Path, name: &TaskName) -> Result<PathBuf, Failure> {
     let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
     let home = run_dir::project_folder(&root, project);
     let home = home.map_err(|error| Failure::because(&error))?;

@@ -8,7 +8,7 @@ use nightwright_core::display::one_line;
 use crate::error::Failure;
 
 /// The most characters of a name.
-const LONGEST: usize = 64;
+const MAX_CHARS: usize = 64;
 
 /// The most of a wrong name that is shown, in characters.
 const SHOWN: usize = 80;
@@ -19,9 +19,9 @@ const ALLOWED: &str = "a name has 1 to 64 of a-z, A-Z, 0-9, `_` and `-`, and doe
 
 /// A name that was checked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name(String);
+pub struct TaskName(String);
 
-impl Name {
+impl TaskName {
     /// The name of a task.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         Self::of("task", text)
@@ -36,7 +36,7 @@ impl Name {
             }
             _ => match text.chars().find(|c| !is_allowed(*c)) {
                 Some(c) => format!("`{}` can't be part of a name", c.escape_debug()),
-                None if text.len() > LONGEST => format!("it has {} characters", text.len()),
+                None if text.len() > MAX_CHARS => format!("it has {} characters", text.len()),
                 None => return Ok(Self(text.to_owned())),
             },
         };
@@ -50,7 +50,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for TaskName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -68,7 +68,7 @@ mod tests {
     fn a_name_is_a_plain_word_of_at_most_64_characters() {
         let longest = "x".repeat(64);
         for name in ["a", "migrate-api", "A_9", "_", "9-", longest.as_str()] {
-            assert_eq!(Name::parse(name).unwrap().as_str(), name);
+            assert_eq!(TaskName::parse(name).unwrap().as_str(), name);
         }
     }
 
@@ -84,8 +84,8 @@ mod tests {
             ("a\nb", "`\\n` can't be part of a name"),
             (long.as_str(), "it has 65 characters"),
         ] {
-            let failure = Name::parse(name).unwrap_err();
-            assert_eq!(failure.kind, crate::error::Kind::Usage, "{name}");
+            let failure = TaskName::parse(name).unwrap_err();
+            assert_eq!(failure.kind, crate::error::FailureKind::Usage, "{name}");
             assert!(failure.message.contains(problem), "{}", failure.message);
             assert_eq!(failure.hint.as_deref(), Some(ALLOWED));
         }

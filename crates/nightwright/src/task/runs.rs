@@ -9,40 +9,40 @@ use std::path::{Path, PathBuf};
 use nightwright_core::units::RunId;
 use nightwright_core::view::RunView;
 
-use super::name::Name;
+use super::name::TaskName;
 use crate::error::Failure;
-use crate::journal::lock::{self, Owner};
+use crate::journal::lock::{self, LockOwner};
 use crate::journal::{self, JournalError, RunDir, run_dir};
 
 /// The runs of a project, the oldest first. A journal is read when it is asked for, and once; what
 /// a run is for is in its first line, and no more is read for that.
 #[derive(Debug)]
-pub struct Runs {
+pub struct ProjectRuns {
     home: PathBuf,
-    known: Vec<Known>,
+    known: Vec<CachedRun>,
     /// Where each is in the list.
     places: HashMap<RunId, usize>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedRun {
     id: RunId,
     /// Who conducts it, if it is going on.
-    owner: Option<Owner>,
+    owner: Option<LockOwner>,
     /// What it was told; `None` if that can't be read, or is not on record yet.
-    told: OnceCell<Option<RunView>>,
-    view: OnceCell<Result<Seen, String>>,
+    first_view: OnceCell<Option<RunView>>,
+    view: OnceCell<Result<RunSummary, String>>,
 }
 
 /// What a run came to, as far as its journal can be read.
 #[derive(Debug)]
-struct Seen {
+struct RunSummary {
     view: RunView,
     /// Why it can't be read to its end.
     damage: Option<String>,
 }
 
-impl Runs {
+impl ProjectRuns {
     /// The runs of a project, by the environment.
     pub fn of(project: &Path) -> Result<Self, Failure> {
         let root = run_dir::state_root(env::var_os).map_err(|error| Failure::because(&error))?;
@@ -56,10 +56,10 @@ impl Runs {
         let known = |id: RunId| {
             let folder = RunDir::open(&home, &id).ok()?;
             let owner = lock::peek(&folder.lock());
-            Some(Known { id, owner, told: OnceCell::new(), view: OnceCell::new() })
+            Some(CachedRun { id, owner, first_view: OnceCell::new(), view: OnceCell::new() })
         };
         let runs: Vec<_> = ids.into_iter().filter_map(known).collect();
-        let place = |(place, known): (usize, &Known)| (known.id.clone(), place);
+        let place = |(place, known): (usize, &CachedRun)| (known.id.clone(), place);
         let places = runs.iter().enumerate().map(place).collect();
         Ok(Self { home, known: runs, places })
     }
@@ -94,28 +94,28 @@ impl Runs {
     }
 
     /// What a run came to as far as its journal can be read, and why it can't be read any further.
-    pub fn glimpse(&self, id: &RunId) -> Option<(&RunView, Option<&str>)> {
+    pub fn partial_view(&self, id: &RunId) -> Option<(&RunView, Option<&str>)> {
         let seen = self.find(id)?.seen(&self.home).as_ref().ok()?;
         Some((&seen.view, seen.damage.as_deref()))
     }
 
     /// Why the journal of a run can't be read to its end, if it can't.
     pub fn damage(&self, id: &RunId) -> Option<&str> {
-        self.glimpse(id)?.1
+        self.partial_view(id)?.1
     }
 
     /// Whether a run was for this task.
-    pub fn is_of(&self, id: &RunId, name: &Name) -> bool {
-        let told = self.find(id).and_then(|known| known.told(&self.home));
+    pub fn is_of(&self, id: &RunId, name: &TaskName) -> bool {
+        let told = self.find(id).and_then(|known| known.first_view(&self.home));
         told.and_then(task_of).is_some_and(|task| task == name.as_str())
     }
 
-    fn find(&self, id: &RunId) -> Option<&Known> {
+    fn find(&self, id: &RunId) -> Option<&CachedRun> {
         self.places.get(id).and_then(|place| self.known.get(*place))
     }
 
     /// The run of a task that is going on.
-    pub fn live(&self, name: &Name) -> Option<&Owner> {
+    pub fn live(&self, name: &TaskName) -> Option<&LockOwner> {
         let mut owners = self.known.iter().filter_map(|known| known.owner.as_ref());
         owners.find(|owner| self.is_of(&owner.run, name))
     }
@@ -127,17 +127,17 @@ impl Runs {
 
     /// Fails if a run is going on that works on this task, or may: one that has only just begun
     /// has not said yet what it is for.
-    pub fn must_rest(&self, name: &Name) -> Result<(), Failure> {
+    pub fn require_idle(&self, name: &TaskName) -> Result<(), Failure> {
         for known in &self.known {
             let Some(owner) = &known.owner else { continue };
             let what = match known.seen(&self.home) {
-                Ok(Seen { view, .. }) if view.facts.is_some() => match task_of(view) {
+                Ok(RunSummary { view, .. }) if view.facts.is_some() => match task_of(view) {
                     Some(task) if task == name.as_str() => "works on it",
                     Some(_) | None => continue,
                 },
                 Ok(_) | Err(_) => "is going on, and may work on it",
             };
-            let Owner { run, pid, .. } = owner;
+            let LockOwner { run, pid, .. } = owner;
             return Err(Failure::trouble(format!(
                 "the task `{name}` is in use: run {run} (pid {pid}) {what}"
             ))
@@ -147,9 +147,9 @@ impl Runs {
     }
 }
 
-impl Known {
+impl CachedRun {
     /// What it was told.
-    fn told(&self, home: &Path) -> Option<&RunView> {
+    fn first_view(&self, home: &Path) -> Option<&RunView> {
         if let Some(Ok(seen)) = self.view.get() {
             return Some(&seen.view);
         }
@@ -158,10 +158,10 @@ impl Known {
             let first = journal::first(&folder.journal()).ok()??;
             Some(RunView::of([&first]))
         };
-        self.told.get_or_init(told).as_ref()
+        self.first_view.get_or_init(told).as_ref()
     }
 
-    fn seen(&self, home: &Path) -> &Result<Seen, String> {
+    fn seen(&self, home: &Path) -> &Result<RunSummary, String> {
         self.view.get_or_init(|| {
             let folder = RunDir::open(home, &self.id).map_err(|error| error.to_string())?;
             let mut view = RunView::default();
@@ -173,7 +173,7 @@ impl Known {
                 }
                 Err(error) => Some(error.reason()),
             };
-            Ok(Seen { view, damage })
+            Ok(RunSummary { view, damage })
         })
     }
 }

@@ -5,22 +5,22 @@ use std::env;
 
 use nightwright_core::units::RunId;
 
-use super::runs::Runs;
-use super::state::{Read, State, Status};
+use super::runs::ProjectRuns;
+use super::state::{ReadState, TaskState, TaskStatus};
 use super::{INSTRUCTIONS, Task};
-use crate::config::{self, Resolved};
+use crate::config::{self, ResolvedConfig};
 use crate::error::Failure;
 use crate::modes;
 
 /// How a task stands.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct TaskOverview {
     /// How it stands.
-    pub status: Status,
+    pub status: TaskStatus,
     /// The mode that a run would have; `None` if the configuration can't be read.
     pub mode: Option<String>,
     /// What is remembered of it.
-    pub state: State,
+    pub state: TaskState,
     /// The run that is going on.
     pub live: Option<RunId>,
     /// How large its instructions are, if it has any.
@@ -29,35 +29,35 @@ pub struct Standing {
     pub warning: Option<String>,
 }
 
-impl Standing {
+impl TaskOverview {
     /// How a task stands now.
-    pub fn of(task: &Task, runs: &Runs) -> Result<Self, Failure> {
+    pub fn of(task: &Task, runs: &ProjectRuns) -> Result<Self, Failure> {
         let mode = mode(task)?;
         let instructions = match task.instructions()? {
             Some(_) => task.size(INSTRUCTIONS)?,
             None => None,
         };
-        let Read { state, warning, damage, .. } = State::read(task, runs)?;
+        let ReadState { state, warning, damage, .. } = TaskState::read(task, runs)?;
         let warnings: Vec<_> = warning.into_iter().chain(damage).collect();
         let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
         let live = runs.live(task.name()).map(|owner| owner.run.clone());
         let status = match (state.state, &live) {
-            (_, Some(_)) => Status::Running,
+            (_, Some(_)) => TaskStatus::Running,
             // Whoever conducted it is gone.
-            (Status::Running, None) => Status::Interrupted,
-            (Status::New | Status::Ready, None) => match instructions {
-                Some(_) => Status::Ready,
-                None => Status::New,
+            (TaskStatus::Running, None) => TaskStatus::Interrupted,
+            (TaskStatus::New | TaskStatus::Ready, None) => match instructions {
+                Some(_) => TaskStatus::Ready,
+                None => TaskStatus::New,
             },
             (
-                ended @ (Status::Completed
-                | Status::Stopped
-                | Status::Interrupted
-                | Status::Limit
-                | Status::Stagnated
-                | Status::Blocked
-                | Status::Unverified
-                | Status::Error),
+                ended @ (TaskStatus::Completed
+                | TaskStatus::Stopped
+                | TaskStatus::Interrupted
+                | TaskStatus::Limit
+                | TaskStatus::Stagnated
+                | TaskStatus::Blocked
+                | TaskStatus::Unverified
+                | TaskStatus::Error),
                 None,
             ) => ended,
         };
@@ -71,7 +71,7 @@ fn mode(task: &Task) -> Result<Option<String>, Failure> {
     let name = task.name().as_str();
     Ok(match config::load(task.project(), Some(name), |name| env::var_os(name)) {
         Ok(layers) => {
-            let resolved = Resolved::new(layers);
+            let resolved = ResolvedConfig::new(layers);
             Some(resolved.get_text("mode").unwrap_or(modes::OF_TASKS).to_owned())
         }
         Err(_) => own,

@@ -16,29 +16,29 @@ use nightwright_core::view::RunView;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::name::Name;
-use super::runs::Runs;
+use super::name::TaskName;
+use super::runs::ProjectRuns;
 use super::{STATE, Task};
 use crate::error::Failure;
 
 /// The most of the file that is read; ours is a fraction of it.
-const MOST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A broken file is kept under this name.
 pub const BROKEN: &str = ".state.json.broken";
 
 /// How many runs are remembered one by one. Resuming one that is older counts its iterations anew.
-const MOST_RUNS: usize = 100;
+const MAX_RUNS: usize = 100;
 
 /// What we remember of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct TaskState {
     /// How it stands.
     #[serde(default)]
-    pub state: Status,
+    pub state: TaskStatus,
     /// How many iterations it took.
     #[serde(default)]
-    pub iterations: Iterations,
+    pub iterations: IterationCounts,
     /// The run that was conducted last.
     #[serde(default)]
     pub last_run: Option<LastRun>,
@@ -59,7 +59,7 @@ pub struct State {
 /// How a task stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TaskStatus {
     /// Nobody has said yet what to do.
     #[default]
     New,
@@ -88,7 +88,7 @@ pub enum Status {
 /// How many iterations a task took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Iterations {
+pub struct IterationCounts {
     /// All of them.
     pub total: u32,
     /// Sessions in which the instructions were written or changed.
@@ -130,9 +130,9 @@ pub struct LastRun {
 
 /// The state of a task, and what was wrong with the note of it.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadState {
     /// The state.
-    pub state: State,
+    pub state: TaskState,
     /// What people should know.
     pub warning: Option<String>,
     /// Why nobody knows what the last run came to.
@@ -140,24 +140,24 @@ pub struct Read {
     broken: bool,
 }
 
-impl State {
+impl TaskState {
     /// The state of a task that is just made, or begun anew.
-    pub fn beginning(runs: &Runs) -> Self {
+    pub fn beginning(runs: &ProjectRuns) -> Self {
         let since_run = runs.newest().cloned();
         Self { since_run, updated_at: Some(Timestamp::now()), ..Self::default() }
     }
 
     /// The state of a task: what was noted, and what the journals know beyond that. Changes
     /// nothing.
-    pub fn read(task: &Task, runs: &Runs) -> Result<Read, Failure> {
+    pub fn read(task: &Task, runs: &ProjectRuns) -> Result<ReadState, Failure> {
         let mut read = Self::noted(task)?;
         read.damage = read.state.catch_up(task.name(), runs);
         Ok(read)
     }
 
     /// What was noted, and no more.
-    fn noted(task: &Task) -> Result<Read, Failure> {
-        let (state, warning, broken) = match task.bytes(STATE, MOST)? {
+    fn noted(task: &Task) -> Result<ReadState, Failure> {
+        let (state, warning, broken) = match task.bytes(STATE, MAX_FILE_BYTES)? {
             None => (Self::default(), None, false),
             Some(bytes) => match serde_json::from_slice(&bytes) {
                 Ok(state) => (state, None, false),
@@ -171,14 +171,14 @@ impl State {
                 }
             },
         };
-        Ok(Read { state, warning, damage: None, broken })
+        Ok(ReadState { state, warning, damage: None, broken })
     }
 
     /// Notes what a run came to so far; a run that is resumed is noted again. Gives what people
     /// should know.
     pub fn record_run(
         task: &Task,
-        runs: &Runs,
+        runs: &ProjectRuns,
         run: &RunId,
         view: &RunView,
     ) -> Result<Option<String>, Failure> {
@@ -186,7 +186,7 @@ impl State {
     }
 
     /// Notes a session in which the instructions were written or changed.
-    pub fn record_setup(task: &Task, runs: &Runs) -> Result<Option<String>, Failure> {
+    pub fn record_setup(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         Self::change(task, runs, |state| {
             state.iterations.setup = state.iterations.setup.saturating_add(1);
             state.sum_up();
@@ -195,14 +195,14 @@ impl State {
 
     /// Notes what the journals know beyond what is noted, if that is anything: a task that is put
     /// away takes it along. Gives what people should know.
-    pub fn settle(task: &Task, runs: &Runs) -> Result<Option<String>, Failure> {
+    pub fn settle(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         let read = Self::read(task, runs)?;
         if read.state == Self::noted(task)?.state { Ok(None) } else { Self::keep(task, read) }
     }
 
     /// Notes that the runs up to now which are not the task's yet are another story: while it was
     /// put away, another task may have had its name.
-    pub(super) fn set_apart(task: &Task, runs: &Runs) -> Result<Option<String>, Failure> {
+    pub(super) fn set_apart(task: &Task, runs: &ProjectRuns) -> Result<Option<String>, Failure> {
         let mut read = Self::noted(task)?;
         let Some(newest) = runs.newest() else { return Ok(None) };
         if read.state.since_run.as_ref().is_some_and(|since| !runs.is_later(newest, since)) {
@@ -222,7 +222,7 @@ impl State {
 
     fn change(
         task: &Task,
-        runs: &Runs,
+        runs: &ProjectRuns,
         change: impl FnOnce(&mut Self),
     ) -> Result<Option<String>, Failure> {
         let mut read = Self::read(task, runs)?;
@@ -231,8 +231,8 @@ impl State {
     }
 
     /// Writes it; gives what people should know.
-    fn keep(task: &Task, read: Read) -> Result<Option<String>, Failure> {
-        let Read { mut state, warning, broken, .. } = read;
+    fn keep(task: &Task, read: ReadState) -> Result<Option<String>, Failure> {
+        let ReadState { mut state, warning, broken, .. } = read;
         state.updated_at = Some(Timestamp::now());
         if broken {
             // Somebody may want to know what was in it.
@@ -249,7 +249,7 @@ impl State {
     /// the task stands is what its latest run says, which is not always the newest: an older one
     /// may have been resumed. Rehearsals don't count, nor does who only judged the work. Gives what
     /// people should know: a run that can't be read to its end counts as far as it can be.
-    fn catch_up(&mut self, name: &Name, runs: &Runs) -> Option<String> {
+    fn catch_up(&mut self, name: &TaskName, runs: &ProjectRuns) -> Option<String> {
         let unfinished = match &self.last_run {
             Some(LastRun { id, ending: None, .. }) => Some(id.clone()),
             Some(LastRun { ending: Some(_), .. }) | None => None,
@@ -261,7 +261,7 @@ impl State {
         let later: Vec<_> = runs.after(known).cloned().collect();
         for run in unfinished.iter().chain(&later) {
             // What a run is for is known without reading all of it.
-            let seen = if runs.is_of(run, name) { runs.glimpse(run) } else { None };
+            let seen = if runs.is_of(run, name) { runs.partial_view(run) } else { None };
             let Some((view, damage)) = seen else { continue };
             if view.is_rehearsal() || view.is_only_the_gate() {
                 continue;
@@ -286,7 +286,7 @@ impl State {
 
     /// Whatever was noted of the last run: its journal goes on where nobody can read it.
     fn end_is_not_known(&mut self) {
-        self.state = Status::Error;
+        self.state = TaskStatus::Error;
         if let Some(last) = &mut self.last_run {
             last.ending = None;
             last.proof = None;
@@ -303,7 +303,7 @@ impl State {
         self.count(run, view);
         let iterations = view.totals.iterations;
         let outcome = view.ending.as_ref().map(|ending| &ending.outcome);
-        self.state = outcome.map_or(Status::Running, Status::after);
+        self.state = outcome.map_or(TaskStatus::Running, TaskStatus::after);
         self.last_run = Some(LastRun {
             id: run.clone(),
             ending: outcome.map(|outcome| outcome.name().to_owned()),
@@ -321,7 +321,7 @@ impl State {
     fn count(&mut self, run: &RunId, view: &RunView) {
         let iterations = view.totals.iterations;
         let before = self.runs.insert(run.clone(), iterations).unwrap_or(0);
-        while self.runs.len() > MOST_RUNS {
+        while self.runs.len() > MAX_RUNS {
             self.runs.pop_first();
         }
         let new = iterations.saturating_sub(before);
@@ -330,12 +330,12 @@ impl State {
     }
 
     fn sum_up(&mut self) {
-        let Iterations { setup, execution, .. } = self.iterations;
+        let IterationCounts { setup, execution, .. } = self.iterations;
         self.iterations.total = setup.saturating_add(execution);
     }
 }
 
-impl Status {
+impl TaskStatus {
     /// How a task stands after a run that ended like this.
     pub fn after(outcome: &Outcome) -> Self {
         match outcome {
@@ -381,8 +381,8 @@ impl Status {
 }
 
 /// The state of a task by the journals alone.
-pub fn rebuild(runs: &Runs, name: &Name) -> State {
-    let mut state = State::default();
+pub fn rebuild(runs: &ProjectRuns, name: &TaskName) -> TaskState {
+    let mut state = TaskState::default();
     // Why a journal can't be read to its end is of no interest here: what it says before counts.
     let _ = state.catch_up(name, runs);
     state

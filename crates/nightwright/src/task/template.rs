@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::name::Name;
-use super::{INSTRUCTIONS, MOST_TEXT, SETTINGS, TODO, Task, untick};
+use super::name::TaskName;
+use super::{INSTRUCTIONS, MAX_TEXT_BYTES, SETTINGS, TODO, Task, uncheck_all};
 use crate::error::Failure;
 use crate::files::{self, FileError, Removed, Staging};
 use crate::nearest::nearest;
@@ -19,8 +19,8 @@ const FILES: [&str; 3] = [INSTRUCTIONS, TODO, SETTINGS];
 
 /// Where templates are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shelf {
-    owner: Owner,
+pub struct TemplateStore {
+    owner: TemplateScope,
     /// Nothing outside of this is read or written.
     ground: PathBuf,
     /// The folder of templates in it.
@@ -29,7 +29,7 @@ pub struct Shelf {
 
 /// Whose templates they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum TemplateScope {
     /// The project's.
     Project,
     /// The user's, for all projects.
@@ -40,13 +40,13 @@ pub enum Owner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// What it is called.
-    pub name: Name,
+    pub name: TaskName,
     /// Whose it is.
-    pub owner: Owner,
-    shelf: Shelf,
+    pub owner: TemplateScope,
+    shelf: TemplateStore,
 }
 
-impl Owner {
+impl TemplateScope {
     /// As it is shown.
     pub fn name(self) -> &'static str {
         match self {
@@ -56,17 +56,17 @@ impl Owner {
     }
 }
 
-impl Shelf {
+impl TemplateStore {
     /// The project's.
     pub fn of_project(project: &Path) -> Self {
         let ground = project.to_owned();
-        Self { owner: Owner::Project, ground, folder: ".nightwright/templates" }
+        Self { owner: TemplateScope::Project, ground, folder: ".nightwright/templates" }
     }
 
     /// The user's, by the environment.
     pub fn of_user() -> Result<Self, Failure> {
         let ground = user_folder(env::var_os)?;
-        Ok(Self { owner: Owner::User, ground, folder: "templates" })
+        Ok(Self { owner: TemplateScope::User, ground, folder: "templates" })
     }
 
     /// All shelves, the one that wins first. Without a home there are no templates of the user.
@@ -76,11 +76,11 @@ impl Shelf {
         all
     }
 
-    fn relative(&self, name: &Name) -> PathBuf {
+    fn relative(&self, name: &TaskName) -> PathBuf {
         Path::new(self.folder).join(name.as_str())
     }
 
-    fn get(&self, name: &Name) -> Result<Option<Template>, Failure> {
+    fn get(&self, name: &TaskName) -> Result<Option<Template>, Failure> {
         if !self.ground.is_dir() {
             return Ok(None);
         }
@@ -102,7 +102,7 @@ impl Shelf {
         let mut all = Vec::new();
         for entry in entries {
             let name = entry.map_err(cant)?.file_name();
-            let name = name.to_str().and_then(|name| Name::of("template", name).ok());
+            let name = name.to_str().and_then(|name| TaskName::of("template", name).ok());
             let Some(name) = name else { continue };
             // One that can't be used is not on offer; asked for by name, it says why.
             all.extend(self.get(&name).ok().flatten());
@@ -112,7 +112,7 @@ impl Shelf {
     }
 
     /// Keeps the instructions of a task as a template.
-    pub fn save(&self, task: &Task, name: &Name) -> Result<Template, Failure> {
+    pub fn save(&self, task: &Task, name: &TaskName) -> Result<Template, Failure> {
         let mut contents = Vec::new();
         for file in FILES {
             contents.extend(task.text(file)?.map(|text| (file, text)));
@@ -127,18 +127,18 @@ impl Shelf {
         }
         let place = self.ground.join(self.relative(name));
         let make = || {
-            if self.owner == Owner::User {
+            if self.owner == TemplateScope::User {
                 let path = place.clone();
                 fs::create_dir_all(&self.ground)
                     .map_err(|source| FileError::Write { path, source })?;
             }
             files::check_inside(&self.ground, &place)?;
-            let staging = Staging::beside(&place)?;
+            let staging = Staging::new(&place)?;
             for (file, text) in &contents {
-                let text = if *file == TODO { untick(text) } else { text.clone() };
+                let text = if *file == TODO { uncheck_all(text) } else { text.clone() };
                 files::replace(&staging.folder().join(file), text.as_bytes())?;
             }
-            staging.settle()
+            staging.commit()
         };
         make().map_err(|error| {
             if error.is_taken() { already_there(name) } else { Failure::because(&error) }
@@ -158,7 +158,7 @@ impl Template {
         let mut contents = Vec::new();
         for file in FILES {
             let relative = self.shelf.relative(&self.name).join(file);
-            let bytes = files::read_inside(&self.shelf.ground, &relative, MOST_TEXT)
+            let bytes = files::read_inside(&self.shelf.ground, &relative, MAX_TEXT_BYTES)
                 .map_err(|error| Failure::because(&error))?;
             let Some(bytes) = bytes else { continue };
             let text = String::from_utf8(bytes).map_err(|_| {
@@ -174,7 +174,7 @@ impl Template {
     pub fn use_for(
         &self,
         project: &Path,
-        task: &Name,
+        task: &TaskName,
         mode: Option<&str>,
     ) -> Result<Task, Failure> {
         let contents = self.contents()?;
@@ -215,14 +215,14 @@ impl Template {
 }
 
 /// The name of a template.
-pub fn name(text: &str) -> Result<Name, Failure> {
-    Name::of("template", text)
+pub fn name(text: &str) -> Result<TaskName, Failure> {
+    TaskName::of("template", text)
 }
 
 /// All templates by name, the project's before the user's of the same name.
 pub fn list(project: &Path) -> Result<Vec<Template>, Failure> {
     let mut all = Vec::new();
-    for shelf in Shelf::all(project) {
+    for shelf in TemplateStore::all(project) {
         all.extend(shelf.list()?);
     }
     // Stable, so the one that wins comes first.
@@ -231,12 +231,12 @@ pub fn list(project: &Path) -> Result<Vec<Template>, Failure> {
 }
 
 /// A template by name: the project's, else the user's.
-pub fn find(project: &Path, name: &Name) -> Result<Template, Failure> {
-    find_on(&Shelf::all(project), name)
+pub fn find(project: &Path, name: &TaskName) -> Result<Template, Failure> {
+    find_on(&TemplateStore::all(project), name)
 }
 
 /// A template by name on some shelves, the first one that has it.
-pub fn find_on(shelves: &[Shelf], name: &Name) -> Result<Template, Failure> {
+pub fn find_on(shelves: &[TemplateStore], name: &TaskName) -> Result<Template, Failure> {
     let mut there = Vec::new();
     for shelf in shelves {
         if let Some(template) = shelf.get(name)? {
@@ -256,7 +256,7 @@ pub fn find_on(shelves: &[Shelf], name: &Name) -> Result<Template, Failure> {
     })
 }
 
-fn already_there(name: &Name) -> Failure {
+fn already_there(name: &TaskName) -> Failure {
     Failure::usage(format!("there is a template `{name}` already")).hint(format!(
         "give another name, or remove it first: nightwright template delete {name} --force"
     ))

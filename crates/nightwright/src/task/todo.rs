@@ -1,7 +1,7 @@
 //! Lists with boxes, begun anew.
 
 /// The list with every box open again. What is in a code fence is an example and stays as it is.
-pub fn untick(text: &str) -> String {
+pub fn uncheck_all(text: &str) -> String {
     let mut fence: Option<&str> = None;
     let mut anew = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -12,7 +12,7 @@ pub fn untick(text: &str) -> String {
             (Some(open), Some(mark)) if open == mark => fence = None,
             (Some(_), Some(_) | None) | (None, None) => {}
         }
-        match ticked(line).filter(|_| fence.is_none()) {
+        match checked_at(line).filter(|_| fence.is_none()) {
             Some(place) => {
                 anew.push_str(&line[..place]);
                 anew.push(' ');
@@ -24,14 +24,14 @@ pub fn untick(text: &str) -> String {
     anew
 }
 
-/// How many boxes of a list [`untick`] would open.
-pub fn ticked_boxes(text: &str) -> usize {
-    let anew = untick(text);
+/// How many boxes of a list [`uncheck_all`] would open.
+pub fn checked_count(text: &str) -> usize {
+    let anew = uncheck_all(text);
     text.lines().zip(anew.lines()).filter(|(before, after)| before != after).count()
 }
 
 /// Where the sign in the box of a line is, if it has a box that is not open.
-fn ticked(line: &str) -> Option<usize> {
+fn checked_at(line: &str) -> Option<usize> {
     let item = line.trim_start();
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
     let after = match item.as_bytes().get(digits) {
@@ -63,9 +63,9 @@ mod tests {
         let anew = "# Töne\n- [ ] one\n  * [ ] two\n+ [ ] three\n1. [ ] four\n12) [ ] five\n- [ ] \
                     six\n- [x](a link)\n-[x] no item\n[x] no item\n- y [x]\n```\n- [x] an \
                     example\n```\n- [ ] last";
-        assert_eq!(untick(text), anew);
-        assert_eq!(untick(anew), anew);
-        assert_eq!((ticked_boxes(text), ticked_boxes(anew)), (6, 0));
-        assert_eq!(untick(""), "");
+        assert_eq!(uncheck_all(text), anew);
+        assert_eq!(uncheck_all(anew), anew);
+        assert_eq!((checked_count(text), checked_count(anew)), (6, 0));
+        assert_eq!(uncheck_all(""), "");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Item, file};
+use super::{TrustItem, file};
 
 /// The files, and what the agent does with them.
 const FILES: [(&str, &str); 3] = [
@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// Those that are there.
-pub fn agent_files(project: &Path) -> Vec<Item> {
+pub fn agent_files(project: &Path) -> Vec<TrustItem> {
     let files = FILES.iter().filter_map(|(name, what)| file(project, Path::new(name), what, size));
     files.map(|(item, _)| item).collect()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Item;
+use super::TrustItem;
 use crate::error::Failure;
 use crate::files;
 use crate::journal::run_dir;
@@ -38,12 +38,12 @@ pub struct Approval {
 
 impl Approval {
     /// The approval of an item as it is, after an earlier one at its place.
-    pub fn of(item: &Item, before: Option<&Self>) -> Self {
+    pub fn of(item: &TrustItem, before: Option<&Self>) -> Self {
         let mut earlier = before.map(|before| before.earlier.clone()).unwrap_or_default();
         earlier.extend(before.map(|before| before.hash.clone()));
         earlier.retain(|hash| *hash != item.hash);
         earlier.drain(..earlier.len().saturating_sub(EARLIER_MAX));
-        let Item { hash, shown, text, .. } = item.clone();
+        let TrustItem { hash, shown, text, .. } = item.clone();
         Self { hash, shown, text, earlier }
     }
 
@@ -55,19 +55,19 @@ impl Approval {
 
 /// The approvals of one project.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct ApprovalStore {
     file: PathBuf,
-    kept: Kept,
+    kept: ApprovalsFile,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
+struct ApprovalsFile {
     /// The project: a folder that was moved, or another one with the same short name, is another.
     project: PathBuf,
     approved: Approvals,
 }
 
-impl Store {
+impl ApprovalStore {
     /// The approvals of a project. A file that can't be understood approves nothing.
     pub fn open(
         project: &Path,
@@ -95,8 +95,8 @@ impl Store {
                 return Err(Failure::trouble(format!("can't read `{}`: {error}", file.display())));
             }
         };
-        let kept = kept.filter(|kept: &Kept| kept.project == project);
-        let kept = kept.unwrap_or_else(|| Kept { project, approved: Approvals::new() });
+        let kept = kept.filter(|kept: &ApprovalsFile| kept.project == project);
+        let kept = kept.unwrap_or_else(|| ApprovalsFile { project, approved: Approvals::new() });
         Ok(Self { file, kept })
     }
 
@@ -108,11 +108,11 @@ impl Store {
     /// Approves these as they are now.
     pub fn approve<'a>(
         &mut self,
-        items: impl IntoIterator<Item = &'a Item>,
+        items: impl IntoIterator<Item = &'a TrustItem>,
     ) -> Result<(), Failure> {
         for item in items {
-            let approval = Approval::of(item, self.kept.approved.get(&item.place));
-            self.kept.approved.insert(item.place.clone(), approval);
+            let approval = Approval::of(item, self.kept.approved.get(&item.location));
+            self.kept.approved.insert(item.location.clone(), approval);
         }
         self.write()
     }

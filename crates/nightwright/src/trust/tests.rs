@@ -10,17 +10,17 @@ fn project(config: &str) -> tempfile::TempDir {
     folder
 }
 
-fn found(project: &Path) -> Vec<Item> {
+fn found(project: &Path) -> Vec<TrustItem> {
     let layer = crate::config::ConfigFile::project(project).layer().unwrap();
     items(project, &[layer])
 }
 
-fn approved(items: &[Item]) -> Approvals {
-    items.iter().map(|item| (item.place.clone(), Approval::of(item, None))).collect()
+fn approved(items: &[TrustItem]) -> Approvals {
+    items.iter().map(|item| (item.location.clone(), Approval::of(item, None))).collect()
 }
 
-fn standings(items: &[Item], approvals: &Approvals) -> Vec<(String, Standing)> {
-    items.iter().map(|item| (item.place.clone(), item.standing(approvals))).collect()
+fn standings(items: &[TrustItem], approvals: &Approvals) -> Vec<(String, TrustState)> {
+    items.iter().map(|item| (item.location.clone(), item.state(approvals))).collect()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn only_what_names_commands_needs_an_approval() {
          agent.allowed_tools = [\"Bash\"]\nagent.disallowed_tools = []\n\
          agent.settings = [\"project\"]\n",
     );
-    let places: Vec<_> = found(project.path()).into_iter().map(|item| item.place).collect();
+    let places: Vec<_> = found(project.path()).into_iter().map(|item| item.location).collect();
     let keys = [
         "agent.allowed_tools",
         "agent.args",
@@ -57,16 +57,17 @@ fn a_change_withdraws_the_approval_of_what_changed_and_of_nothing_else() {
         ".nightwright/config.toml: agent.permissions",
         ".nightwright/config.toml: verify.commands",
     );
-    let both =
-        |second| vec![(permissions.to_owned(), Standing::Approved), (commands.to_owned(), second)];
-    assert_eq!(stand(), both(Standing::Approved));
+    let both = |second| {
+        vec![(permissions.to_owned(), TrustState::Approved), (commands.to_owned(), second)]
+    };
+    assert_eq!(stand(), both(TrustState::Approved));
     // Other words for the same say the same.
     fs::write(&config, "agent.permissions = 'edits'\n[verify]\ncommands = ['make test'] # yes\n")
         .unwrap();
-    assert_eq!(stand(), both(Standing::Approved));
+    assert_eq!(stand(), both(TrustState::Approved));
     fs::write(&config, "agent.permissions = 'edits'\nverify.commands = ['make test', 'x']\n")
         .unwrap();
-    assert_eq!(stand(), both(Standing::Changed));
+    assert_eq!(stand(), both(TrustState::Changed));
 }
 
 #[test]
@@ -77,10 +78,10 @@ fn hooks_need_an_approval_and_examples_don_t() {
     assert_eq!(found(project.path()), []);
     fs::write(hooks.join("started"), "echo").unwrap();
     let items = found(project.path());
-    assert_eq!(standings(&items, &Approvals::new())[0].1, Standing::New);
+    assert_eq!(standings(&items, &Approvals::new())[0].1, TrustState::New);
     let approvals = approved(&items);
     fs::write(hooks.join("started"), "echo 2").unwrap();
-    assert_eq!(standings(&found(project.path()), &approvals)[0].1, Standing::Changed);
+    assert_eq!(standings(&found(project.path()), &approvals)[0].1, TrustState::Changed);
 }
 
 #[test]
@@ -89,18 +90,18 @@ fn approvals_are_kept_for_one_project_and_can_be_taken_back() {
     let variable =
         |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
     let items = found(one.path());
-    let mut store = Store::open(one.path(), variable).unwrap();
-    assert_eq!(items[0].standing(store.approvals()), Standing::New);
+    let mut store = ApprovalStore::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].state(store.approvals()), TrustState::New);
     store.approve(&items).unwrap();
-    let store = || Store::open(one.path(), variable).unwrap();
-    assert_eq!(items[0].standing(store().approvals()), Standing::Approved);
+    let store = || ApprovalStore::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].state(store().approvals()), TrustState::Approved);
 
     let other = project("verify.commands = ['a']");
-    let others = Store::open(other.path(), variable).unwrap();
-    assert_eq!(found(other.path())[0].standing(others.approvals()), Standing::New);
+    let others = ApprovalStore::open(other.path(), variable).unwrap();
+    assert_eq!(found(other.path())[0].state(others.approvals()), TrustState::New);
 
     assert_eq!(store().revoke().unwrap(), 1);
-    assert_eq!(items[0].standing(store().approvals()), Standing::New);
+    assert_eq!(items[0].state(store().approvals()), TrustState::New);
 }
 
 #[test]
@@ -109,11 +110,11 @@ fn a_file_of_approvals_that_can_t_be_understood_approves_nothing() {
     let variable =
         |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
     let items = found(one.path());
-    Store::open(one.path(), variable).unwrap().approve(&items).unwrap();
+    ApprovalStore::open(one.path(), variable).unwrap().approve(&items).unwrap();
     let file = fs::read_dir(state.path().join("trust")).unwrap().next().unwrap().unwrap().path();
     fs::write(file, "{ half").unwrap();
-    let mut store = Store::open(one.path(), variable).unwrap();
-    assert_eq!(items[0].standing(store.approvals()), Standing::New);
+    let mut store = ApprovalStore::open(one.path(), variable).unwrap();
+    assert_eq!(items[0].state(store.approvals()), TrustState::New);
     store.approve(&items).unwrap();
 }
 
@@ -124,23 +125,23 @@ fn going_back_to_something_that_was_approved_needs_no_approval() {
         |name: &str| (name == "NIGHTWRIGHT_STATE_DIR").then(|| state.path().as_os_str().to_owned());
     let standing = |text: &str| {
         fs::write(one.path().join(".nightwright/config.toml"), text).unwrap();
-        let store = Store::open(one.path(), variable).unwrap();
-        found(one.path())[0].standing(store.approvals())
+        let store = ApprovalStore::open(one.path(), variable).unwrap();
+        found(one.path())[0].state(store.approvals())
     };
     for text in ["verify.commands = ['a']", "verify.commands = ['b']", "verify.commands = ['c']"] {
-        assert_ne!(standing(text), Standing::Approved);
-        Store::open(one.path(), variable).unwrap().approve(&found(one.path())).unwrap();
+        assert_ne!(standing(text), TrustState::Approved);
+        ApprovalStore::open(one.path(), variable).unwrap().approve(&found(one.path())).unwrap();
     }
-    assert_eq!(standing("verify.commands = ['a']"), Standing::Approved);
-    assert_eq!(standing("verify.commands = ['b']"), Standing::Approved);
-    assert_eq!(standing("verify.commands = ['d']"), Standing::Changed);
-    Store::open(one.path(), variable).unwrap().revoke().unwrap();
-    assert_eq!(standing("verify.commands = ['a']"), Standing::New, "all are taken back");
+    assert_eq!(standing("verify.commands = ['a']"), TrustState::Approved);
+    assert_eq!(standing("verify.commands = ['b']"), TrustState::Approved);
+    assert_eq!(standing("verify.commands = ['d']"), TrustState::Changed);
+    ApprovalStore::open(one.path(), variable).unwrap().revoke().unwrap();
+    assert_eq!(standing("verify.commands = ['a']"), TrustState::New, "all are taken back");
 }
 
 #[test]
 fn of_values_that_were_approved_before_the_newest_are_remembered() {
-    let item = |text: &str| Item::new("x".to_owned(), text.to_owned(), text.as_bytes());
+    let item = |text: &str| TrustItem::new("x".to_owned(), text.to_owned(), text.as_bytes());
     let mut approval = Approval::of(&item("0"), None);
     for number in 1..100 {
         approval = Approval::of(&item(&number.to_string()), Some(&approval));
@@ -167,15 +168,15 @@ fn what_is_no_plain_file_is_an_item_that_says_so() {
     let says = ["plain file", "out of the project", "larger", "plain file", "plain file"];
     assert_eq!(items.len(), says.len());
     for (item, says) in items.iter().zip(says) {
-        assert_eq!(item.form, Form::Odd, "{}", item.place);
+        assert_eq!(item.form, ItemForm::Odd, "{}", item.location);
         assert!(item.shown.contains(says), "{}", item.shown);
-        assert_eq!(item.standing(&Approvals::new()), Standing::New);
+        assert_eq!(item.state(&Approvals::new()), TrustState::New);
     }
     // A file that says the very same is another thing.
     let approvals = approved(&items);
     fs::remove_dir(path.join(HOOKS).join("a-folder")).unwrap();
     fs::write(path.join(HOOKS).join("a-folder"), &items[0].shown).unwrap();
-    assert_eq!(found(path)[0].standing(&approvals), Standing::Changed);
+    assert_eq!(found(path)[0].state(&approvals), TrustState::Changed);
 }
 
 #[test]

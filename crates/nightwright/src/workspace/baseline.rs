@@ -17,8 +17,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::input::Mark;
-use nightwright_core::tamper::Side;
+use nightwright_core::input::WorkspaceMark;
+use nightwright_core::tamper::FileSide;
 
 use super::changes::{self, FILE_MAX};
 use super::identity::Identity;
@@ -45,8 +45,8 @@ const INDEX_MAX: u64 = 64 << 20;
 /// What was there when a run began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    ground: Ground,
-    kept: BTreeMap<PathBuf, Kept>,
+    ground: BaselineKind,
+    kept: BTreeMap<PathBuf, BaselineEntry>,
     /// Whether every file that is not in git is in the index.
     whole: bool,
     /// The folder of the run, if it has copies.
@@ -55,7 +55,7 @@ pub struct Baseline {
 
 /// How the project was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ground {
+pub(super) enum BaselineKind {
     /// File by file.
     Walk,
     /// Through git.
@@ -67,7 +67,7 @@ pub(super) enum Ground {
 
 /// A file as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct BaselineEntry {
     /// `None` if it was not there, though the commit had it.
     pub(super) identity: Option<Identity>,
     /// Where its copy is.
@@ -84,30 +84,30 @@ impl Baseline {
     }
 
     /// That of a run which kept none: what was committed when it began.
-    pub fn of_mark(mark: &Mark) -> Self {
+    pub fn of_mark(mark: &WorkspaceMark) -> Self {
         let ground = match mark.head_tree {
-            Some(_) => Ground::Git { base: mark.head.clone() },
-            None => Ground::Walk,
+            Some(_) => BaselineKind::Git { base: mark.head.clone() },
+            None => BaselineKind::Walk,
         };
         Self::bare(ground)
     }
 
     /// Nothing but how the project was looked at.
-    pub(super) fn bare(ground: Ground) -> Self {
+    pub(super) fn bare(ground: BaselineKind) -> Self {
         Self { ground, kept: BTreeMap::new(), whole: false, run: None }
     }
 
-    pub(super) fn ground(&self) -> &Ground {
+    pub(super) fn ground(&self) -> &BaselineKind {
         &self.ground
     }
 
-    pub(super) fn kept(&self) -> &BTreeMap<PathBuf, Kept> {
+    pub(super) fn kept(&self) -> &BTreeMap<PathBuf, BaselineEntry> {
         &self.kept
     }
 
     /// What a file was of which nothing was kept and that is not in git.
-    pub(super) fn unknown(&self) -> Side {
-        if self.whole { Side::Absent } else { Side::Opaque }
+    pub(super) fn unknown(&self) -> FileSide {
+        if self.whole { FileSide::Absent } else { FileSide::Opaque }
     }
 
     /// Whether a run can tell at all what was there apart from git.
@@ -123,7 +123,7 @@ impl Baseline {
     /// Keeps what was there.
     pub(super) fn keep(
         run_folder: &Path,
-        ground: Ground,
+        ground: BaselineKind,
         root: &Path,
         files: Vec<(PathBuf, Option<Identity>)>,
     ) -> io::Result<Self> {
@@ -144,7 +144,7 @@ impl Baseline {
     fn write(
         run_folder: &Path,
         folder: &Path,
-        ground: Ground,
+        ground: BaselineKind,
         root: &Path,
         files: Vec<(PathBuf, Option<Identity>)>,
     ) -> io::Result<Self> {
@@ -166,7 +166,7 @@ impl Baseline {
                 copies += 1;
                 length += bytes.len() as u64;
             }
-            kept.insert(path, Kept { identity, copy });
+            kept.insert(path, BaselineEntry { identity, copy });
         }
         writer.flush()?;
         let baseline = Self { ground, kept, whole, run: Some(run_folder.to_owned()) };
@@ -177,9 +177,9 @@ impl Baseline {
     }
 
     /// The file as it was.
-    pub(super) fn side(&self, kept: &Kept) -> Side {
+    pub(super) fn side(&self, kept: &BaselineEntry) -> FileSide {
         let (Some(run), Some((start, length))) = (&self.run, kept.copy) else {
-            return if kept.identity.is_some() { Side::Opaque } else { Side::Absent };
+            return if kept.identity.is_some() { FileSide::Opaque } else { FileSide::Absent };
         };
         let read = || {
             let mut file = File::open(run.join(FOLDER).join(CONTENTS))?;
@@ -188,17 +188,17 @@ impl Baseline {
             file.take(length.min(FILE_MAX)).read_to_end(&mut bytes)?;
             Ok::<_, io::Error>(bytes)
         };
-        read().map_or(Side::Opaque, |bytes| changes::side(&bytes))
+        read().map_or(FileSide::Opaque, |bytes| changes::side(&bytes))
     }
 
     fn encode(&self) -> Vec<u8> {
         let whole = if self.whole { "whole" } else { "cut" };
         let ground = match &self.ground {
-            Ground::Walk => "walk -".to_owned(),
-            Ground::Git { base } => format!("git {}", base.as_deref().unwrap_or("-")),
+            BaselineKind::Walk => "walk -".to_owned(),
+            BaselineKind::Git { base } => format!("git {}", base.as_deref().unwrap_or("-")),
         };
         let mut bytes = format!("{TITLE} {whole} {ground}\0").into_bytes();
-        for (path, Kept { identity, copy }) in &self.kept {
+        for (path, BaselineEntry { identity, copy }) in &self.kept {
             let what = match identity {
                 Some(Identity { mode, id }) => format!("{mode:o} {}", hex(id)),
                 None => "- -".to_owned(),
@@ -222,8 +222,8 @@ impl Baseline {
             return None;
         };
         let ground = match kind {
-            "git" => Ground::Git { base: (base != "-").then(|| base.to_owned()) },
-            _ => Ground::Walk,
+            "git" => BaselineKind::Git { base: (base != "-").then(|| base.to_owned()) },
+            _ => BaselineKind::Walk,
         };
         let kept: Option<_> = records.map(decode_kept).collect();
         let run = Some(run_folder.to_owned());
@@ -231,7 +231,7 @@ impl Baseline {
     }
 }
 
-fn decode_kept(record: &[u8]) -> Option<(PathBuf, Kept)> {
+fn decode_kept(record: &[u8]) -> Option<(PathBuf, BaselineEntry)> {
     let parts: Vec<_> = record.splitn(5, |&byte| byte == b' ').collect();
     let [mode, id, start, length, path] = parts[..] else { return None };
     let number =
@@ -253,7 +253,7 @@ fn decode_kept(record: &[u8]) -> Option<(PathBuf, Kept)> {
         _ => Some((number(start, 10)?, number(length, 10)?)),
     };
     let path = Path::new(OsStr::from_bytes(path)).to_owned();
-    Some((path, Kept { identity, copy }))
+    Some((path, BaselineEntry { identity, copy }))
 }
 
 #[cfg(test)]
@@ -272,14 +272,14 @@ mod tests {
             (PathBuf::from("binary"), identity(0o100_755)),
             (PathBuf::from("gone"), None),
         ];
-        let ground = Ground::Git { base: Some("abc".to_owned()) };
+        let ground = BaselineKind::Git { base: Some("abc".to_owned()) };
         let made = Baseline::keep(folder.path(), ground, folder.path(), files).unwrap();
         let read = Baseline::of(folder.path()).unwrap();
         assert_eq!(read, made);
         let side = |name: &Path| read.side(&read.kept()[name]);
-        assert_eq!(side(odd), Side::Text("text".to_owned()));
-        assert_eq!(side(Path::new("binary")), Side::Opaque);
-        assert_eq!(side(Path::new("gone")), Side::Absent);
+        assert_eq!(side(odd), FileSide::Text("text".to_owned()));
+        assert_eq!(side(Path::new("binary")), FileSide::Opaque);
+        assert_eq!(side(Path::new("gone")), FileSide::Absent);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Baseline::of(folder.path()), None);
         let baseline =
-            Baseline::keep(folder.path(), Ground::Walk, folder.path(), Vec::new()).unwrap();
+            Baseline::keep(folder.path(), BaselineKind::Walk, folder.path(), Vec::new()).unwrap();
         assert_eq!(Baseline::of(folder.path()), Some(baseline));
         let index = folder.path().join("baseline/index");
         for bytes in [&b""[..], b"nightwright-baseline-2 whole", b"other whole walk -\0"] {

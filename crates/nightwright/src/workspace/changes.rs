@@ -9,18 +9,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nightwright_core::input::Finding;
-use nightwright_core::tamper::{self, Change, Side};
+use nightwright_core::input::TamperFinding;
+use nightwright_core::tamper::{self, FileDiff, FileSide};
 use toml_edit::{DocumentMut, Item as TomlItem};
 
-use super::baseline::{Baseline, Ground, Kept};
+use super::baseline::{Baseline, BaselineEntry, BaselineKind};
 use super::git::Git;
-use super::identity::{self, Identities, LINK};
+use super::identity::{self, IdentityCache, LINK};
 use super::rules::CONFIGURATION;
-use super::{Item, Kind, Origin, Sight, Snapshot, Workspace};
+use super::{FileOrigin, Snapshot, SnapshotItem, SnapshotKind, Workspace, WorkspaceView};
 use crate::files;
 use crate::hex::hex;
-use crate::process::AnswerEnd;
+use crate::process::CapturedEnd;
 
 /// Of a larger file nothing is read.
 pub(super) const FILE_MAX: u64 = 1 << 20;
@@ -34,21 +34,22 @@ const BINARY: usize = 8_000;
 impl Workspace {
     /// Keeps what git has no copy of, for the rest of the run. `snapshot` is the first of the run.
     pub fn keep_baseline(&mut self, snapshot: &Snapshot, run_folder: &Path) -> io::Result<()> {
-        let ground = match (&self.sight, &snapshot.kind) {
-            (Sight::Git(view), Kind::Git(_)) => {
-                Ground::Git { base: view.base().map(str::to_owned) }
+        let ground = match (&self.view, &snapshot.kind) {
+            (WorkspaceView::Git(view), SnapshotKind::Git(_)) => {
+                BaselineKind::Git { base: view.base().map(str::to_owned) }
             }
             // Git gave no answer at the start: what it says later has nothing to be compared with.
-            (Sight::Git(_), Kind::Walk | Kind::Stray { .. }) | (Sight::None | Sight::Walk, _) => {
-                self.sight = Sight::Walk;
-                Ground::Walk
+            (WorkspaceView::Git(_), SnapshotKind::Walk | SnapshotKind::Stray { .. })
+            | (WorkspaceView::None | WorkspaceView::Walk, _) => {
+                self.view = WorkspaceView::Walk;
+                BaselineKind::Walk
             }
         };
         let effective = self.effective();
         // What the checks wrote before the first iteration is not shown as a change later, so it is as
         // good as not there.
-        let is_loose_output = |path: &Path, item: &Item| {
-            matches!(item.origin, Origin::Commit(None))
+        let is_loose_output = |path: &Path, item: &SnapshotItem| {
+            matches!(item.origin, FileOrigin::Commit(None))
                 && self.rules.is_output(path)
                 && !path.to_str().is_some_and(tamper::is_source)
         };
@@ -68,55 +69,55 @@ impl Workspace {
 
     /// What changed since the run began. `snapshot` is the project as it is. What could not be
     /// compared is told by [`Workspace::gaps`].
-    pub fn changes(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+    pub fn changes(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         // Contents that are gone from the repository are a finding: git is asked for all of them.
         self.blobs.clear();
         self.compare(snapshot)
     }
 
     /// The same with what is known of committed contents, for figures.
-    pub fn changes_by_memory(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+    pub fn changes_by_memory(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.compare(snapshot)
     }
 
-    fn compare(&mut self, snapshot: &Snapshot) -> Vec<Change> {
+    fn compare(&mut self, snapshot: &Snapshot) -> Vec<FileDiff> {
         self.gaps.clear();
         let mut drafts = self.drafts(snapshot);
         // Those that something may have been taken from first; of these the small ones, so that
         // one that is large does not keep many from being read.
         drafts.sort_by(|a, b| a.order().cmp(&b.order()));
         let known = std::mem::take(&mut self.blobs);
-        let blobs = match &self.sight {
-            Sight::Git(view) => blobs(&view.private.git, &drafts, known),
-            Sight::None | Sight::Walk => HashMap::new(),
+        let blobs = match &self.view {
+            WorkspaceView::Git(view) => blobs(&view.private.git, &drafts, known),
+            WorkspaceView::None | WorkspaceView::Walk => HashMap::new(),
         };
-        let mut budget = Budget { files: FILES, bytes: BYTES };
+        let mut budget = ReadBudget { files: FILES, bytes: BYTES };
         let mut gone = self.has_lost_git(snapshot);
         let mut left = Vec::new();
         let mut changes = Vec::new();
         for draft in drafts {
             let before = match self.before(&draft, &blobs, &budget) {
-                Old::Side(side) => Some(side),
-                Old::Gone => {
+                OldSide::Side(side) => Some(side),
+                OldSide::Gone => {
                     gone = true;
-                    Some(Side::Opaque)
+                    Some(FileSide::Opaque)
                 }
-                Old::Left => None,
+                OldSide::Left => None,
             };
             let fits = before.as_ref().is_some_and(|before| budget.takes(before, draft.size));
             let (before, after) = match before {
                 Some(before) if fits => (before, self.on_disk(&draft.path)),
-                Some(Side::Absent) => (Side::Absent, draft.hidden()),
-                Some(Side::Text(_) | Side::Opaque) | None => {
+                Some(FileSide::Absent) => (FileSide::Absent, draft.hidden()),
+                Some(FileSide::Text(_) | FileSide::Opaque) | None => {
                     left.push(draft.path.clone());
-                    (Side::Opaque, draft.hidden())
+                    (FileSide::Opaque, draft.hidden())
                 }
             };
-            if before == after && before != Side::Opaque {
+            if before == after && before != FileSide::Opaque {
                 continue;
             }
             let path = draft.path.to_string_lossy().into_owned();
-            changes.push(Change { path, before, after });
+            changes.push(FileDiff { path, before, after });
         }
         self.blobs = blobs;
         self.note_gaps(gone, &left);
@@ -125,41 +126,41 @@ impl Workspace {
     }
 
     /// What the last [`Workspace::changes`] could not compare, as findings.
-    pub fn gaps(&self) -> &[Finding] {
+    pub fn gaps(&self) -> &[TamperFinding] {
         &self.gaps
     }
 
     fn note_gaps(&mut self, gone: bool, left: &[PathBuf]) {
         if gone {
             let what = "what was committed when the run began can't be compared any more";
-            self.gaps.push(Finding { path: ".git".to_owned(), what: what.to_owned() });
+            self.gaps.push(TamperFinding { path: ".git".to_owned(), what: what.to_owned() });
         }
         if let Some(first) = left.iter().min() {
             let what = match left.len() {
                 1 => "one changed file was not compared: there are too many".to_owned(),
                 count => format!("{count} changed files were not compared: there are too many"),
             };
-            self.gaps.push(Finding { path: first.to_string_lossy().into_owned(), what });
+            self.gaps.push(TamperFinding { path: first.to_string_lossy().into_owned(), what });
         }
     }
 
     /// Whether the run began with git, and this look was made without it.
     fn has_lost_git(&self, snapshot: &Snapshot) -> bool {
         let ground = self.baseline.as_ref().map(Baseline::ground);
-        let began = matches!(ground, Some(Ground::Git { .. }));
-        began && !matches!(snapshot.kind, Kind::Git(_))
+        let began = matches!(ground, Some(BaselineKind::Git { .. }));
+        began && !matches!(snapshot.kind, SnapshotKind::Git(_))
     }
 
     /// What takes effect in our own folder.
     fn effective(&self) -> Snapshot {
         let mut effective = Snapshot::default();
         // Not those of the looks: what was not asked for in a look would be forgotten there.
-        let mut identities = Identities::new(self.identities.format);
-        effective.add(self.rules.effective(), &self.rules, &mut identities, &Origin::Start);
+        let mut identities = IdentityCache::new(self.identities.format);
+        effective.add(self.rules.effective(), &self.rules, &mut identities, &FileOrigin::Start);
         effective
     }
 
-    fn drafts(&self, snapshot: &Snapshot) -> Vec<Draft> {
+    fn drafts(&self, snapshot: &Snapshot) -> Vec<ChangeDraft> {
         let effective = self.effective();
         let mut current = current(snapshot, &effective);
         let lost = self.has_lost_git(snapshot);
@@ -167,7 +168,7 @@ impl Workspace {
         let Some(baseline) = &self.baseline else {
             return current
                 .into_iter()
-                .filter_map(|(path, item)| Some(Draft::of(root, path, item.origin.known()?)))
+                .filter_map(|(path, item)| Some(ChangeDraft::of(root, path, item.origin.known()?)))
                 .collect();
         };
         let mut drafts = Vec::new();
@@ -175,130 +176,138 @@ impl Workspace {
             let now = current.remove(path.as_path()).map(|item| &item.now);
             // Looked at in another way, nothing can be compared but the text.
             if lost || now != Some(&kept.identity) {
-                drafts.push(Draft::of(root, path, Before::Kept(kept.clone())));
+                drafts.push(ChangeDraft::of(root, path, OldSource::Kept(kept.clone())));
             }
         }
         for (path, item) in current {
             let before = match item.origin.known() {
                 Some(before) => before,
                 None if lost || !baseline.has_copies() => continue,
-                None => Before::Known(baseline.unknown()),
+                None => OldSource::Known(baseline.unknown()),
             };
-            drafts.push(Draft::of(root, path, before));
+            drafts.push(ChangeDraft::of(root, path, before));
         }
         drafts
     }
 
-    fn before(&self, draft: &Draft, blobs: &HashMap<String, Old>, budget: &Budget) -> Old {
+    fn before(
+        &self,
+        draft: &ChangeDraft,
+        blobs: &HashMap<String, OldSide>,
+        budget: &ReadBudget,
+    ) -> OldSide {
         let old = match &draft.before {
-            Before::Known(side) => Old::Side(side.clone()),
-            Before::Kept(_) if budget.files == 0 => Old::Left,
-            Before::Kept(kept) => {
+            OldSource::Known(side) => OldSide::Side(side.clone()),
+            OldSource::Kept(_) if budget.files == 0 => OldSide::Left,
+            OldSource::Kept(kept) => {
                 let side = self.baseline.as_ref().map(|baseline| baseline.side(kept));
-                Old::Side(side.unwrap_or(Side::Opaque))
+                OldSide::Side(side.unwrap_or(FileSide::Opaque))
             }
-            Before::Blob(id) => blobs.get(id).cloned().unwrap_or(Old::Left),
+            OldSource::Blob(id) => blobs.get(id).cloned().unwrap_or(OldSide::Left),
         };
         match old {
-            Old::Side(Side::Text(text)) if draft.path == Path::new(CONFIGURATION) => {
+            OldSide::Side(FileSide::Text(text)) if draft.path == Path::new(CONFIGURATION) => {
                 let text = public(text.as_bytes());
-                Old::Side(text.map_or(Side::Opaque, |bytes| side(&bytes)))
+                OldSide::Side(text.map_or(FileSide::Opaque, |bytes| side(&bytes)))
             }
-            Old::Side(_) | Old::Gone | Old::Left => old,
+            OldSide::Side(_) | OldSide::Gone | OldSide::Left => old,
         }
     }
 
-    fn on_disk(&self, path: &Path) -> Side {
+    fn on_disk(&self, path: &Path) -> FileSide {
         match fs::symlink_metadata(self.rules.root.join(path)) {
-            Ok(metadata) if metadata.is_dir() => Side::Absent,
-            Ok(_) => read(&self.rules.root, path).map_or(Side::Opaque, |bytes| side(&bytes)),
+            Ok(metadata) if metadata.is_dir() => FileSide::Absent,
+            Ok(_) => read(&self.rules.root, path).map_or(FileSide::Opaque, |bytes| side(&bytes)),
             Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Side::Absent,
-                _ => Side::Opaque,
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileSide::Absent,
+                _ => FileSide::Opaque,
             },
         }
     }
 }
 
 /// The snapshot with what takes effect in our own folder.
-fn current<'a>(snapshot: &'a Snapshot, effective: &'a Snapshot) -> BTreeMap<&'a Path, &'a Item> {
+fn current<'a>(
+    snapshot: &'a Snapshot,
+    effective: &'a Snapshot,
+) -> BTreeMap<&'a Path, &'a SnapshotItem> {
     let all = snapshot.files.iter().chain(effective.files.iter());
     all.map(|(path, item)| (path.as_path(), item)).collect()
 }
 
 /// A change whose sides are not read yet.
 #[derive(Debug)]
-struct Draft {
+struct ChangeDraft {
     path: PathBuf,
-    before: Before,
+    before: OldSource,
     /// On disk; `None` if there is nothing.
     size: Option<u64>,
 }
 
 /// Where the old side is.
 #[derive(Debug)]
-enum Before {
-    Known(Side),
+enum OldSource {
+    Known(FileSide),
     /// In the baseline.
-    Kept(Kept),
+    Kept(BaselineEntry),
     /// In the commit, by this name.
     Blob(String),
 }
 
 /// An old side, read.
 #[derive(Clone, Debug)]
-pub(super) enum Old {
-    Side(Side),
+pub(super) enum OldSide {
+    Side(FileSide),
     /// It was there, and can't be read any more.
     Gone,
     /// There was too much to read.
     Left,
 }
 
-impl Draft {
-    fn of(root: &Path, path: &Path, before: Before) -> Self {
+impl ChangeDraft {
+    fn of(root: &Path, path: &Path, before: OldSource) -> Self {
         let metadata = fs::symlink_metadata(root.join(path)).ok();
         let size = metadata.filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len());
         Self { path: path.to_owned(), before, size }
     }
 
     fn order(&self) -> (bool, u64, &Path) {
-        let is_new = matches!(self.before, Before::Known(Side::Absent));
+        let is_new = matches!(self.before, OldSource::Known(FileSide::Absent));
         (is_new, self.size.unwrap_or(0), &self.path)
     }
 
     /// Whether there is something now, and nothing more.
-    fn hidden(&self) -> Side {
-        if self.size.is_some() { Side::Opaque } else { Side::Absent }
+    fn hidden(&self) -> FileSide {
+        if self.size.is_some() { FileSide::Opaque } else { FileSide::Absent }
     }
 }
 
-impl Origin {
+impl FileOrigin {
     /// What the commit says, if it is the one to ask.
-    fn known(&self) -> Option<Before> {
+    fn known(&self) -> Option<OldSource> {
         match self {
-            Self::Commit(None) => Some(Before::Known(Side::Absent)),
+            Self::Commit(None) => Some(OldSource::Known(FileSide::Absent)),
             Self::Commit(Some(identity)) if identity.mode == LINK => {
-                Some(Before::Known(Side::Opaque))
+                Some(OldSource::Known(FileSide::Opaque))
             }
-            Self::Commit(Some(identity)) => Some(Before::Blob(hex(&identity.id))),
+            Self::Commit(Some(identity)) => Some(OldSource::Blob(hex(&identity.id))),
             Self::Start => None,
         }
     }
 }
 
 /// What may still be read.
-struct Budget {
+struct ReadBudget {
     files: usize,
     bytes: u64,
 }
 
-impl Budget {
+impl ReadBudget {
     /// Whether a file may be read that is this long now.
-    fn takes(&mut self, before: &Side, size: Option<u64>) -> bool {
+    fn takes(&mut self, before: &FileSide, size: Option<u64>) -> bool {
         let old = match before {
-            Side::Text(text) => text.len() as u64,
-            Side::Absent | Side::Opaque => 0,
+            FileSide::Text(text) => text.len() as u64,
+            FileSide::Absent | FileSide::Opaque => 0,
         };
         // Of a larger one nothing is read.
         let bytes = old + size.filter(|size| *size <= FILE_MAX).unwrap_or(0);
@@ -313,21 +322,25 @@ impl Budget {
 
 /// The contents that the commit has, by their names: two questions to git, how long they are, and
 /// those that there is room for. Git is not asked again for those that are known.
-fn blobs(git: &Git, drafts: &[Draft], mut known: HashMap<String, Old>) -> HashMap<String, Old> {
+fn blobs(
+    git: &Git,
+    drafts: &[ChangeDraft],
+    mut known: HashMap<String, OldSide>,
+) -> HashMap<String, OldSide> {
     let names = drafts.iter().filter_map(|draft| match &draft.before {
-        Before::Blob(id) => Some(id.as_str()),
-        Before::Known(_) | Before::Kept(_) => None,
+        OldSource::Blob(id) => Some(id.as_str()),
+        OldSource::Known(_) | OldSource::Kept(_) => None,
     });
     let names: Vec<_> = names.take(FILES).collect();
-    known.retain(|name, old| matches!(old, Old::Side(_)) && names.contains(&name.as_str()));
+    known.retain(|name, old| matches!(old, OldSide::Side(_)) && names.contains(&name.as_str()));
     let unknown: Vec<_> = names.into_iter().filter(|name| !known.contains_key(*name)).collect();
     let bytes = known.values().map(|old| match old {
-        Old::Side(Side::Text(text)) => text.len() as u64,
-        Old::Side(Side::Absent | Side::Opaque) | Old::Gone | Old::Left => 0,
+        OldSide::Side(FileSide::Text(text)) => text.len() as u64,
+        OldSide::Side(FileSide::Absent | FileSide::Opaque) | OldSide::Gone | OldSide::Left => 0,
     });
     let (mut wanted, mut left) = (Vec::new(), BYTES.saturating_sub(bytes.sum()));
     let mut all = known;
-    all.extend(unknown.iter().map(|name| ((*name).to_owned(), Old::Gone)));
+    all.extend(unknown.iter().map(|name| ((*name).to_owned(), OldSide::Gone)));
     let Some(lengths) = batch(git, "--batch-check", &unknown) else { return all };
     for line in String::from_utf8_lossy(&lengths).lines() {
         let words: Vec<_> = line.split(' ').collect();
@@ -335,9 +348,9 @@ fn blobs(git: &Git, drafts: &[Draft], mut known: HashMap<String, Old>) -> HashMa
         let [name, "blob", length] = words[..] else { continue };
         let length = length.parse().unwrap_or(u64::MAX);
         let old = if length > FILE_MAX {
-            Old::Side(Side::Opaque)
+            OldSide::Side(FileSide::Opaque)
         } else if length > left {
-            Old::Left
+            OldSide::Left
         } else {
             left -= length;
             wanted.push(name.to_owned());
@@ -358,15 +371,15 @@ fn batch(git: &Git, option: &str, names: &[&str]) -> Option<Vec<u8>> {
     }
     let mut input = names.join("\n");
     input.push('\n');
-    let answer = git.put(["cat-file", option], input.into_bytes()).ok()?;
+    let answer = git.run_raw(["cat-file", option], input.into_bytes()).ok()?;
     match answer.ended {
-        AnswerEnd::Exited(exit) if exit.code() == Some(0) => Some(answer.output),
-        AnswerEnd::Exited(_) | AnswerEnd::TimedOut | AnswerEnd::TooMuch => None,
+        CapturedEnd::Exited(exit) if exit.code() == Some(0) => Some(answer.output),
+        CapturedEnd::Exited(_) | CapturedEnd::TimedOut | CapturedEnd::TooMuch => None,
     }
 }
 
 /// What `git cat-file --batch` says: `NAME blob LENGTH`, the content, a line's end.
-fn contents(mut output: &[u8], all: &mut HashMap<String, Old>) {
+fn contents(mut output: &[u8], all: &mut HashMap<String, OldSide>) {
     while let Some(end) = output.iter().position(|&byte| byte == b'\n') {
         let (line, rest) = (&output[..end], &output[end + 1..]);
         let words: Vec<_> = String::from_utf8_lossy(line).split(' ').map(str::to_owned).collect();
@@ -379,7 +392,7 @@ fn contents(mut output: &[u8], all: &mut HashMap<String, Old>) {
         let Some(content) = rest.get(..length) else { break };
         // Git does not look whether a content is what its name says, and the agent can write there.
         if identity::is_named(content, name) {
-            all.insert(name.clone(), Old::Side(side(content)));
+            all.insert(name.clone(), OldSide::Side(side(content)));
         }
         output = rest.get(length + 1..).unwrap_or_default();
     }
@@ -415,10 +428,10 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 
 /// A content as it is compared: git keeps other ends of lines than the disk has where it is told
 /// so, and that is no change.
-pub(super) fn side(bytes: &[u8]) -> Side {
+pub(super) fn side(bytes: &[u8]) -> FileSide {
     if is_text(bytes) {
-        Side::Text(String::from_utf8_lossy(bytes).replace("\r\n", "\n"))
+        FileSide::Text(String::from_utf8_lossy(bytes).replace("\r\n", "\n"))
     } else {
-        Side::Opaque
+        FileSide::Opaque
     }
 }

@@ -8,11 +8,11 @@ use nightwright_core::chronicle::Commit;
 use nightwright_core::display::one_line;
 use nightwright_core::redact::Secrets;
 
-use super::git::{Git, Trouble};
+use super::git::{Git, GitError};
 use super::repository::Repository;
 
 /// The most characters of a subject.
-const LONGEST: usize = 200;
+const MAX_SUBJECT_CHARS: usize = 200;
 
 /// The commits that `to` has and `from` has not, the newest first and at most so many; without
 /// `from` all that `to` has. What is secret is masked. The error is why they are not known.
@@ -25,7 +25,7 @@ pub fn commits(
 ) -> Result<Vec<Commit>, String> {
     // What comes from a journal must not become an option.
     if let Some(odd) = from.into_iter().chain([to]).find(|commit| !is_hash(commit)) {
-        return Err(format!("`{}` is no commit", one_line(odd, LONGEST)));
+        return Err(format!("`{}` is no commit", one_line(odd, MAX_SUBJECT_CHARS)));
     }
     let repository = Repository::around(project).ok_or("the repository is not there")?;
     // A list of commits is nothing that git would start a program for, whatever its configuration
@@ -42,14 +42,14 @@ pub fn commits(
         inside.push(&repository.inside);
         arguments.push(inside);
     }
-    let answer = git.ask(arguments).map_err(|trouble| match &trouble {
-        Trouble::Failed(_) => "the repository does not have them any more".to_owned(),
-        Trouble::NotStarted(_)
-        | Trouble::TimedOut
-        | Trouble::TooMuch
-        | Trouble::Odd(_)
-        | Trouble::Ignored
-        | Trouble::Folder(_) => trouble.to_string(),
+    let answer = git.run(arguments).map_err(|trouble| match &trouble {
+        GitError::Failed(_) => "the repository does not have them any more".to_owned(),
+        GitError::NotStarted(_)
+        | GitError::TimedOut
+        | GitError::TooMuch
+        | GitError::Odd(_)
+        | GitError::Ignored
+        | GitError::Folder(_) => trouble.to_string(),
     })?;
     let answer = String::from_utf8_lossy(&answer);
     Ok(answer.lines().filter_map(|line| commit(line, secrets)).collect())
@@ -61,7 +61,7 @@ fn commit(line: &str, secrets: &Secrets) -> Option<Commit> {
     let (time, subject) = rest.split_once('\t')?;
     let at = time.parse().ok().and_then(|second| Timestamp::from_second(second).ok());
     // Masked before it is cut: the half of a secret is a secret.
-    let subject = one_line(&secrets.mask(subject), LONGEST);
+    let subject = one_line(&secrets.mask(subject), MAX_SUBJECT_CHARS);
     Some(Commit { hash: hash.to_owned(), at, subject })
 }
 
@@ -94,7 +94,7 @@ mod tests {
     fn a_secret_that_the_cut_goes_through_leaves_nothing_of_itself() {
         let secret = "hunter2-hunter2-hunter2";
         let secrets = Secrets::new([secret], [""; 0]).unwrap();
-        for before in LONGEST - secret.len()..LONGEST {
+        for before in MAX_SUBJECT_CHARS - secret.len()..MAX_SUBJECT_CHARS {
             let line = format!("9fceb02d\t1\t{}{secret} and more", "x".repeat(before));
             let subject = commit(&line, &secrets).unwrap().subject;
             assert!(!subject.contains("hun"), "{subject}");

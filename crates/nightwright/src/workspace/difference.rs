@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use nightwright_core::input::{ChangedFile, Changes, Inspection};
-use nightwright_core::tamper::{self, Change, Side};
+use nightwright_core::tamper::{self, FileDiff, FileSide};
 use similar::{DiffTag, TextDiff};
 
 /// Files that are named.
@@ -12,14 +12,14 @@ const LISTED: usize = 50;
 /// Bytes of the whole difference.
 const BYTES: usize = 48 << 10;
 /// A file of which less than this can be shown is only named.
-const LEAST: usize = 200;
+const MIN_SHOWN_BYTES: usize = 200;
 /// How long one file is compared. Beyond that the difference is longer than it has to be.
 const FILE_TIME: Duration = Duration::from_millis(500);
 /// How long all of them are compared.
 const TIME: Duration = Duration::from_secs(5);
 
 /// What is to be said of changes.
-pub fn inspection(changes: &[Change], commands: &[String]) -> Inspection {
+pub fn inspection(changes: &[FileDiff], commands: &[String]) -> Inspection {
     let compared = compared(changes);
     Inspection {
         findings: tamper::inspect(changes, commands),
@@ -30,42 +30,51 @@ pub fn inspection(changes: &[Change], commands: &[String]) -> Inspection {
 }
 
 /// Changes in figures only.
-pub fn figures(changes: &[Change]) -> Changes {
+pub fn figures(changes: &[FileDiff]) -> Changes {
     listed(&compared(changes))
 }
 
-fn compared(changes: &[Change]) -> Vec<Compared> {
+fn compared(changes: &[FileDiff]) -> Vec<ComparedFile> {
     let deadline = Instant::now() + TIME;
     changes.iter().map(|change| compare(change, deadline)).collect()
 }
 
-fn listed(compared: &[Compared]) -> Changes {
+fn listed(compared: &[ComparedFile]) -> Changes {
     let listed = compared.iter().take(LISTED).map(|compared| compared.figures.clone()).collect();
     Changes { files: u32::try_from(compared.len()).unwrap_or(u32::MAX), listed }
 }
 
 /// One file, compared.
-struct Compared {
+struct ComparedFile {
     figures: ChangedFile,
     text: String,
 }
 
-fn compare(change: &Change, deadline: Instant) -> Compared {
-    let Change { path, before, after } = change;
+fn compare(change: &FileDiff, deadline: Instant) -> ComparedFile {
+    let FileDiff { path, before, after } = change;
     let figures = ChangedFile { path: path.clone(), added: 0, removed: 0 };
     let nothing = String::new();
     let (old, new) = match (before, after) {
-        (Side::Text(old), Side::Text(new)) => (old, new),
-        (Side::Absent, Side::Text(new)) => (&nothing, new),
-        (Side::Text(old), Side::Absent) => (old, &nothing),
-        (Side::Absent, Side::Absent | Side::Opaque) => {
-            return Compared { figures, text: format!("{path}: added, its text is not known\n") };
+        (FileSide::Text(old), FileSide::Text(new)) => (old, new),
+        (FileSide::Absent, FileSide::Text(new)) => (&nothing, new),
+        (FileSide::Text(old), FileSide::Absent) => (old, &nothing),
+        (FileSide::Absent, FileSide::Absent | FileSide::Opaque) => {
+            return ComparedFile {
+                figures,
+                text: format!("{path}: added, its text is not known\n"),
+            };
         }
-        (Side::Opaque, Side::Absent) => {
-            return Compared { figures, text: format!("{path}: removed, its text is not known\n") };
+        (FileSide::Opaque, FileSide::Absent) => {
+            return ComparedFile {
+                figures,
+                text: format!("{path}: removed, its text is not known\n"),
+            };
         }
-        (Side::Opaque, _) | (_, Side::Opaque) => {
-            return Compared { figures, text: format!("{path}: changed, its text is not known\n") };
+        (FileSide::Opaque, _) | (_, FileSide::Opaque) => {
+            return ComparedFile {
+                figures,
+                text: format!("{path}: changed, its text is not known\n"),
+            };
         }
     };
     let until = deadline.min(Instant::now() + FILE_TIME);
@@ -77,19 +86,19 @@ fn compare(change: &Change, deadline: Instant) -> Compared {
             added += operation.new_range().len();
         }
     }
-    let name = |side: &Side, there: String| match side {
-        Side::Absent => "/dev/null".to_owned(),
-        Side::Text(_) | Side::Opaque => there,
+    let name = |side: &FileSide, there: String| match side {
+        FileSide::Absent => "/dev/null".to_owned(),
+        FileSide::Text(_) | FileSide::Opaque => there,
     };
     let header = (name(before, format!("a/{path}")), name(after, format!("b/{path}")));
     let text = diff.unified_diff().context_radius(3).header(&header.0, &header.1).to_string();
     let count = |lines: usize| u32::try_from(lines).unwrap_or(u32::MAX);
     let figures = ChangedFile { added: count(added), removed: count(removed), ..figures };
-    Compared { figures, text }
+    ComparedFile { figures, text }
 }
 
 /// All of it, if there is room; otherwise the longest are cut first.
-fn share(compared: &[Compared]) -> String {
+fn share(compared: &[ComparedFile]) -> String {
     let mut order: Vec<usize> = (0..compared.len()).collect();
     order.sort_by_key(|&index| compared[index].text.len());
     let mut shares = vec![0; compared.len()];
@@ -104,7 +113,7 @@ fn share(compared: &[Compared]) -> String {
     for (file, share) in compared.iter().zip(shares) {
         if share == file.text.len() {
             diff.push_str(&file.text);
-        } else if share < LEAST {
+        } else if share < MIN_SHOWN_BYTES {
             unnamed += 1;
         } else {
             cut(&mut diff, file, share);
@@ -118,7 +127,7 @@ fn share(compared: &[Compared]) -> String {
 }
 
 /// The first lines of a file's difference.
-fn cut(diff: &mut String, file: &Compared, share: usize) {
+fn cut(diff: &mut String, file: &ComparedFile, share: usize) {
     let mut end = file.text.floor_char_boundary(share);
     if let Some(line) = file.text[..end].rfind('\n') {
         end = line + 1;
@@ -134,16 +143,16 @@ fn cut(diff: &mut String, file: &Compared, share: usize) {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Side {
-        Side::Text(text.to_owned())
+    fn text(text: &str) -> FileSide {
+        FileSide::Text(text.to_owned())
     }
 
-    fn change(path: &str, before: Side, after: Side) -> Change {
-        Change { path: path.to_owned(), before, after }
+    fn change(path: &str, before: FileSide, after: FileSide) -> FileDiff {
+        FileDiff { path: path.to_owned(), before, after }
     }
 
     /// No check names any of these files.
-    fn inspected(changes: &[Change]) -> Inspection {
+    fn inspected(changes: &[FileDiff]) -> Inspection {
         inspection(changes, &[])
     }
 
@@ -151,8 +160,8 @@ mod tests {
     fn lines_are_counted_and_shown() {
         let inspection = inspected(&[
             change("a", text("one\ntwo\n"), text("one\nthree\nfour\n")),
-            change("gone", text("x\n"), Side::Absent),
-            change("picture", Side::Opaque, Side::Opaque),
+            change("gone", text("x\n"), FileSide::Absent),
+            change("picture", FileSide::Opaque, FileSide::Opaque),
         ]);
         let figures: Vec<_> = inspection
             .changes
@@ -182,8 +191,8 @@ mod tests {
     fn the_longest_is_cut_first_and_the_cut_is_named() {
         let long = "long line\n".repeat(20_000);
         let inspection = inspected(&[
-            change("long", Side::Absent, text(&long)),
-            change("short", Side::Absent, text("short\n")),
+            change("long", FileSide::Absent, text(&long)),
+            change("short", FileSide::Absent, text("short\n")),
         ]);
         assert!(inspection.diff.len() < BYTES + 200);
         assert!(inspection.diff.contains("more lines of `long` left out]"));
@@ -194,7 +203,7 @@ mod tests {
     #[test]
     fn of_many_files_some_are_listed_and_all_are_counted() {
         let many: Vec<_> =
-            (0..3000).map(|n| change(&format!("{n:04}"), Side::Absent, text("x\n"))).collect();
+            (0..3000).map(|n| change(&format!("{n:04}"), FileSide::Absent, text("x\n"))).collect();
         let inspection = inspected(&many);
         assert_eq!((inspection.changes.files, inspection.changes.listed.len()), (3000, 50));
         assert!(inspection.diff.len() < BYTES + 200, "{}", inspection.diff.len());

@@ -11,12 +11,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::{self, Answer, AnswerEnd, Question};
+use crate::process::{self, CapturedCommand, CapturedEnd, CapturedOutput};
 
 /// How long git may take.
-const LIMIT: Duration = Duration::from_mins(1);
+const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 /// How much git may print: the names of half a million files.
-const MOST: usize = 48 << 20;
+const MAX_OUTPUT_BYTES: usize = 48 << 20;
 
 /// Before every question.
 const HARDENED: [&str; 14] = [
@@ -57,7 +57,7 @@ const USER: [&str; 2] = ["HOME", "XDG_CONFIG_HOME"];
 
 /// Why git gives no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum GitError {
     /// It is not there.
     #[error("git can't be started: {0}")]
     NotStarted(String),
@@ -65,7 +65,7 @@ pub(super) enum Trouble {
     #[error("git failed: {0}")]
     Failed(String),
     /// It hangs.
-    #[error("git gave no answer within {} s", LIMIT.as_secs())]
+    #[error("git gave no answer within {} s", GIT_TIMEOUT.as_secs())]
     TimedOut,
     /// There is too much of it.
     #[error("git has more to say than can be kept")]
@@ -111,55 +111,55 @@ impl Git {
     }
 
     /// All that git says; an exit code other than 0 is trouble.
-    pub(super) fn ask<S: AsRef<OsStr>>(
+    pub(super) fn run<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
-    ) -> Result<Vec<u8>, Trouble> {
-        self.tell(arguments, Vec::new())
+    ) -> Result<Vec<u8>, GitError> {
+        self.run_with_input(arguments, Vec::new())
     }
 
     /// The same, with something to read for git.
-    pub(super) fn tell<S: AsRef<OsStr>>(
+    pub(super) fn run_with_input<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: Vec<u8>,
-    ) -> Result<Vec<u8>, Trouble> {
-        let answer = self.put(arguments, input)?;
+    ) -> Result<Vec<u8>, GitError> {
+        let answer = self.run_raw(arguments, input)?;
         match answer.ended {
-            AnswerEnd::Exited(exit) if exit.code() == Some(0) => Ok(answer.output),
-            AnswerEnd::Exited(_) => {
+            CapturedEnd::Exited(exit) if exit.code() == Some(0) => Ok(answer.output),
+            CapturedEnd::Exited(_) => {
                 let first = answer.complaint.lines().next().unwrap_or("it does not say why");
-                Err(Trouble::Failed(first.to_owned()))
+                Err(GitError::Failed(first.to_owned()))
             }
-            AnswerEnd::TimedOut => Err(Trouble::TimedOut),
-            AnswerEnd::TooMuch => Err(Trouble::TooMuch),
+            CapturedEnd::TimedOut => Err(GitError::TimedOut),
+            CapturedEnd::TooMuch => Err(GitError::TooMuch),
         }
     }
 
     /// Whether git says yes, by its exit code.
-    pub(super) fn agrees(&self, arguments: &[&str]) -> Result<bool, Trouble> {
-        let answer = self.put(arguments, Vec::new())?;
-        Ok(matches!(answer.ended, AnswerEnd::Exited(exit) if exit.code() == Some(0)))
+    pub(super) fn succeeds(&self, arguments: &[&str]) -> Result<bool, GitError> {
+        let answer = self.run_raw(arguments, Vec::new())?;
+        Ok(matches!(answer.ended, CapturedEnd::Exited(exit) if exit.code() == Some(0)))
     }
 
     /// The answer as it is, even if it is not whole.
-    pub(super) fn put<S: AsRef<OsStr>>(
+    pub(super) fn run_raw<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: Vec<u8>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<CapturedOutput, GitError> {
         let mut all: Vec<OsString> = HARDENED.iter().map(OsString::from).collect();
         all.extend(arguments.into_iter().map(|word| word.as_ref().to_owned()));
-        process::answer(Question {
+        process::run_captured(CapturedCommand {
             program: OsStr::new("git"),
             arguments: &all,
             environment: &self.environment,
             directory: &self.directory,
             input,
-            limit: LIMIT,
-            most: MOST,
+            limit: GIT_TIMEOUT,
+            max_output: MAX_OUTPUT_BYTES,
         })
-        .map_err(|error| Trouble::NotStarted(error.to_string()))
+        .map_err(|error| GitError::NotStarted(error.to_string()))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::hex::hex;
 
 /// A file whose last change is younger than this when it is read may change again without its
 /// times showing it: its identity is not kept.
-const SETTLED: Duration = Duration::from_millis(100);
+const MIN_FILE_AGE: Duration = Duration::from_millis(100);
 /// One read.
 const CHUNK: usize = 64 << 10;
 /// A larger file is not read whole: it may have holes of any size.
@@ -53,7 +53,7 @@ pub(super) struct Identity {
 
 /// How git names contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ObjectFormat {
     /// As most repositories do.
     Sha1,
     /// As new ones can, and as we do without git.
@@ -63,16 +63,16 @@ pub(super) enum Format {
 
 /// The identities of files, as far as they are known.
 #[derive(Debug, Default)]
-pub(super) struct Identities {
-    pub(super) format: Format,
+pub(super) struct IdentityCache {
+    pub(super) format: ObjectFormat,
     /// Of files that have not changed since they were read.
-    known: HashMap<PathBuf, (Stamp, Identity)>,
+    known: HashMap<PathBuf, (FileStamp, Identity)>,
     /// Those that were asked for in this look.
-    asked: HashMap<PathBuf, (Stamp, Identity)>,
+    asked: HashMap<PathBuf, (FileStamp, Identity)>,
 }
 
-impl Identities {
-    pub(super) fn new(format: Format) -> Self {
+impl IdentityCache {
+    pub(super) fn new(format: ObjectFormat) -> Self {
         Self { format, ..Self::default() }
     }
 
@@ -81,7 +81,7 @@ impl Identities {
     pub(super) fn of(&mut self, full: &Path, path: &Path) -> io::Result<Option<Identity>> {
         let now = SystemTime::now();
         let metadata = fs::symlink_metadata(full)?;
-        let stamp = Stamp::of(&metadata);
+        let stamp = FileStamp::of(&metadata);
         let (stamp, identity) = match self.known.get(path) {
             Some((before, identity)) if *before == stamp && before.is_settled(now) => {
                 (stamp, identity.clone())
@@ -105,7 +105,7 @@ impl Identities {
 
 /// What tells a file apart from its earlier self without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     inode: u64,
     size: u64,
     mode: u32,
@@ -113,7 +113,7 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
         Self {
             inode: metadata.ino(),
@@ -130,18 +130,22 @@ impl Stamp {
         let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
             return false;
         };
-        Duration::new(seconds, nanos) + SETTLED < now
+        Duration::new(seconds, nanos) + MIN_FILE_AGE < now
     }
 }
 
-fn read(full: &Path, metadata: &Metadata, format: Format) -> io::Result<Option<(Stamp, Identity)>> {
+fn read(
+    full: &Path,
+    metadata: &Metadata,
+    format: ObjectFormat,
+) -> io::Result<Option<(FileStamp, Identity)>> {
     if metadata.is_symlink() {
         let target = fs::read_link(full)?;
         let target = target.as_os_str().as_bytes();
         let mut hasher = Hasher::new(format, target.len() as u64);
         hasher.update(target);
         let identity = Identity { mode: LINK, id: hasher.finish() };
-        return Ok(Some((Stamp::of(metadata), identity)));
+        return Ok(Some((FileStamp::of(metadata), identity)));
     }
     if !metadata.is_file() {
         return Ok(None);
@@ -154,10 +158,10 @@ fn read(full: &Path, metadata: &Metadata, format: Format) -> io::Result<Option<(
         return Ok(None);
     }
     let mode = if metadata.mode() & 0o100 == 0 { FILE } else { PROGRAM };
-    let stamp = Stamp::of(&metadata);
+    let stamp = FileStamp::of(&metadata);
     let mut hasher = Hasher::new(format, metadata.size());
     if metadata.size() > WHOLE {
-        let Stamp { modified, changed, .. } = stamp;
+        let FileStamp { modified, changed, .. } = stamp;
         hasher.update(format!("{modified:?} {changed:?}").as_bytes());
         hasher.read((&mut file).take(END))?;
         file.seek(SeekFrom::End(-(END.cast_signed())))?;
@@ -169,7 +173,7 @@ fn read(full: &Path, metadata: &Metadata, format: Format) -> io::Result<Option<(
 
 /// Whether a content is what git's name for it says.
 pub(super) fn is_named(content: &[u8], name: &str) -> bool {
-    let format = if name.len() == 64 { Format::Sha256 } else { Format::Sha1 };
+    let format = if name.len() == 64 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
     let mut hasher = Hasher::new(format, content.len() as u64);
     hasher.update(content);
     hex(&hasher.finish()) == name
@@ -179,11 +183,11 @@ pub(super) fn is_named(content: &[u8], name: &str) -> bool {
 struct Hasher(Context);
 
 impl Hasher {
-    fn new(format: Format, length: u64) -> Self {
+    fn new(format: ObjectFormat, length: u64) -> Self {
         let mut context = Context::new(match format {
             // Most repositories name their contents by it; it keeps nobody out.
-            Format::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
-            Format::Sha256 => &SHA256,
+            ObjectFormat::Sha1 => &SHA1_FOR_LEGACY_USE_ONLY,
+            ObjectFormat::Sha256 => &SHA256,
         });
         context.update(format!("blob {length}\0").as_bytes());
         Self(context)
@@ -221,12 +225,12 @@ mod tests {
         let path = folder.path().join("a");
         fs::write(&path, "hello\n").unwrap();
         let named = |format| {
-            let mut identities = Identities::new(format);
+            let mut identities = IdentityCache::new(format);
             hex(&identities.of(&path, Path::new("a")).unwrap().unwrap().id)
         };
-        assert_eq!(named(Format::Sha1), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(named(ObjectFormat::Sha1), "ce013625030ba8dba906f756967f9e9ca394464a");
         assert_eq!(
-            named(Format::Sha256),
+            named(ObjectFormat::Sha256),
             "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4"
         );
     }
@@ -242,7 +246,7 @@ mod tests {
         for place in [SeekFrom::Start(3), SeekFrom::End(-3), SeekFrom::Start(1 << 40)] {
             file.seek(place).unwrap();
             file.write_all(b"x").unwrap();
-            let name = Identities::default().of(&path, Path::new("huge")).unwrap().unwrap().id;
+            let name = IdentityCache::default().of(&path, Path::new("huge")).unwrap().unwrap().id;
             assert!(!names.contains(&name), "{place:?}");
             names.push(name);
             file.set_modified(UNIX_EPOCH + Duration::from_secs(names.len() as u64)).unwrap();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use nightwright_core::prompt::Notes;
+use nightwright_core::prompt::NotesExcerpt;
 use rustix::fs::{Mode, OFlags};
 
 /// Files up to this size are read whole; of larger ones, the ends.
@@ -34,7 +34,7 @@ pub enum NotesError {
 }
 
 /// Reads the notes; `None` if there are none yet. A link that leads out of the project is refused.
-pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<Notes>, NotesError> {
+pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<NotesExcerpt>, NotesError> {
     let path = project.join(notes);
     let fail = |source| NotesError::File { path: path.clone(), source };
     let target = match path.canonicalize() {
@@ -56,7 +56,7 @@ pub fn read_notes(project: &Path, notes: &Path) -> Result<Option<Notes>, NotesEr
     read_ends(&mut file, metadata.len()).map(Some).map_err(fail)
 }
 
-fn read_ends(file: &mut File, size: u64) -> io::Result<Notes> {
+fn read_ends(file: &mut File, size: u64) -> io::Result<NotesExcerpt> {
     let mut head = Vec::new();
     if size <= WHOLE {
         file.take(WHOLE + 1).read_to_end(&mut head)?;
@@ -75,7 +75,7 @@ fn read_ends(file: &mut File, size: u64) -> io::Result<Notes> {
     let is_rest = |byte: &&u8| **byte & 0xc0 == 0x80;
     let rest = tail.iter().take(3).take_while(is_rest).count();
     let tail = &tail[rest..];
-    Ok(Notes {
+    Ok(NotesExcerpt {
         left_out: size.saturating_sub((head.len() + tail.len()) as u64),
         head: String::from_utf8_lossy(&head).into_owned(),
         tail: String::from_utf8_lossy(tail).into_owned(),

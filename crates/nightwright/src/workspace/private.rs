@@ -26,8 +26,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::git::{Git, Trouble};
-use super::identity::Format;
+use super::git::{Git, GitError};
+use super::identity::ObjectFormat;
 use super::repository::{Head, Repository, bytes_of, open_plain, text_of};
 use super::status;
 use crate::journal::create_file;
@@ -61,7 +61,7 @@ const COPIED: [&str; 10] = [
 
 /// The commit at which a run began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Base {
+pub(super) enum BaseCommit {
     /// The one that is checked out now.
     First,
     /// This one; `None` is before the first commit.
@@ -70,17 +70,17 @@ pub(super) enum Base {
 
 /// Our own git folder for a repository.
 #[derive(Debug)]
-pub(super) struct Private {
+pub(super) struct PrivateGit {
     pub(super) git: Git,
     pub(super) repository: Repository,
-    pub(super) format: Format,
+    pub(super) format: ObjectFormat,
     /// The commit at which the run began; `None` before the first.
     pub(super) base: Option<String>,
     /// Other repositories in the index, relative to the top.
     pub(super) links: Vec<PathBuf>,
 }
 
-impl Private {
+impl PrivateGit {
     /// The one that is there, for a project that is where it was.
     pub(super) fn open(folder: &Path, project: &Path) -> Option<Self> {
         let place = bytes_of(&folder.join(PLACE), LIST)?;
@@ -90,7 +90,8 @@ impl Private {
         let head = text_of(&folder.join("HEAD"), LIST)?;
         let base = Some(head.trim()).filter(|head| *head != UNBORN).map(str::to_owned);
         let config = text_of(&folder.join("config"), LIST)?;
-        let format = if config.contains("objectFormat") { Format::Sha256 } else { Format::Sha1 };
+        let format =
+            if config.contains("objectFormat") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let links = bytes_of(&folder.join(LINKS), LINKS_MAX)?;
         let links = links.split(|&byte| byte == 0).filter(|path| !path.is_empty());
         // Left by a git that was killed: the index would never be brought up to date again. That it
@@ -109,8 +110,8 @@ impl Private {
     pub(super) fn make(
         folder: &Path,
         repository: &Repository,
-        base: &Base,
-    ) -> Result<Self, Trouble> {
+        base: &BaseCommit,
+    ) -> Result<Self, GitError> {
         let beside = folder.with_extension("new");
         let made = remove(folder)
             .and_then(|()| remove(&beside))
@@ -127,12 +128,12 @@ impl Private {
     }
 }
 
-fn build(folder: &Path, repository: &Repository, base: &Base) -> Result<(), Trouble> {
+fn build(folder: &Path, repository: &Repository, base: &BaseCommit) -> Result<(), GitError> {
     let commit = match base {
-        Base::First => checked_out(repository)?,
-        Base::At(commit) => commit.clone(),
+        BaseCommit::First => checked_out(repository)?,
+        BaseCommit::At(commit) => commit.clone(),
     };
-    let settings = Settings::of(repository);
+    let settings = GitSettings::of(repository);
     lay_out(folder, repository, &settings, commit.as_deref()).map_err(no_folder)?;
     let git = Git::alone(folder, &repository.top, Path::new(""));
     if let Some(commit) = &commit {
@@ -140,14 +141,14 @@ fn build(folder: &Path, repository: &Repository, base: &Base) -> Result<(), Trou
         let _ = keep_folders(&git, folder, commit);
     }
     // Later the repository's index is the agent's.
-    let copied = *base == Base::First && copy_index(folder, &repository.folder).is_ok();
+    let copied = *base == BaseCommit::First && copy_index(folder, &repository.folder).is_ok();
     let listed = match copied.then(|| list(&git)) {
         Some(Ok(listed)) => listed,
-        Some(Err(Trouble::TooMuch)) => Vec::new(),
+        Some(Err(GitError::TooMuch)) => Vec::new(),
         Some(Err(_)) | None => {
             remove_file(&folder.join("index")).map_err(no_folder)?;
             if let Some(commit) = &commit {
-                git.ask(["read-tree", commit])?;
+                git.run(["read-tree", commit])?;
             }
             list(&git).unwrap_or_default()
         }
@@ -165,15 +166,15 @@ fn build(folder: &Path, repository: &Repository, base: &Base) -> Result<(), Trou
 }
 
 /// The commit that is checked out; `None` before the first.
-pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, Trouble> {
+pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, GitError> {
     match repository.head() {
         Head::Commit(commit) => Ok(Some(commit)),
         Head::Unborn => Ok(None),
         Head::Unknown => {
             let git = Git::of_user(&repository.folder, &repository.top);
-            match git.ask(["rev-parse", "--verify", "HEAD"]) {
+            match git.run(["rev-parse", "--verify", "HEAD"]) {
                 Ok(commit) => Ok(Some(String::from_utf8_lossy(commit.trim_ascii()).into_owned())),
-                Err(Trouble::Failed(why)) if why.contains("Needed a single revision") => Ok(None),
+                Err(GitError::Failed(why)) if why.contains("Needed a single revision") => Ok(None),
                 Err(trouble) => Err(trouble),
             }
         }
@@ -184,7 +185,7 @@ pub(super) fn checked_out(repository: &Repository) -> Result<Option<String>, Tro
 fn lay_out(
     folder: &Path,
     repository: &Repository,
-    settings: &Settings,
+    settings: &GitSettings,
     commit: Option<&str>,
 ) -> io::Result<()> {
     for name in ["", "info", "refs", "objects", "objects/info", "objects/pack"] {
@@ -214,12 +215,12 @@ fn lay_out(
 
 /// Copies the commit and its folders, so that it is known which files it has whatever becomes of
 /// the repository.
-fn keep_folders(git: &Git, folder: &Path, commit: &str) -> Result<(), Trouble> {
+fn keep_folders(git: &Git, folder: &Path, commit: &str) -> Result<(), GitError> {
     let words = ["rev-list", "--objects", "--no-walk", "--filter=blob:none", commit];
-    let objects = git.ask(words)?;
+    let objects = git.run(words)?;
     let pack = folder.join("objects/pack/pack");
     let words = ["pack-objects", "--quiet", "--window=0", "--threads=1"].map(OsStr::new);
-    git.tell(words.into_iter().chain([pack.as_os_str()]), objects)?;
+    git.run_with_input(words.into_iter().chain([pack.as_os_str()]), objects)?;
     Ok(())
 }
 
@@ -242,12 +243,12 @@ fn copy_index(folder: &Path, real: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn list(git: &Git) -> Result<Vec<u8>, Trouble> {
-    git.ask(["ls-files", "-v", "--stage", "-z"])
+fn list(git: &Git) -> Result<Vec<u8>, GitError> {
+    git.run(["ls-files", "-v", "--stage", "-z"])
 }
 
 /// Has git look at files that it was once told not to look at.
-fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), Trouble> {
+fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), GitError> {
     let is_hidden = |tag: u8, path: &Path| match tag {
         // One that is not there was never checked out.
         b'S' | b's' => fs::symlink_metadata(top.join(path)).is_ok(),
@@ -258,7 +259,7 @@ fn show_all(git: &Git, listed: &[u8], top: &Path) -> Result<(), Trouble> {
         ("--no-skip-worktree", paths(listed, is_hidden)),
     ] {
         if !hidden.is_empty() {
-            git.tell(["update-index", option, "-z", "--stdin"], hidden)?;
+            git.run_with_input(["update-index", option, "-z", "--stdin"], hidden)?;
         }
     }
     Ok(())
@@ -273,7 +274,7 @@ fn paths(listed: &[u8], is_wanted: impl Fn(u8, &Path) -> bool) -> Vec<u8> {
 
 /// What is taken from the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Settings {
+struct GitSettings {
     /// Truths and words.
     copied: Vec<(&'static str, String)>,
     is_sha256: bool,
@@ -281,11 +282,11 @@ struct Settings {
     excludes: Option<PathBuf>,
 }
 
-impl Settings {
+impl GitSettings {
     /// The repository's and the user's. A configuration that can't be read says nothing.
     fn of(repository: &Repository) -> Self {
         let git = Git::of_user(&repository.folder, &repository.top);
-        let output = git.ask(["config", "--list", "-z", "--includes"]).unwrap_or_default();
+        let output = git.run(["config", "--list", "-z", "--includes"]).unwrap_or_default();
         let home = env::var_os("HOME").map(PathBuf::from);
         let of_programs = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
         let of_programs = of_programs.or_else(|| Some(home.as_ref()?.join(".config")));
@@ -381,8 +382,8 @@ fn remove_file(path: &Path) -> io::Result<()> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped with")]
-fn no_folder(error: io::Error) -> Trouble {
-    Trouble::Folder(error.to_string())
+fn no_folder(error: io::Error) -> GitError {
+    GitError::Folder(error.to_string())
 }
 
 #[cfg(test)]
@@ -394,7 +395,7 @@ mod tests {
         let output = b"core.filemode\nfalse\0core.autocrlf\ninput\0core.fsmonitor\n/evil\0\
             core.eol\nlf\n[core]\nfsmonitor=/evil\0core.ignorecase\0filter.x.clean\n/evil\0\
             core.excludesfile\n~/ignored\0extensions.objectformat\nsha256\0";
-        let settings = Settings::read(output, Some(Path::new("/elsewhere/a")), None);
+        let settings = GitSettings::read(output, Some(Path::new("/elsewhere/a")), None);
         assert_eq!(settings.excludes.as_deref(), Some(Path::new("/elsewhere/a/ignored")));
         insta::assert_snapshot!(settings.config(None), @r"
         [core]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::rules::Rules;
+use super::rules::WorkRules;
 use crate::root;
 
 /// No file of git's that is a line or a few is longer than this.
@@ -59,7 +59,7 @@ impl Repository {
 
     /// Those of the places in the repository that are in the project and count, as they are called
     /// there.
-    pub(super) fn inner(&self, places: &[PathBuf], rules: &Rules) -> BTreeSet<PathBuf> {
+    pub(super) fn inner(&self, places: &[PathBuf], rules: &WorkRules) -> BTreeSet<PathBuf> {
         let inside = places.iter().filter_map(|place| place.strip_prefix(&self.inside).ok());
         inside.filter(|path| rules.counts(path)).map(Path::to_owned).collect()
     }

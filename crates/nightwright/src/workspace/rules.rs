@@ -9,7 +9,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, Match, WalkBuilder};
 
 use super::repository::text_of;
-use super::{Outputs, is_output};
+use super::{CheckOutputs, is_output};
 
 /// Folders of ours and git's, wherever they are.
 const NOT_WORK: [&str; 2] = [".git", ".nightwright"];
@@ -25,7 +25,7 @@ const IGNORE_MAX: u64 = 1 << 20;
 
 /// What counts, and what does not.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct WorkRules {
     /// The project.
     pub(super) root: PathBuf,
     /// What iterations leave for each other, relative to the root.
@@ -33,13 +33,13 @@ pub(super) struct Rules {
     /// What counts although it lies in our own folder.
     pub(super) counted: Vec<PathBuf>,
     /// What checks wrote.
-    pub(super) outputs: Outputs,
+    pub(super) outputs: CheckOutputs,
 }
 
 /// One of the things that a walk comes to.
-pub(super) type Found = Result<DirEntry, ignore::Error>;
+pub(super) type WalkEntry = Result<DirEntry, ignore::Error>;
 
-impl Rules {
+impl WorkRules {
     /// Whether a file counts, by where it is.
     pub(super) fn counts(&self, path: &Path) -> bool {
         let elsewhere = || {
@@ -62,7 +62,7 @@ impl Rules {
 
     /// What is in a folder and is not ignored.
     pub(super) fn walk(&self, folder: &Path) -> ignore::Walk {
-        let ignored = Ignored::below(self.root.join(folder));
+        let ignored = IgnoreFiles::below(self.root.join(folder));
         // What lies above the project, what the user ignores everywhere, and ignore files of other
         // programs say nothing about it: work must never be invisible.
         WalkBuilder::new(self.root.join(folder))
@@ -76,27 +76,27 @@ impl Rules {
     }
 
     /// What is in our own folder and counts, whatever ignore files say of it.
-    pub(super) fn counted(&self) -> impl Iterator<Item = Found> + use<> {
+    pub(super) fn counted(&self) -> impl Iterator<Item = WalkEntry> + use<> {
         everything_in(self.counted.iter().map(|path| self.root.join(path)).collect())
     }
 
     /// What is in our own folder and takes effect.
-    pub(super) fn effective(&self) -> impl Iterator<Item = Found> + use<> {
+    pub(super) fn effective(&self) -> impl Iterator<Item = WalkEntry> + use<> {
         everything_in(EFFECTIVE.iter().map(|path| self.root.join(path)).collect())
     }
 }
 
 /// What `.gitignore` files say. They are read here: whoever made them chose what is in their place,
 /// and a pipe or an endless file must hold nobody.
-struct Ignored {
+struct IgnoreFiles {
     top: PathBuf,
     /// What holds in a folder, the nearest last.
-    folders: Mutex<HashMap<PathBuf, Patterns>>,
+    folders: Mutex<HashMap<PathBuf, IgnorePatterns>>,
 }
 
-type Patterns = Arc<Vec<Arc<Gitignore>>>;
+type IgnorePatterns = Arc<Vec<Arc<Gitignore>>>;
 
-impl Ignored {
+impl IgnoreFiles {
     fn below(top: PathBuf) -> Self {
         Self { top, folders: Mutex::default() }
     }
@@ -115,13 +115,17 @@ impl Ignored {
     }
 }
 
-fn patterns_in(folder: &Path, top: &Path, known: &mut HashMap<PathBuf, Patterns>) -> Patterns {
+fn patterns_in(
+    folder: &Path,
+    top: &Path,
+    known: &mut HashMap<PathBuf, IgnorePatterns>,
+) -> IgnorePatterns {
     if let Some(patterns) = known.get(folder) {
         return Arc::clone(patterns);
     }
     let above = match folder.parent() {
         Some(parent) if folder != top => patterns_in(parent, top, known),
-        Some(_) | None => Patterns::default(),
+        Some(_) | None => IgnorePatterns::default(),
     };
     let patterns = match own_patterns(folder) {
         Some(own) => Arc::new(above.iter().cloned().chain([Arc::new(own)]).collect()),
@@ -142,7 +146,7 @@ fn own_patterns(folder: &Path) -> Option<Gitignore> {
     builder.build().ok()
 }
 
-fn everything_in(mut places: Vec<PathBuf>) -> impl Iterator<Item = Found> {
+fn everything_in(mut places: Vec<PathBuf>) -> impl Iterator<Item = WalkEntry> {
     places.retain(|path| fs::symlink_metadata(path).is_ok());
     places.into_iter().flat_map(|place| {
         let mut walk = WalkBuilder::new(place);

@@ -5,21 +5,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::git::Trouble;
+use super::git::GitError;
 use super::identity::Identity;
 
 /// What `git status --porcelain=v2 -z` says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Status {
+pub(super) struct GitStatus {
     /// Files that git knows and that differ from the commit or the index.
-    pub(super) tracked: Vec<Tracked>,
+    pub(super) tracked: Vec<TrackedFile>,
     /// Files that git does not know; a folder is another repository.
     pub(super) untracked: Vec<PathBuf>,
 }
 
 /// A file that git knows and that differs from the commit or the index.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tracked {
+pub(super) struct TrackedFile {
     pub(super) path: PathBuf,
     /// What the commit has in its place.
     pub(super) head: Option<Identity>,
@@ -29,7 +29,7 @@ pub(super) struct Tracked {
 
 /// A file on both sides of a difference between two commits.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct MovedFile {
     pub(super) path: PathBuf,
     pub(super) old: Option<Identity>,
     pub(super) new: Option<Identity>,
@@ -37,18 +37,18 @@ pub(super) struct Moved {
 
 /// A commit, with what it changed to its first parent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Commit {
+pub(super) struct LoggedCommit {
     pub(super) id: String,
     pub(super) parent: Option<String>,
-    pub(super) moved: Vec<Moved>,
+    pub(super) moved: Vec<MovedFile>,
 }
 
 /// The form in which a log is asked for: a byte that no other line begins with, the commit, its
 /// parents.
 pub(super) const LOG_FORMAT: &str = "--format=%x01%H %P";
 
-pub(super) fn status(output: &[u8]) -> Result<Status, Trouble> {
-    let mut status = Status::default();
+pub(super) fn status(output: &[u8]) -> Result<GitStatus, GitError> {
+    let mut status = GitStatus::default();
     let mut records = records(output);
     while let Some(record) = records.next() {
         match record.split_first() {
@@ -70,12 +70,12 @@ pub(super) fn status(output: &[u8]) -> Result<Status, Trouble> {
 
 /// A record of words and a path. `places` are the words with the mode in the commit, the mode in
 /// the folder and the name in the commit; `words` is how many come before the path.
-fn tracked(record: &[u8], places: [usize; 3], words: usize) -> Result<Tracked, Trouble> {
+fn tracked(record: &[u8], places: [usize; 3], words: usize) -> Result<TrackedFile, GitError> {
     // The record begins with a blank: word 0 is empty.
     let parts: Vec<_> = record.splitn(words + 2, |&byte| byte == b' ').collect();
     let word = |place: usize| parts.get(place).copied().ok_or_else(|| odd(record));
     let [mode, now, id] = places;
-    Ok(Tracked {
+    Ok(TrackedFile {
         head: identity(word(mode + 1)?, word(id + 1)?)?,
         mode: octal(word(now + 1)?)?,
         path: path(word(words + 1)?),
@@ -83,7 +83,7 @@ fn tracked(record: &[u8], places: [usize; 3], words: usize) -> Result<Tracked, T
 }
 
 /// What `git diff-tree -r -z --raw` says.
-pub(super) fn moves(output: &[u8]) -> Result<Vec<Moved>, Trouble> {
+pub(super) fn moves(output: &[u8]) -> Result<Vec<MovedFile>, GitError> {
     let mut all = Vec::new();
     let mut records = records(output);
     while let Some(record) = records.next() {
@@ -96,8 +96,8 @@ pub(super) fn moves(output: &[u8]) -> Result<Vec<Moved>, Trouble> {
 }
 
 /// What `git log -z --raw` says in [`LOG_FORMAT`], the newest first.
-pub(super) fn log(output: &[u8]) -> Result<Vec<Commit>, Trouble> {
-    let mut all: Vec<Commit> = Vec::new();
+pub(super) fn log(output: &[u8]) -> Result<Vec<LoggedCommit>, GitError> {
+    let mut all: Vec<LoggedCommit> = Vec::new();
     let mut records = records(output);
     while let Some(record) = records.next() {
         let record = record.trim_ascii();
@@ -107,7 +107,7 @@ pub(super) fn log(output: &[u8]) -> Result<Vec<Commit>, Trouble> {
                 let mut words = text(rest)?.split(' ').filter(|word| !word.is_empty());
                 let id = words.next().ok_or_else(|| odd(record))?.to_owned();
                 let parent = words.next().map(str::to_owned);
-                all.push(Commit { id, parent, moved: Vec::new() });
+                all.push(LoggedCommit { id, parent, moved: Vec::new() });
             }
             Some(_) => {
                 let commit = all.last_mut().ok_or_else(|| odd(record))?;
@@ -120,7 +120,7 @@ pub(super) fn log(output: &[u8]) -> Result<Vec<Commit>, Trouble> {
 
 /// A file of the index.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listed<'a> {
+pub(super) struct IndexEntry<'a> {
     pub(super) path: &'a Path,
     /// How git is told to look at it.
     pub(super) tag: u8,
@@ -128,22 +128,26 @@ pub(super) struct Listed<'a> {
 }
 
 /// What `git ls-files -v --stage -z` says: `H 100644 NAME 0`, a tab, the path.
-pub(super) fn listed(output: &[u8]) -> impl Iterator<Item = Listed<'_>> {
+pub(super) fn listed(output: &[u8]) -> impl Iterator<Item = IndexEntry<'_>> {
     records(output).filter_map(|record| {
         let (&tag, rest) = record.split_first()?;
         let tab = rest.iter().position(|&byte| byte == b'\t')?;
         let is_repository = rest.starts_with(b" 160000 ");
         let path = Path::new(OsStr::from_bytes(&rest[tab + 1..]));
-        Some(Listed { path, tag, is_repository })
+        Some(IndexEntry { path, tag, is_repository })
     })
 }
 
 /// `:100644 100755 OLD NEW M`, and the path after it.
-fn moved(record: &[u8], name: Option<&[u8]>) -> Result<Moved, Trouble> {
+fn moved(record: &[u8], name: Option<&[u8]>) -> Result<MovedFile, GitError> {
     let words: Vec<_> = record.split(|&byte| byte == b' ').collect();
     match (words.as_slice(), name) {
         ([[b':', before @ ..], after, old, new, ..], Some(name)) if !name.is_empty() => {
-            Ok(Moved { path: path(name), old: identity(before, old)?, new: identity(after, new)? })
+            Ok(MovedFile {
+                path: path(name),
+                old: identity(before, old)?,
+                new: identity(after, new)?,
+            })
         }
         _ => Err(odd(record)),
     }
@@ -158,29 +162,29 @@ fn path(name: &[u8]) -> PathBuf {
 }
 
 /// Mode and name; mode 0 means that there is nothing.
-fn identity(mode: &[u8], id: &[u8]) -> Result<Option<Identity>, Trouble> {
+fn identity(mode: &[u8], id: &[u8]) -> Result<Option<Identity>, GitError> {
     let mode = octal(mode)?;
     Ok(if mode == 0 { None } else { Some(Identity { mode, id: bytes(id)? }) })
 }
 
-fn octal(digits: &[u8]) -> Result<u32, Trouble> {
+fn octal(digits: &[u8]) -> Result<u32, GitError> {
     u32::from_str_radix(text(digits)?, 8).map_err(|_| odd(digits))
 }
 
-fn bytes(digits: &[u8]) -> Result<Arc<[u8]>, Trouble> {
+fn bytes(digits: &[u8]) -> Result<Arc<[u8]>, GitError> {
     let pair = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
     let (pairs, rest) = digits.as_chunks::<2>();
     let all: Option<Arc<[u8]>> = pairs.iter().map(pair).collect();
     all.filter(|_| rest.is_empty()).ok_or_else(|| odd(digits))
 }
 
-fn text(bytes: &[u8]) -> Result<&str, Trouble> {
+fn text(bytes: &[u8]) -> Result<&str, GitError> {
     str::from_utf8(bytes).map_err(|_| odd(bytes))
 }
 
-fn odd(bytes: &[u8]) -> Trouble {
+fn odd(bytes: &[u8]) -> GitError {
     let start = &bytes[..bytes.len().min(80)];
-    Trouble::Odd(String::from_utf8_lossy(start).into_owned())
+    GitError::Odd(String::from_utf8_lossy(start).into_owned())
 }
 
 #[cfg(test)]
@@ -230,8 +234,8 @@ mod tests {
         assert_eq!(
             listed,
             [
-                Listed { path: a, tag: b'H', is_repository: false },
-                Listed { path: inner, tag: b'h', is_repository: true },
+                IndexEntry { path: a, tag: b'H', is_repository: false },
+                IndexEntry { path: inner, tag: b'h', is_repository: true },
             ]
         );
     }
@@ -239,7 +243,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_said_and_not_guessed() {
         for output in ["1 .M\0", "x y\0", "1 .M N... 1 2 3 zz yy p\0"] {
-            assert!(matches!(status(output.as_bytes()), Err(Trouble::Odd(_))), "{output}");
+            assert!(matches!(status(output.as_bytes()), Err(GitError::Odd(_))), "{output}");
         }
         assert!(log(b":100644 100644 aa bb M\0p\0").is_err());
         assert!(moves(b":100644 100644 aa bb M\0").is_err());

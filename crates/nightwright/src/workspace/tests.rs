@@ -100,9 +100,9 @@ fn changed_files_are_counted() {
     fs::remove_file(folder.path().join("sub/b.txt")).unwrap();
     let now = workspace.snapshot();
     assert_eq!(now.changed_since(&before), Some(3));
-    assert_eq!(now.changed_beside(&before, Path::new("a.txt")), Some(2));
-    assert_eq!(now.changed_beside(&before, Path::new("sub/b.txt")), Some(2));
-    assert_eq!(now.changed_beside(&before, Path::new("other")), Some(3));
+    assert_eq!(now.changed_outside(&before, Path::new("a.txt")), Some(2));
+    assert_eq!(now.changed_outside(&before, Path::new("sub/b.txt")), Some(2));
+    assert_eq!(now.changed_outside(&before, Path::new("other")), Some(3));
 }
 
 #[test]

@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
-use super::git::Trouble;
-use super::identity::{Format, Identities, Identity, REPOSITORY};
-use super::private::{Private, checked_out};
-use super::rules::{Found, Rules};
-use super::status::{self, Commit, LOG_FORMAT, Moved, Status, Tracked};
-use super::{Committed, Item, Kind, Origin, Snapshot, hash_item};
+use super::git::GitError;
+use super::identity::{Identity, IdentityCache, ObjectFormat, REPOSITORY};
+use super::private::{PrivateGit, checked_out};
+use super::rules::{WalkEntry, WorkRules};
+use super::status::{self, GitStatus, LOG_FORMAT, LoggedCommit, MovedFile, TrackedFile};
+use super::{CommitState, FileOrigin, Snapshot, SnapshotItem, SnapshotKind, hash_item};
 use crate::hex::hex;
 
 /// Commits that are remembered to count from.
@@ -31,33 +31,33 @@ const PASSED: usize = 10_000;
 const COUNTED: usize = 1_000_000;
 
 /// The names of a tree with nothing in it.
-const EMPTY_TREE: [(Format, &str); 2] = [
-    (Format::Sha1, "4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
-    (Format::Sha256, "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"),
+const EMPTY_TREE: [(ObjectFormat, &str); 2] = [
+    (ObjectFormat::Sha1, "4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
+    (ObjectFormat::Sha256, "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"),
 ];
 
 /// What is known of a repository.
 #[derive(Debug)]
-pub(super) struct View {
-    pub(super) private: Private,
+pub(super) struct GitView {
+    pub(super) private: PrivateGit,
     head: Option<String>,
     /// Files that differ between base and head, with both sides.
-    drift: BTreeMap<PathBuf, Sides>,
+    drift: BTreeMap<PathBuf, IdentityPair>,
     /// Where the head has been, and how many commits had been made by then.
     passed: Vec<(Option<String>, u32)>,
     /// Commits that were counted: whoever goes back to one makes none.
     counted: HashSet<String>,
 }
 
-type Sides = (Option<Identity>, Option<Identity>);
+type IdentityPair = (Option<Identity>, Option<Identity>);
 
-impl View {
+impl GitView {
     /// Begins to look at a repository.
-    pub(super) fn open(private: Private) -> Result<Self, Trouble> {
+    pub(super) fn open(private: PrivateGit) -> Result<Self, GitError> {
         // Work must never be invisible, and what is ignored is.
         let is_inside = private.repository.inside != Path::new("");
-        if is_inside && private.git.agrees(&["check-ignore", "--quiet", "--", "."])? {
-            return Err(Trouble::Ignored);
+        if is_inside && private.git.succeeds(&["check-ignore", "--quiet", "--", "."])? {
+            return Err(GitError::Ignored);
         }
         let base = private.base.clone();
         Ok(Self {
@@ -69,7 +69,7 @@ impl View {
         })
     }
 
-    pub(super) fn format(&self) -> Format {
+    pub(super) fn format(&self) -> ObjectFormat {
         self.private.format
     }
 
@@ -93,10 +93,10 @@ impl View {
     /// The project as it is now.
     pub(super) fn look(
         &mut self,
-        rules: &Rules,
-        identities: &mut Identities,
-    ) -> Result<Snapshot, Trouble> {
-        let output = self.private.git.ask([
+        rules: &WorkRules,
+        identities: &mut IdentityCache,
+    ) -> Result<Snapshot, GitError> {
+        let output = self.private.git.run([
             "status",
             "--porcelain=v2",
             "-z",
@@ -115,7 +115,7 @@ impl View {
     }
 
     /// Brings the drift up to what is checked out.
-    fn follow(&mut self) -> Result<(), Trouble> {
+    fn follow(&mut self) -> Result<(), GitError> {
         let repository = &self.private.repository;
         if !repository.folder.join("HEAD").exists() {
             return Ok(());
@@ -141,11 +141,15 @@ impl View {
         Ok(())
     }
 
-    fn pass<'a>(&mut self, head: Option<&str>, commits: impl IntoIterator<Item = &'a Commit>) {
+    fn pass<'a>(
+        &mut self,
+        head: Option<&str>,
+        commits: impl IntoIterator<Item = &'a LoggedCommit>,
+    ) {
         let mut count = self.passed.last().map_or(0, |(_, count)| *count);
         let inside = &self.private.repository.inside;
         // A commit elsewhere in the repository is not one of this project's.
-        let is_ours = |commit: &&Commit| {
+        let is_ours = |commit: &&LoggedCommit| {
             *inside == *Path::new("")
                 || commit.moved.iter().any(|moved| moved.path.starts_with(inside))
         };
@@ -161,9 +165,9 @@ impl View {
     }
 
     /// The commits between two heads, the newest first. Too many of them are as good as none.
-    fn log(&self, old: Option<&str>, new: &str) -> Result<Vec<Commit>, Trouble> {
+    fn log(&self, old: Option<&str>, new: &str) -> Result<Vec<LoggedCommit>, GitError> {
         let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
-        let output = self.private.git.ask([
+        let output = self.private.git.run([
             "log",
             "-z",
             "--raw",
@@ -186,13 +190,13 @@ impl View {
         match output {
             Ok(output) => status::log(&output),
             // The old commit is gone, or there is no end to the list: the trees say the rest.
-            Err(Trouble::TooMuch | Trouble::Failed(_)) => Ok(Vec::new()),
+            Err(GitError::TooMuch | GitError::Failed(_)) => Ok(Vec::new()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn fold(&mut self, moved: &[Moved]) {
-        for Moved { path, old, new } in moved {
+    fn fold(&mut self, moved: &[MovedFile]) {
+        for MovedFile { path, old, new } in moved {
             let Ok(path) = path.strip_prefix(&self.private.repository.inside) else { continue };
             let sides = self.drift.entry(path.to_owned());
             let sides = sides.or_insert_with(|| (old.clone(), old.clone()));
@@ -204,10 +208,10 @@ impl View {
     }
 
     /// What differs between the base and a head that the run did not come to by commits.
-    fn differences(&self, head: Option<&str>) -> Result<BTreeMap<PathBuf, Sides>, Trouble> {
+    fn differences(&self, head: Option<&str>) -> Result<BTreeMap<PathBuf, IdentityPair>, GitError> {
         let empty = EMPTY_TREE.iter().find(|(format, _)| *format == self.private.format);
         let empty = empty.map_or("", |(_, name)| name);
-        let output = self.private.git.ask([
+        let output = self.private.git.run([
             "diff-tree",
             "-r",
             "-z",
@@ -228,8 +232,13 @@ impl View {
         Ok(inside.collect())
     }
 
-    fn assemble(&self, status: Status, rules: &Rules, identities: &mut Identities) -> Snapshot {
-        let mut sight = Assembly {
+    fn assemble(
+        &self,
+        status: GitStatus,
+        rules: &WorkRules,
+        identities: &mut IdentityCache,
+    ) -> Snapshot {
+        let mut sight = SnapshotBuilder {
             inside: &self.private.repository.inside,
             // Git does not look into what it knows as other repositories, whatever is there now.
             inner: self.private.repository.inner(&self.private.links, rules),
@@ -245,18 +254,18 @@ impl View {
             sight.add_untracked(&path);
         }
         sight.add_committed(&self.drift);
-        let Assembly { mut snapshot, mut files, inner, .. } = sight;
+        let SnapshotBuilder { mut snapshot, mut files, inner, .. } = sight;
         files.retain(|_, item| match &mut item.origin {
-            Origin::Commit(base) => settle(base, &mut item.now),
-            Origin::Start => true,
+            FileOrigin::Commit(base) => settle(base, &mut item.now),
+            FileOrigin::Start => true,
         });
         files.retain(|path, _| !rules.is_counted(path));
         snapshot.files = Arc::new(files);
         for folder in inner {
-            snapshot.add(rules.walk(&folder), rules, identities, &Origin::Start);
+            snapshot.add(rules.walk(&folder), rules, identities, &FileOrigin::Start);
         }
-        snapshot.add(rules.counted(), rules, identities, &Origin::Start);
-        snapshot.kind = Kind::Git(Committed {
+        snapshot.add(rules.counted(), rules, identities, &FileOrigin::Start);
+        snapshot.kind = SnapshotKind::Git(CommitState {
             base: self.base().map(str::to_owned),
             head: self.head.clone(),
             tree: self.tree(rules),
@@ -265,7 +274,7 @@ impl View {
     }
 
     /// The identity of what is committed and counts.
-    fn tree(&self, rules: &Rules) -> String {
+    fn tree(&self, rules: &WorkRules) -> String {
         let mut hasher = Context::new(&SHA256);
         hasher.update(self.base().unwrap_or_default().as_bytes());
         let counts = |path: &Path| rules.counts(path) && !rules.is_output(path);
@@ -277,19 +286,19 @@ impl View {
 }
 
 /// A snapshot in the making.
-struct Assembly<'a> {
+struct SnapshotBuilder<'a> {
     /// Where in the repository the project is.
     inside: &'a Path,
     /// Other repositories, which are walked.
     inner: BTreeSet<PathBuf>,
     snapshot: Snapshot,
-    files: BTreeMap<PathBuf, Item>,
-    rules: &'a Rules,
-    identities: &'a mut Identities,
+    files: BTreeMap<PathBuf, SnapshotItem>,
+    rules: &'a WorkRules,
+    identities: &'a mut IdentityCache,
 }
 
-impl Assembly<'_> {
-    fn add_tracked(&mut self, file: Tracked) {
+impl SnapshotBuilder<'_> {
+    fn add_tracked(&mut self, file: TrackedFile) {
         let Ok(path) = file.path.strip_prefix(self.inside) else { return };
         if !self.rules.counts(path) {
             return;
@@ -305,7 +314,8 @@ impl Assembly<'_> {
             self.inner.insert(path.to_owned());
             now = None;
         }
-        self.files.insert(path.to_owned(), Item { origin: Origin::Commit(file.head), now });
+        self.files
+            .insert(path.to_owned(), SnapshotItem { origin: FileOrigin::Commit(file.head), now });
     }
 
     fn add_untracked(&mut self, path: &Path) {
@@ -320,12 +330,12 @@ impl Assembly<'_> {
         }
         let now = self.snapshot.identify(path, self.rules, self.identities);
         // One that was taken out of the index only is in the list of those that git knows too.
-        let new = || Item { origin: Origin::Commit(None), now: None };
+        let new = || SnapshotItem { origin: FileOrigin::Commit(None), now: None };
         self.files.entry(path.to_owned()).or_insert_with(new).now = now;
     }
 
     /// Adds what was committed since although it is ignored: it is the repository's now.
-    fn add_committed(&mut self, drift: &BTreeMap<PathBuf, Sides>) {
+    fn add_committed(&mut self, drift: &BTreeMap<PathBuf, IdentityPair>) {
         for (path, (base, head)) in drift {
             let Some(head) = head else { continue };
             if base.is_some() || self.files.contains_key(path) || !self.rules.counts(path) {
@@ -338,7 +348,7 @@ impl Assembly<'_> {
                 continue;
             }
             let now = self.snapshot.identify(path, self.rules, self.identities);
-            self.files.insert(path.clone(), Item { origin: Origin::Commit(None), now });
+            self.files.insert(path.clone(), SnapshotItem { origin: FileOrigin::Commit(None), now });
         }
     }
 }
@@ -355,7 +365,7 @@ fn settle(base: &mut Option<Identity>, now: &mut Option<Identity>) -> bool {
 }
 
 /// Whether commits, the newest first, are the whole way from one head to another.
-fn leads(commits: &[Commit], old: Option<&str>, new: Option<&str>) -> bool {
+fn leads(commits: &[LoggedCommit], old: Option<&str>, new: Option<&str>) -> bool {
     let mut at = new;
     for commit in commits {
         if at != Some(commit.id.as_str()) {
@@ -371,8 +381,8 @@ impl Snapshot {
     fn identify(
         &mut self,
         path: &Path,
-        rules: &Rules,
-        identities: &mut Identities,
+        rules: &WorkRules,
+        identities: &mut IdentityCache,
     ) -> Option<Identity> {
         match identities.of(&rules.root.join(path), path) {
             Ok(identity) => identity,
@@ -388,10 +398,10 @@ impl Snapshot {
     /// Adds what a walk comes to, but nothing that is known already.
     pub(super) fn add(
         &mut self,
-        walk: impl Iterator<Item = Found>,
-        rules: &Rules,
-        identities: &mut Identities,
-        origin: &Origin,
+        walk: impl Iterator<Item = WalkEntry>,
+        rules: &WorkRules,
+        identities: &mut IdentityCache,
+        origin: &FileOrigin,
     ) {
         let files = Arc::make_mut(&mut self.files);
         for entry in walk {
@@ -409,7 +419,7 @@ impl Snapshot {
             }
             match identities.of(entry.path(), path) {
                 Ok(Some(identity)) => {
-                    let item = Item { origin: origin.clone(), now: Some(identity) };
+                    let item = SnapshotItem { origin: origin.clone(), now: Some(identity) };
                     files.entry(path.to_owned()).or_insert(item);
                 }
                 Ok(None) => {}

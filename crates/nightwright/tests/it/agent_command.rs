@@ -5,14 +5,14 @@ use std::fs;
 use insta::assert_snapshot;
 
 use super::agent_program::program;
-use super::harness::{Hermit, ending, finish};
+use super::harness::{TestEnv, ending, finish};
 
 /// An agent in a few lines: it keeps what it was asked and given, works, claims, and judges.
-fn worker(hermit: &Hermit) {
-    let seen = hermit.path("seen").display().to_string();
+fn worker(env: &TestEnv) {
+    let seen = env.path("seen").display().to_string();
     fs::create_dir(&seen).unwrap();
     program(
-        hermit,
+        env,
         "worker",
         &format!(
             "#!/bin/sh\n\
@@ -27,45 +27,45 @@ fn worker(hermit: &Hermit) {
     );
 }
 
-fn run(hermit: &Hermit, command: &str, more: &[&str]) -> super::harness::Did {
+fn run(env: &TestEnv, command: &str, more: &[&str]) -> super::harness::Output {
     let arguments = ["run", "-p", "write made.txt", "--no-delay", "--agent-command", command];
-    hermit.run(&[&arguments[..], more].concat())
+    env.run(&[&arguments[..], more].concat())
 }
 
-fn seen(hermit: &Hermit, name: &str) -> String {
-    fs::read_to_string(hermit.path("seen").join(name)).unwrap()
+fn seen(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.path("seen").join(name)).unwrap()
 }
 
 #[test]
 fn any_program_works_claims_and_judges() {
-    let hermit = Hermit::new();
-    worker(&hermit);
+    let env = TestEnv::new();
+    worker(&env);
     let command = "worker --style 'short and sweet' -x";
-    run(&hermit, command, &["-m", "3", "--verify", "grep -q work made.txt"]).exits(0).says(&[
+    run(&env, command, &["-m", "3", "--verify", "grep -q work made.txt"]).exits(0).says(&[
         "The agent is `",
         "/bin/worker`: what it may do is up to it, and what it costs is estimated by its time.",
         "Task completed successfully after 1 iteration",
         "verified by `grep -q work made.txt`",
     ]);
-    assert_eq!(seen(&hermit, "work-1.arguments"), "--style\nshort and sweet\n-x\n");
-    assert_eq!(seen(&hermit, "verify-1.arguments"), "--style\nshort and sweet\n-x\n");
-    let prompt = seen(&hermit, "work-1.prompt");
+    assert_eq!(seen(&env, "work-1.arguments"), "--style\nshort and sweet\n-x\n");
+    assert_eq!(seen(&env, "verify-1.arguments"), "--style\nshort and sweet\n-x\n");
+    let prompt = seen(&env, "work-1.prompt");
     assert!(prompt.contains("write made.txt"), "{prompt}");
     assert!(
         prompt.contains("<promise>COMPLETE</promise>"),
         "it is not told how to claim: {prompt}"
     );
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn its_environment_is_the_list_of_any_program() {
-    let hermit = Hermit::new();
-    worker(&hermit);
-    let mut command = hermit.command(&["run", "-p", "x", "-m", "1", "--agent-command", "worker"]);
+    let env = TestEnv::new();
+    worker(&env);
+    let mut command = env.command(&["run", "-p", "x", "-m", "1", "--agent-command", "worker"]);
     command.env("GITHUB_TOKEN", "x").env("CLAUDE_CODE_OAUTH_TOKEN", "x").env("JAVA_HOME", "/j");
     finish(command.spawn().unwrap()).exits(0);
-    let agent = seen(&hermit, "work-1.env");
+    let agent = seen(&env, "work-1.env");
     for there in ["PATH=", "JAVA_HOME=/j", "HOME="] {
         assert!(agent.contains(there), "no {there}");
     }
@@ -77,10 +77,10 @@ fn its_environment_is_the_list_of_any_program() {
 
 #[test]
 fn it_costs_an_estimate_and_never_nothing() {
-    let hermit = Hermit::new();
-    worker(&hermit);
-    run(&hermit, "worker", &["-m", "1", "--no-detect"]).exits(0);
-    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let env = TestEnv::new();
+    worker(&env);
+    run(&env, "worker", &["-m", "1", "--no-detect"]).exits(0);
+    let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     let finished = journal.lines().find(|line| line.contains("\"event\":\"attempt_finished\""));
     let finished: serde_json::Value = serde_json::from_str(finished.unwrap()).unwrap();
     assert!(finished["cost"].as_f64().unwrap() >= 0.01, "{finished:#}");
@@ -88,34 +88,34 @@ fn it_costs_an_estimate_and_never_nothing() {
 
 #[test]
 fn a_run_goes_on_with_the_command_it_was_begun_with() {
-    let hermit = Hermit::new();
-    worker(&hermit);
-    fs::copy(hermit.path("bin/worker"), hermit.project().join("worker.sh")).unwrap();
+    let env = TestEnv::new();
+    worker(&env);
+    fs::copy(env.path("bin/worker"), env.project().join("worker.sh")).unwrap();
     let command = "./worker.sh 'one two'";
-    run(&hermit, command, &["-m", "1", "--no-detect"]).exits(0).says(&["project/worker.sh`"]);
-    let first = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    run(&env, command, &["-m", "1", "--no-detect"]).exits(0).says(&["project/worker.sh`"]);
+    let first = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
     assert_eq!(first["settings"]["agent"]["command"], command);
     assert_eq!(first["agent"]["name"], "command");
 
-    let mut resume = hermit.command(&["resume", "-C", "../project", "-m", "2"]);
-    resume.current_dir(hermit.path("home"));
+    let mut resume = env.command(&["resume", "-C", "../project", "-m", "2"]);
+    resume.current_dir(env.path("home"));
     finish(resume.spawn().unwrap()).exits(0).says(&["project/worker.sh`"]);
-    assert_eq!(seen(&hermit, "work-2.arguments"), "one two\n");
+    assert_eq!(seen(&env, "work-2.arguments"), "one two\n");
 
-    fs::remove_file(hermit.project().join("worker.sh")).unwrap();
-    hermit.run(&["resume", "-m", "3"]).exits(1).says(&["worker.sh` is not there"]);
+    fs::remove_file(env.project().join("worker.sh")).unwrap();
+    env.run(&["resume", "-m", "3"]).exits(1).says(&["worker.sh` is not there"]);
 }
 
 #[test]
 fn what_can_t_be_run_is_named_before_anything_starts() {
     let refusal = |command: &str, code: i32| {
-        let hermit = Hermit::new();
-        hermit.file("plain.txt", "text");
-        program(&hermit, "broken", "#!/nowhere/python\n");
-        let did = run(&hermit, command, &["-m", "1"]).exits(code);
-        assert!(hermit.runs().is_empty(), "something was begun");
-        did.err.replace(hermit.path("").to_str().unwrap(), "~/").trim_end().to_owned()
+        let env = TestEnv::new();
+        env.file("plain.txt", "text");
+        program(&env, "broken", "#!/nowhere/python\n");
+        let output = run(&env, command, &["-m", "1"]).exits(code);
+        assert!(env.runs().is_empty(), "something was begun");
+        output.err.replace(env.path("").to_str().unwrap(), "~/").trim_end().to_owned()
     };
     assert_snapshot!(refusal("no-such-agent -x", 1), @"
     error: `no-such-agent` was not found in PATH
@@ -139,19 +139,19 @@ fn what_can_t_be_run_is_named_before_anything_starts() {
 
 #[test]
 fn a_limit_of_tokens_alone_is_none_for_a_program_that_reports_no_tokens() {
-    let hermit = Hermit::new();
-    worker(&hermit);
-    run(&hermit, "worker", &["-m", "0", "--max-tokens", "1000"]).exits(2).says(&[
+    let env = TestEnv::new();
+    worker(&env);
+    run(&env, "worker", &["-m", "0", "--max-tokens", "1000"]).exits(2).says(&[
         "a limit of tokens alone does not limit a run with an agent command",
         "give -m, --max-cost or --max-duration",
     ]);
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn options_that_only_the_usual_agent_knows_are_refused_by_name() {
-    let hermit = Hermit::new();
-    worker(&hermit);
+    let env = TestEnv::new();
+    worker(&env);
     let cases: [(&[&str], &str); 6] = [
         (&["--dry-run"], "--dry-run"),
         (&["--model", "opus"], "--model"),
@@ -161,18 +161,18 @@ fn options_that_only_the_usual_agent_knows_are_refused_by_name() {
         (&["--", "--fast"], "[ARGS]..."),
     ];
     for (more, named) in cases {
-        let did = run(&hermit, "worker", &[&["-m", "1"], more].concat()).exits(2);
+        let output = run(&env, "worker", &[&["-m", "1"], more].concat()).exits(2);
         let words = ["--agent-command <CMD>", "cannot be used with", named];
-        assert!(words.iter().all(|word| did.err.contains(word)), "{named}:\n{}", did.err);
+        assert!(words.iter().all(|word| output.err.contains(word)), "{named}:\n{}", output.err);
     }
-    run(&hermit, " ", &["-m", "1"]).exits(2).says(&["--agent-command"]);
-    assert!(hermit.runs().is_empty());
+    run(&env, " ", &["-m", "1"]).exits(2).says(&["--agent-command"]);
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn a_command_that_fails_is_quoted_in_its_own_words() {
-    let hermit = Hermit::new();
-    program(&hermit, "worker", "#!/bin/sh\necho 'no key given' >&2\nexit 2\n");
-    let did = run(&hermit, "worker", &["-m", "1", "--max-retries", "0"]);
-    did.says(&["exited with 2", "the agent's last words on standard error: no key given"]);
+    let env = TestEnv::new();
+    program(&env, "worker", "#!/bin/sh\necho 'no key given' >&2\nexit 2\n");
+    let output = run(&env, "worker", &["-m", "1", "--max-retries", "0"]);
+    output.says(&["exited with 2", "the agent's last words on standard error: no key given"]);
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use nightwright::agent::program::{Found, Freshness, Trouble, Wanted, find};
+use nightwright::agent::program::{FoundProgram, Freshness, ProgramError, ProgramQuery, find};
 use nightwright::process::Containment;
 use nightwright_core::agent::dialect::claude::COVERED;
-use nightwright_core::agent::version::{Standing, Version};
+use nightwright_core::agent::version::{Version, VersionSupport};
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 use super::stage::{GROWING, NIGHTWRIGHT, is_alive};
 
 /// Puts a program into the `bin` of a hermit.
-pub(crate) fn program(hermit: &Hermit, name: &str, script: &str) -> PathBuf {
-    let path = hermit.path("bin").join(name);
+pub(crate) fn program(env: &TestEnv, name: &str, script: &str) -> PathBuf {
+    let path = env.path("bin").join(name);
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
@@ -24,8 +24,8 @@ pub(crate) fn program(hermit: &Hermit, name: &str, script: &str) -> PathBuf {
 
 /// A stand-in for the agent program: it says its version, and plays a recording of the real one.
 /// Each time it is asked for its version it leaves a line.
-pub(crate) fn player(hermit: &Hermit, version: &str, recording: &str) -> PathBuf {
-    let asked = hermit.path("asked");
+pub(crate) fn player(env: &TestEnv, version: &str, recording: &str) -> PathBuf {
+    let asked = env.path("asked");
     let stream = recorded(recording).join("stdout.ndjson");
     let script = format!(
         "#!/bin/sh\n\
@@ -34,7 +34,7 @@ pub(crate) fn player(hermit: &Hermit, version: &str, recording: &str) -> PathBuf
         asked.display(),
         stream.display()
     );
-    program(hermit, "claude", &script)
+    program(env, "claude", &script)
 }
 
 /// The folder of a recording.
@@ -48,27 +48,27 @@ fn recordings() -> PathBuf {
 
 const RUN: [&str; 6] = ["run", "-p", "x", "-m", "1", "--no-delay"];
 
-fn times_asked(hermit: &Hermit) -> usize {
-    fs::read_to_string(hermit.path("asked")).unwrap_or_default().lines().count()
+fn times_asked(env: &TestEnv) -> usize {
+    fs::read_to_string(env.path("asked")).unwrap_or_default().lines().count()
 }
 
 /// What a run says that can't begin, with the hermit's folder named `~`.
-fn refusal(hermit: &Hermit) -> String {
-    let did = hermit.run(&RUN).exits(1);
-    assert_eq!(did.out, "");
-    assert!(hermit.runs().is_empty(), "something was begun");
-    did.err.replace(hermit.path("").to_str().unwrap(), "~/").trim_end().to_owned()
+fn refusal(env: &TestEnv) -> String {
+    let output = env.run(&RUN).exits(1);
+    assert_eq!(output.out, "");
+    assert!(env.runs().is_empty(), "something was begun");
+    output.err.replace(env.path("").to_str().unwrap(), "~/").trim_end().to_owned()
 }
 
 fn refusal_of(script: &str) -> String {
-    let hermit = Hermit::new();
-    program(&hermit, "claude", script);
-    refusal(&hermit)
+    let env = TestEnv::new();
+    program(&env, "claude", script);
+    refusal(&env)
 }
 
 #[test]
 fn a_program_that_is_not_there_is_told_in_the_known_words() {
-    assert_snapshot!(refusal(&Hermit::new()), @r#"
+    assert_snapshot!(refusal(&TestEnv::new()), @r#"
     error: Claude CLI not found. Make sure 'claude' is installed and in PATH.
     hint: to try nightwright without it: nightwright run -p "..." -m 3 --dry-run
     "#);
@@ -76,10 +76,10 @@ fn a_program_that_is_not_there_is_told_in_the_known_words() {
 
 #[test]
 fn a_file_that_nobody_may_run_is_named() {
-    let hermit = Hermit::new();
-    let claude = program(&hermit, "claude", "#!/bin/sh\n");
+    let env = TestEnv::new();
+    let claude = program(&env, "claude", "#!/bin/sh\n");
     fs::set_permissions(&claude, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_snapshot!(refusal(&hermit), @"
+    assert_snapshot!(refusal(&env), @"
     error: `~/bin/claude` is not executable
     hint: make it so (chmod +x '~/bin/claude'), or install it again
     ");
@@ -87,22 +87,22 @@ fn a_file_that_nobody_may_run_is_named() {
 
 #[test]
 fn a_link_that_leads_nowhere_is_named_with_its_target() {
-    let hermit = Hermit::new();
-    symlink("/nowhere/claude", hermit.path("bin/claude")).unwrap();
-    assert_snapshot!(refusal(&hermit), @"
+    let env = TestEnv::new();
+    symlink("/nowhere/claude", env.path("bin/claude")).unwrap();
+    assert_snapshot!(refusal(&env), @"
     error: `~/bin/claude` is a link to `/nowhere/claude`, which can't be followed: No such file or directory (os error 2)
     hint: install it again, or remove the link
     ");
-    let hermit = Hermit::new();
-    symlink("claude", hermit.path("bin/claude")).unwrap();
-    assert!(refusal(&hermit).contains("is a link to `claude`"));
+    let env = TestEnv::new();
+    symlink("claude", env.path("bin/claude")).unwrap();
+    assert!(refusal(&env).contains("is a link to `claude`"));
 }
 
 #[test]
 fn a_folder_of_its_name_is_no_program() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.path("bin/claude")).unwrap();
-    assert_snapshot!(refusal(&hermit), @"
+    let env = TestEnv::new();
+    fs::create_dir(env.path("bin/claude")).unwrap();
+    assert_snapshot!(refusal(&env), @"
     error: `~/bin/claude` is a folder, not a program
     hint: rename `~/bin/claude`, or install the program before it in PATH
     ");
@@ -156,26 +156,26 @@ fn a_newer_version_is_told_once_and_used() {
     for (version, told) in
         [("2.1.326", true), ("3.0.0", true), ("2.1.325", false), ("2.1.197", false)]
     {
-        let hermit = Hermit::new();
-        player(&hermit, &format!("{version} (Claude Code)"), "a_plain");
-        let did = hermit.run(&RUN).exits(0);
+        let env = TestEnv::new();
+        player(&env, &format!("{version} (Claude Code)"), "a_plain");
+        let output = env.run(&RUN).exits(0);
         assert_eq!(
-            did.err.matches("is newer than 2.1.325").count(),
+            output.err.matches("is newer than 2.1.325").count(),
             usize::from(told),
             "{}",
-            did.err
+            output.err
         );
-        let quiet = hermit.run(&[&RUN[..], &["-q"]].concat()).exits(0);
+        let quiet = env.run(&[&RUN[..], &["-q"]].concat()).exits(0);
         assert_eq!(quiet.err, "");
     }
 }
 
 #[test]
 fn path_and_version_are_in_the_journal() {
-    let hermit = Hermit::new();
-    let claude = player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-    hermit.run(&RUN).exits(0);
-    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let env = TestEnv::new();
+    let claude = player(&env, "2.1.325 (Claude Code)", "a_plain");
+    env.run(&RUN).exits(0);
+    let text = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!(first["agent"]["path"], claude.to_str().unwrap());
     assert_eq!(first["agent"]["version"], "2.1.325");
@@ -183,31 +183,31 @@ fn path_and_version_are_in_the_journal() {
 
 #[test]
 fn a_program_is_asked_once_as_long_as_it_stays_the_same() {
-    let hermit = Hermit::new();
-    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    let env = TestEnv::new();
+    player(&env, "2.1.325 (Claude Code)", "a_plain");
     for _ in 0..3 {
-        hermit.run(&RUN).exits(0);
+        env.run(&RUN).exits(0);
     }
-    assert_eq!(times_asked(&hermit), 1);
-    assert!(hermit.path("home/.cache/nightwright/agents.json").is_file());
+    assert_eq!(times_asked(&env), 1);
+    assert!(env.path("home/.cache/nightwright/agents.json").is_file());
 
-    fs::remove_file(hermit.path("bin/claude")).unwrap();
-    player(&hermit, "2.1.3261 (Claude Code)", "a_plain");
-    hermit.run(&RUN).exits(0).says(&["2.1.3261 is newer"]);
-    assert_eq!(times_asked(&hermit), 2, "another file is another program");
+    fs::remove_file(env.path("bin/claude")).unwrap();
+    player(&env, "2.1.3261 (Claude Code)", "a_plain");
+    env.run(&RUN).exits(0).says(&["2.1.3261 is newer"]);
+    assert_eq!(times_asked(&env), 2, "another file is another program");
 
-    let mut command = hermit.command(&RUN);
-    command.env("XDG_CACHE_HOME", hermit.path("cache"));
+    let mut command = env.command(&RUN);
+    command.env("XDG_CACHE_HOME", env.path("cache"));
     finish(command.spawn().unwrap()).exits(0);
-    assert!(hermit.path("cache/nightwright/agents.json").is_file());
+    assert!(env.path("cache/nightwright/agents.json").is_file());
 }
 
 #[test]
 fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
-    let hermit = Hermit::new();
-    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-    hermit.run(&RUN).exits(0);
-    let file = hermit.path("home/.cache/nightwright/agents.json");
+    let env = TestEnv::new();
+    player(&env, "2.1.325 (Claude Code)", "a_plain");
+    env.run(&RUN).exits(0);
+    let file = env.path("home/.cache/nightwright/agents.json");
     let kept = fs::read_to_string(&file).unwrap();
     let now = jiff::Timestamp::now();
     for (hours, asked) in [(-1, 1), (-25, 2), (1, 2)] {
@@ -215,9 +215,9 @@ fn an_answer_is_not_believed_for_ever_nor_from_the_future() {
         let mut value: serde_json::Value = serde_json::from_str(&kept).unwrap();
         value["entries"][0]["asked"] = then.to_string().into();
         fs::write(&file, value.to_string()).unwrap();
-        let before = times_asked(&hermit);
-        hermit.run(&RUN).exits(0);
-        assert_eq!(times_asked(&hermit) - before + 1, asked, "asked {hours} hours from now");
+        let before = times_asked(&env);
+        env.run(&RUN).exits(0);
+        assert_eq!(times_asked(&env) - before + 1, asked, "asked {hours} hours from now");
     }
 }
 
@@ -247,59 +247,56 @@ fn whatever_is_wrong_with_the_cache_hurts_nobody() {
         }),
     ];
     for (what, harm) in harms {
-        let hermit = Hermit::new();
-        player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-        hermit.run(&RUN).exits(0);
-        harm(&hermit.path("home/.cache/nightwright/agents.json"));
-        let did = hermit.run(&RUN).exits(0);
-        assert!(!did.err.contains("cache"), "{what}: {}", did.err);
-        assert_eq!(times_asked(&hermit), 2, "{what}");
+        let env = TestEnv::new();
+        player(&env, "2.1.325 (Claude Code)", "a_plain");
+        env.run(&RUN).exits(0);
+        harm(&env.path("home/.cache/nightwright/agents.json"));
+        let output = env.run(&RUN).exits(0);
+        assert!(!output.err.contains("cache"), "{what}: {}", output.err);
+        assert_eq!(times_asked(&env), 2, "{what}");
     }
 }
 
 #[test]
 fn without_a_home_there_is_no_cache_and_that_is_all() {
-    let hermit = Hermit::new();
-    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-    let mut command = hermit.command(&RUN);
+    let env = TestEnv::new();
+    player(&env, "2.1.325 (Claude Code)", "a_plain");
+    let mut command = env.command(&RUN);
     command.env_remove("HOME").env("XDG_CACHE_HOME", "relative");
     finish(command.spawn().unwrap()).exits(0);
-    assert!(!hermit.project().join("relative").exists());
+    assert!(!env.project().join("relative").exists());
 }
 
 #[test]
 fn the_first_that_can_be_run_is_taken_and_the_project_chooses_nothing() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.path("early")).unwrap();
-    fs::create_dir(hermit.path("early/claude")).unwrap();
-    let late = player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+    let env = TestEnv::new();
+    fs::create_dir(env.path("early")).unwrap();
+    fs::create_dir(env.path("early/claude")).unwrap();
+    let late = player(&env, "2.1.325 (Claude Code)", "a_plain");
     // Of the project's own: by an empty entry and by a relative one.
-    fs::write(hermit.project().join("claude"), "#!/bin/sh\necho 2.1.325; touch pwned\n").unwrap();
+    fs::write(env.project().join("claude"), "#!/bin/sh\necho 2.1.325; touch pwned\n").unwrap();
     let executable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(hermit.project().join("claude"), executable).unwrap();
-    let path = format!(
-        ":.:{}:{}:/usr/bin:/bin",
-        hermit.path("early").display(),
-        hermit.path("bin").display()
-    );
-    let mut command = hermit.command(&RUN);
+    fs::set_permissions(env.project().join("claude"), executable).unwrap();
+    let path =
+        format!(":.:{}:{}:/usr/bin:/bin", env.path("early").display(), env.path("bin").display());
+    let mut command = env.command(&RUN);
     command.env("PATH", path);
     finish(command.spawn().unwrap()).exits(0);
-    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let text = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     assert!(text.contains(late.to_str().unwrap()));
-    assert!(!hermit.project().join("pwned").exists());
+    assert!(!env.project().join("pwned").exists());
 }
 
 /// Looks for a program as a run does, with less patience.
-async fn look(hermit: &Hermit, patience: Duration) -> Result<Found, Trouble> {
-    let path = hermit.path("bin");
-    let wanted = Wanted {
+async fn look(env: &TestEnv, timeout: Duration) -> Result<FoundProgram, ProgramError> {
+    let path = env.path("bin");
+    let wanted = ProgramQuery {
         name: "claude",
         path: Some(path.as_os_str()),
         covered: COVERED,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         containment: Containment::guarded_by(Path::new(NIGHTWRIGHT), None),
-        patience,
+        timeout,
         cache: None,
         freshness: Freshness::Asked,
     };
@@ -308,16 +305,16 @@ async fn look(hermit: &Hermit, patience: Duration) -> Result<Found, Trouble> {
 
 #[tokio::test]
 async fn a_program_that_never_answers_is_given_up_with_all_it_started() {
-    let hermit = Hermit::new();
-    let pid = hermit.path("pid");
+    let env = TestEnv::new();
+    let pid = env.path("pid");
     let script = format!(
         "#!/bin/sh\nsleep 1000 &\necho $! > {0}.new\nmv {0}.new {0}\nwait\n",
         pid.display()
     );
-    let file = program(&hermit, "claude", &script);
+    let file = program(&env, "claude", &script);
     for waited in GROWING {
-        let expected = Trouble::NoAnswer { file: file.clone(), waited };
-        assert_eq!(look(&hermit, waited).await, Err(expected));
+        let expected = ProgramError::NoAnswer { file: file.clone(), waited };
+        assert_eq!(look(&env, waited).await, Err(expected));
         if let Ok(sleeper) = fs::read_to_string(&pid) {
             assert!(!is_alive(&sleeper), "it left something behind");
             return;
@@ -328,12 +325,12 @@ async fn a_program_that_never_answers_is_given_up_with_all_it_started() {
 
 #[tokio::test]
 async fn a_version_is_found_behind_the_warnings_of_an_interpreter() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let script = "#!/bin/sh\necho '(node:7) a warning' >&2\necho '2.1.300 (Claude Code)'\n";
-    let path = program(&hermit, "claude", script);
-    let found = look(&hermit, Duration::from_secs(30)).await;
+    let path = program(&env, "claude", script);
+    let found = look(&env, Duration::from_secs(30)).await;
     let version = Version::new(2, 1, 300);
-    assert_eq!(found, Ok(Found { path, version, standing: Standing::Covered }));
+    assert_eq!(found, Ok(FoundProgram { path, version, support: VersionSupport::Covered }));
 }
 
 #[test]
@@ -354,8 +351,8 @@ const SKIPPING: [&[&str]; 3] = [
     &["--", "--permission-mode", "bypassPermissions"],
 ];
 
-fn run_with(hermit: &Hermit, more: &[&str], sandbox: Option<&str>) -> Did {
-    let mut command = hermit.command(&[&RUN[..], more].concat());
+fn run_with(env: &TestEnv, more: &[&str], sandbox: Option<&str>) -> Output {
+    let mut command = env.command(&[&RUN[..], more].concat());
     if let Some(sandbox) = sandbox {
         command.env("IS_SANDBOX", sandbox);
     }
@@ -365,21 +362,21 @@ fn run_with(hermit: &Hermit, more: &[&str], sandbox: Option<&str>) -> Did {
 #[test]
 fn skipping_permissions_warns_every_time_however_it_is_asked_for() {
     for more in SKIPPING {
-        let hermit = Hermit::new();
-        player(&hermit, "2.1.325 (Claude Code)", "a_plain");
+        let env = TestEnv::new();
+        player(&env, "2.1.325 (Claude Code)", "a_plain");
         for _ in 0..2 {
-            run_with(&hermit, more, Some("1")).exits(0).says(&[
+            run_with(&env, more, Some("1")).exits(0).says(&[
                 "warning: the agent may do everything without asking, and there is no sandbox",
             ]);
         }
         let mut quiet = vec!["-q"];
         quiet.extend(more);
-        run_with(&hermit, &quiet, Some("1")).exits(0).says(&["warning: the agent may do"]);
+        run_with(&env, &quiet, Some("1")).exits(0).says(&["warning: the agent may do"]);
     }
-    let hermit = Hermit::new();
-    player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-    let did = run_with(&hermit, &[], None).exits(0);
-    assert!(!did.err.contains("warning"), "{}", did.err);
+    let env = TestEnv::new();
+    player(&env, "2.1.325 (Claude Code)", "a_plain");
+    let output = run_with(&env, &[], None).exits(0);
+    assert!(!output.err.contains("warning"), "{}", output.err);
 }
 
 #[test]
@@ -387,18 +384,18 @@ fn as_root_nothing_starts_that_the_program_would_refuse() {
     let root = rustix::process::getuid().is_root();
     for more in SKIPPING {
         for sandbox in [None, Some("0")] {
-            let hermit = Hermit::new();
-            player(&hermit, "2.1.325 (Claude Code)", "a_plain");
-            let did = run_with(&hermit, more, sandbox);
+            let env = TestEnv::new();
+            player(&env, "2.1.325 (Claude Code)", "a_plain");
+            let output = run_with(&env, more, sandbox);
             if root {
-                did.exits(1).says(&[
+                output.exits(1).says(&[
                     "error: the agent refuses to skip permissions as root",
                     "--allowed-tools",
                     "IS_SANDBOX=1",
                 ]);
-                assert!(hermit.runs().is_empty(), "something was begun");
+                assert!(env.runs().is_empty(), "something was begun");
             } else {
-                did.exits(0);
+                output.exits(0);
             }
         }
     }
@@ -407,16 +404,16 @@ fn as_root_nothing_starts_that_the_program_would_refuse() {
 #[test]
 fn the_word_that_it_is_a_sandbox_reaches_the_agent_only_where_it_matters() {
     for (more, reaches) in [(SKIPPING[0], true), (&[][..], false)] {
-        let hermit = Hermit::new();
-        let seen = hermit.path("seen");
+        let env = TestEnv::new();
+        let seen = env.path("seen");
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\n\
              read -r prompt; env > {}; cat {}\n",
             seen.display(),
             recorded("a_plain").join("stdout.ndjson").display()
         );
-        program(&hermit, "claude", &script);
-        run_with(&hermit, more, Some("1")).exits(0);
+        program(&env, "claude", &script);
+        run_with(&env, more, Some("1")).exits(0);
         let seen = fs::read_to_string(seen).unwrap();
         assert_eq!(seen.contains("IS_SANDBOX=1"), reaches, "{more:?}");
     }

@@ -6,14 +6,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use nightwright::agent::Agent;
-use nightwright::agent::scripted::{Entry, Log, ScriptedAgent, Step};
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, CutReason, Deadline, Death};
+use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedEntry, ScriptedLog};
+use nightwright_core::agent::outcome::{
+    AttemptOutcome, CancelReason, Consequence, Deadline, ProcessExit,
+};
 use nightwright_core::agent::report::{AgentNews, AttemptReport, Ready};
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use tokio::time::Instant;
 
-use crate::stage::{Performance, Stage, attempt, eventually, is_alive, report};
+use crate::stage::{AgentEnv, RunningAttempt, attempt, eventually, is_alive, report};
 
 /// What an agent does in a test.
 #[derive(Clone, Copy)]
@@ -25,25 +27,25 @@ enum Behaviour {
 }
 
 /// One of the two implementations, and how to look behind it.
-trait House {
+trait AgentKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent>;
     /// The prompts that reached the agent whole.
-    fn heard(&self) -> Vec<String>;
+    fn received(&self) -> Vec<String>;
 }
 
 #[derive(Default)]
-struct Scripted(Log);
+struct ScriptedKind(ScriptedLog);
 
-impl House for Scripted {
+impl AgentKind for ScriptedKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
         let finished = Box::new(AttemptReport::bare(AttemptOutcome::Finished));
         let agent = ScriptedAgent::new(match behaviour {
             Behaviour::Finishes => {
-                vec![vec![Step::After(Duration::from_secs(1)), Step::Exit(finished)]]
+                vec![vec![ScriptStep::After(Duration::from_secs(1)), ScriptStep::Exit(finished)]]
             }
             Behaviour::HangsDeaf => {
-                let ready = Step::News(AgentNews::Ready(Ready::default()));
-                vec![vec![Step::IgnoreTerm, ready, Step::Hang]]
+                let ready = ScriptStep::News(AgentNews::Ready(Ready::default()));
+                vec![vec![ScriptStep::IgnoreTerm, ready, ScriptStep::Hang]]
             }
             Behaviour::CantStart => Vec::new(),
         });
@@ -51,25 +53,25 @@ impl House for Scripted {
         Box::new(agent)
     }
 
-    fn heard(&self) -> Vec<String> {
+    fn received(&self) -> Vec<String> {
         self.0.orders().into_iter().map(|order| order.prompt.user).collect()
     }
 }
 
-struct Process(Stage);
+struct ProcessKind(AgentEnv);
 
-impl House for Process {
+impl AgentKind for ProcessKind {
     fn agent(&mut self, behaviour: Behaviour) -> Box<dyn Agent> {
         let script = match behaviour {
             Behaviour::Finishes => "[[attempt]]\nending = { result = 'Done.' }",
             Behaviour::HangsDeaf => "[[attempt]]\nending = { hang = true, ignore_term = true }",
             Behaviour::CantStart => return Box::new(self.0.agent("no-such-agent", Vec::new())),
         };
-        self.0 = Stage::with_script(script);
+        self.0 = AgentEnv::with_script(script);
         Box::new(self.0.rehearsal())
     }
 
-    fn heard(&self) -> Vec<String> {
+    fn received(&self) -> Vec<String> {
         let asked = self.0.asked();
         asked.iter().map(|line| line["prompt"].as_str().unwrap().to_owned()).collect()
     }
@@ -80,11 +82,11 @@ macro_rules! on_both {
     ($($name:ident: $story:ident,)*) => {
         mod scripted {
             $(#[tokio::test(start_paused = true)]
-            async fn $name() { super::$story(&mut super::Scripted::default()).await; })*
+            async fn $name() { super::$story(&mut super::ScriptedKind::default()).await; })*
         }
         mod process {
             $(#[tokio::test]
-            async fn $name() { super::$story(&mut super::Process(super::Stage::new())).await; })*
+            async fn $name() { super::$story(&mut super::ProcessKind(super::AgentEnv::new())).await; })*
         }
     };
 }
@@ -99,68 +101,68 @@ on_both! {
     dropping_ends_it_in_silence: dropped,
 }
 
-async fn exit_once_and_last(house: &mut dyn House) {
+async fn exit_once_and_last(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::Finishes);
     // `finish` fails if anything follows the exit.
-    let (_, report) = Performance::start(&mut *agent, attempt(1)).finish().await;
+    let (_, report) = RunningAttempt::start(&mut *agent, attempt(1)).finish().await;
     assert_eq!(report.outcome, AttemptOutcome::Finished);
 }
 
-async fn cut_with_grace(house: &mut dyn House) {
+async fn cut_with_grace(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::HangsDeaf);
-    let mut performance = Performance::start(&mut *agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
-    performance.attempt().cut(CutReason::Deadline(Deadline::Idle), Grace::Usual);
+    performance.attempt().cancel(CancelReason::Deadline(Deadline::Idle), Grace::Usual);
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Idle });
     assert!(begin.elapsed() >= Duration::from_secs(5), "no grace: {:?}", begin.elapsed());
 }
 
-async fn second_cut(house: &mut dyn House) {
+async fn second_cut(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::HangsDeaf);
-    let mut performance = Performance::start(&mut *agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
-    performance.attempt().cut(CutReason::Limit, Grace::Usual);
+    performance.attempt().cancel(CancelReason::Limit, Grace::Usual);
     tokio::task::yield_now().await;
-    performance.attempt().cut(CutReason::StopNow, Grace::None);
+    performance.attempt().cancel(CancelReason::StopNow, Grace::None);
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::AttemptBudget, "the first reason counts");
     assert!(begin.elapsed() < Duration::from_secs(5), "the grace stayed: {:?}", begin.elapsed());
 }
 
-async fn cut_without_grace(house: &mut dyn House) {
+async fn cut_without_grace(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::HangsDeaf);
-    let mut performance = Performance::start(&mut *agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     let begin = Instant::now();
-    performance.attempt().cut(CutReason::StopNow, Grace::None);
+    performance.attempt().cancel(CancelReason::StopNow, Grace::None);
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::Interrupted);
     assert!(begin.elapsed() < Duration::from_secs(5), "it waited: {:?}", begin.elapsed());
 }
 
-async fn prompt_heard(house: &mut dyn House) {
+async fn prompt_heard(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::Finishes);
     let user = format!("First line\n{}last line", "x".repeat(300_000));
     let prompt = Prompt { system: "Be brief.".to_owned(), user };
     let mut order = attempt(1);
     order.prompt = prompt.clone();
     assert_eq!(report(&mut *agent, order).await.outcome, AttemptOutcome::Finished);
-    assert_eq!(house.heard(), [prompt.user]);
+    assert_eq!(house.received(), [prompt.user]);
 }
 
-async fn failed_start(house: &mut dyn House) {
+async fn failed_start(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::CantStart);
-    let (before, report) = Performance::start(&mut *agent, attempt(1)).finish().await;
+    let (before, report) = RunningAttempt::start(&mut *agent, attempt(1)).finish().await;
     assert_eq!(before, []);
-    assert_ne!(report.outcome.consequence(), Consequence::Judge, "{:?}", report.outcome);
+    assert_ne!(report.outcome.consequence(), Consequence::Assess, "{:?}", report.outcome);
 }
 
-async fn dropped(house: &mut dyn House) {
+async fn dropped(house: &mut dyn AgentKind) {
     let mut agent = house.agent(Behaviour::HangsDeaf);
-    let mut performance = Performance::start(&mut *agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut *agent, attempt(1));
     performance.until_ready().await;
     performance.let_go();
     while let Some(news) = performance.next().await {
@@ -170,20 +172,20 @@ async fn dropped(house: &mut dyn House) {
 
 #[tokio::test(start_paused = true)]
 async fn a_scripted_agent_keeps_what_it_was_told() {
-    let mut agent = ScriptedAgent::new([vec![Step::Hang]]);
+    let mut agent = ScriptedAgent::new([vec![ScriptStep::Hang]]);
     let log = agent.log();
-    let performance = Performance::start(&mut agent, attempt(1));
-    performance.attempt().say("go on".to_owned());
+    let performance = RunningAttempt::start(&mut agent, attempt(1));
+    performance.attempt().send_message("go on".to_owned());
     performance.attempt().close_input();
-    performance.attempt().cut(CutReason::StopNow, Grace::Usual);
+    performance.attempt().cancel(CancelReason::StopNow, Grace::Usual);
     assert_eq!(performance.finish().await.1.outcome, AttemptOutcome::Interrupted);
     let entries = log.entries();
     assert!(
         matches!(&entries[..], [
-            Entry::Started(_),
-            Entry::Told(text),
-            Entry::InputClosed,
-            Entry::Cut(CutReason::StopNow, Grace::Usual),
+            ScriptedEntry::Started(_),
+            ScriptedEntry::Sent(text),
+            ScriptedEntry::InputClosed,
+            ScriptedEntry::Cut(CancelReason::StopNow, Grace::Usual),
         ] if text == "go on"),
         "{entries:?}"
     );
@@ -191,7 +193,7 @@ async fn a_scripted_agent_keeps_what_it_was_told() {
 
 #[tokio::test]
 async fn a_missing_claude_is_told_in_the_known_words() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let report = report(&mut stage.agent("/nowhere/claude", Vec::new()), attempt(1)).await;
     let why = "Claude CLI not found. Make sure 'claude' is installed and in PATH.".to_owned();
     assert_eq!(report.outcome, AttemptOutcome::BadStart { why });
@@ -199,7 +201,7 @@ async fn a_missing_claude_is_told_in_the_known_words() {
 
 #[tokio::test]
 async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let mut order = attempt(1);
     order.prompt.user = "x".repeat(10_000_001);
     let report = report(&mut stage.shell("exit 0"), order).await;
@@ -209,16 +211,16 @@ async fn a_prompt_beyond_what_the_program_takes_is_refused_with_that_reason() {
 
 #[tokio::test]
 async fn a_prompt_that_nobody_reads_holds_nothing_up() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let mut order = attempt(1);
     order.prompt.user = "x".repeat(5_000_000);
     let report = report(&mut stage.shell("exit 3"), order).await;
-    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: Death::Code(3) });
+    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: ProcessExit::Code(3) });
 }
 
 #[tokio::test]
 async fn a_prompt_that_looks_like_a_command_of_the_program_is_not_run_as_one() {
-    let stage = Stage::with_script("");
+    let stage = AgentEnv::with_script("");
     let mut order = attempt(1);
     order.prompt.user = "/usage".to_owned();
     report(&mut stage.rehearsal(), order).await;
@@ -227,20 +229,20 @@ async fn a_prompt_that_looks_like_a_command_of_the_program_is_not_run_as_one() {
 
 #[tokio::test]
 async fn what_is_left_of_the_group_goes_with_the_attempt() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     // It leaves a child that holds the pipes, so the end of the pipes never comes by itself.
     let mut agent = stage.shell("cat >/dev/null; sleep 1000 & echo $! >sleeper; exit 5");
     let report = report(&mut agent, attempt(1)).await;
-    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: Death::Code(5) });
+    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: ProcessExit::Code(5) });
     let sleeper = fs::read_to_string(stage.project().join("sleeper")).unwrap();
     assert!(!is_alive(&sleeper), "a process outlived its attempt");
 }
 
 #[tokio::test]
 async fn dropping_an_attempt_kills_its_group() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let mut agent = stage.shell("trap '' TERM; sleep 1000 & echo $! >sleeper; echo {}; wait");
-    let mut performance = Performance::start(&mut agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut agent, attempt(1));
     performance.until(|news| matches!(news, AgentNews::Pulse(_))).await;
     let sleeper = fs::read_to_string(stage.project().join("sleeper")).unwrap();
     assert!(is_alive(&sleeper));
@@ -250,7 +252,7 @@ async fn dropping_an_attempt_kills_its_group() {
 
 #[tokio::test]
 async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let mut agent =
         stage.shell(r#"printf 'no json\n\000\377\n{"type":"x"}\nno end'; echo oops >&2"#);
     let report = report(&mut agent, attempt(3)).await;
@@ -263,13 +265,13 @@ async fn raw_output_is_kept_byte_for_byte_and_for_nobody_else() {
 
 #[tokio::test]
 async fn raw_output_that_cannot_be_kept_is_told_once_and_ends_nothing() {
-    let stage = Stage::with_script("[[attempt]]\nending = { result = 'Done.' }");
+    let stage = AgentEnv::with_script("[[attempt]]\nending = { result = 'Done.' }");
     fs::create_dir(stage.run_folder()).unwrap();
     fs::write(stage.run_folder().join("output"), "in the way").unwrap();
     let mut agent = stage.rehearsal();
     let mut told = Vec::new();
     for number in [1, 2] {
-        let mut performance = Performance::start(&mut agent, attempt(number));
+        let mut performance = RunningAttempt::start(&mut agent, attempt(number));
         while let Some(news) = performance.next().await {
             if let AgentNews::Exited(report) = news {
                 assert_eq!(report.outcome, AttemptOutcome::Finished);
@@ -283,7 +285,7 @@ async fn raw_output_that_cannot_be_kept_is_told_once_and_ends_nothing() {
 
 #[tokio::test]
 async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     report(&mut stage.shell("cat >/dev/null; env >env"), attempt(4)).await;
     let text = fs::read_to_string(stage.project().join("env")).unwrap();
     let value = |name: &str| {
@@ -309,7 +311,7 @@ async fn the_environment_is_what_is_allowed_and_what_names_the_attempt() {
 
 #[tokio::test]
 async fn only_the_end_of_standard_error_is_kept_and_it_explains_a_bad_start() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     let script = "exec >&2; i=0; while [ $i -lt 2000 ]; do echo 0123456789; i=$((i+1)); done; \
                   echo no key; exit 1";
     let report = report(&mut stage.shell(script), attempt(1)).await;
@@ -320,7 +322,7 @@ async fn only_the_end_of_standard_error_is_kept_and_it_explains_a_bad_start() {
 
 #[tokio::test]
 async fn the_system_prompt_is_given_as_a_file() {
-    let stage = Stage::with_script("");
+    let stage = AgentEnv::with_script("");
     let mut order = attempt(1);
     order.prompt.system = "Be brief.".to_owned();
     report(&mut stage.rehearsal(), order).await;

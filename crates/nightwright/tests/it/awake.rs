@@ -5,11 +5,11 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use super::agent_program::program;
-use super::harness::{Hermit, ending, finish};
+use super::harness::{TestEnv, ending, finish};
 use super::stage::is_alive;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Works as soon as somebody makes the file `go`.
 const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
@@ -18,11 +18,11 @@ const WORKER: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\ncat > /dev/null\n\
                       echo x >> made.txt\necho 'Some of it is done.'\n";
 
 /// Notes how it was called and that it is there, and runs what it is told to as the real one does.
-fn inhibit(hermit: &Hermit) {
-    let seen = hermit.path("seen").display().to_string();
+fn inhibit(env: &TestEnv) {
+    let seen = env.path("seen").display().to_string();
     fs::create_dir(&seen).unwrap();
     program(
-        hermit,
+        env,
         "systemd-inhibit",
         &format!(
             "#!/bin/sh\nprintf '%s\\n' \"$@\" > {seen}/arguments\necho $$ >> {seen}/pids\n\
@@ -32,8 +32,8 @@ fn inhibit(hermit: &Hermit) {
 }
 
 /// The processes that were there to keep it awake.
-fn pids(hermit: &Hermit) -> Vec<String> {
-    let text = fs::read_to_string(hermit.path("seen/pids")).unwrap_or_default();
+fn pids(env: &TestEnv) -> Vec<String> {
+    let text = fs::read_to_string(env.path("seen/pids")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
@@ -41,57 +41,57 @@ fn pids(hermit: &Hermit) -> Vec<String> {
 fn eventually(what: &str, fact: impl Fn() -> bool) {
     let begun = Instant::now();
     while !fact() {
-        assert!(begun.elapsed() < PATIENCE, "never came true: {what}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "never came true: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-fn command(hermit: &Hermit, more: &[&str]) -> Command {
-    program(hermit, "worker", WORKER);
+fn command(env: &TestEnv, more: &[&str]) -> Command {
+    program(env, "worker", WORKER);
     let fixed = ["run", "-p", "x", "-m", "2", "--no-delay", "--agent-command", "worker"];
-    let mut command = hermit.command(&[&fixed[..], more].concat());
+    let mut command = env.command(&[&fixed[..], more].concat());
     command.env("NIGHTWRIGHT_KEEP_AWAKE", "true");
     command
 }
 
-fn start(hermit: &Hermit, more: &[&str]) -> Child {
-    command(hermit, more).spawn().unwrap()
+fn start(env: &TestEnv, more: &[&str]) -> Child {
+    command(env, more).spawn().unwrap()
 }
 
-fn go(hermit: &Hermit) {
-    hermit.file("go", "");
+fn go(env: &TestEnv) {
+    env.file("go", "");
 }
 
 #[test]
 fn the_machine_is_kept_awake_as_long_as_the_run_goes_on() {
-    let hermit = Hermit::new();
-    inhibit(&hermit);
-    let child = start(&hermit, &[]);
-    eventually("somebody keeps it awake", || pids(&hermit).len() == 1);
-    hermit.wait_for("attempt_started");
-    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let env = TestEnv::new();
+    inhibit(&env);
+    let child = start(&env, &[]);
+    eventually("somebody keeps it awake", || pids(&env).len() == 1);
+    env.wait_for("attempt_started");
+    let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(
-        fs::read_to_string(hermit.path("seen/arguments")).unwrap(),
+        fs::read_to_string(env.path("seen/arguments")).unwrap(),
         format!("--what=sleep:idle\n--who=nightwright\n--why=run {run}\n--mode=block\ncat\n")
     );
-    let keeper = pids(&hermit).remove(0);
+    let keeper = pids(&env).remove(0);
     assert!(is_alive(&keeper));
-    assert!(!hermit.path("seen/ended").exists(), "what it runs has ended");
-    go(&hermit);
-    let did = finish(child).exits(0);
-    assert!(!did.err.contains("asleep"), "{}", did.err);
+    assert!(!env.path("seen/ended").exists(), "what it runs has ended");
+    go(&env);
+    let output = finish(child).exits(0);
+    assert!(!output.err.contains("asleep"), "{}", output.err);
     eventually("nobody keeps it awake any more", || !is_alive(&keeper));
-    assert_eq!(pids(&hermit).len(), 1, "once a run is enough");
-    assert_eq!(ending(&hermit.journal()), "max_iterations");
+    assert_eq!(pids(&env).len(), 1, "once a run is enough");
+    assert_eq!(ending(&env.journal()), "max_iterations");
 }
 
 #[test]
 fn whoever_keeps_it_awake_dies_with_us_even_if_we_are_killed() {
-    let hermit = Hermit::new();
-    inhibit(&hermit);
-    let mut child = start(&hermit, &[]);
-    eventually("somebody keeps it awake", || pids(&hermit).len() == 1);
-    let keeper = pids(&hermit).remove(0);
+    let env = TestEnv::new();
+    inhibit(&env);
+    let mut child = start(&env, &[]);
+    eventually("somebody keeps it awake", || pids(&env).len() == 1);
+    let keeper = pids(&env).remove(0);
     child.kill().unwrap();
     child.wait().unwrap();
     eventually("nobody keeps it awake any more", || !is_alive(&keeper));
@@ -99,28 +99,28 @@ fn whoever_keeps_it_awake_dies_with_us_even_if_we_are_killed() {
 
 #[test]
 fn a_pause_lets_it_sleep_once_nothing_is_going_on() {
-    let hermit = Hermit::new();
-    inhibit(&hermit);
-    let child = start(&hermit, &[]);
-    eventually("the agent works", || hermit.project().join("started-1").exists());
-    eventually("somebody keeps it awake", || pids(&hermit).len() == 1);
-    let keeper = pids(&hermit).remove(0);
-    hermit.run(&["pause"]).exits(0);
-    hermit.wait_for("run_paused");
+    let env = TestEnv::new();
+    inhibit(&env);
+    let child = start(&env, &[]);
+    eventually("the agent works", || env.project().join("started-1").exists());
+    eventually("somebody keeps it awake", || pids(&env).len() == 1);
+    let keeper = pids(&env).remove(0);
+    env.run(&["pause"]).exits(0);
+    env.wait_for("run_paused");
     assert!(is_alive(&keeper), "the agent is still at work");
-    go(&hermit);
+    go(&env);
     eventually("nobody keeps it awake any more", || !is_alive(&keeper));
-    fs::remove_file(hermit.project().join("go")).unwrap();
-    hermit.run(&["resume"]).exits(0);
-    eventually("somebody keeps it awake again", || pids(&hermit).len() == 2);
-    go(&hermit);
+    fs::remove_file(env.project().join("go")).unwrap();
+    env.run(&["resume"]).exits(0);
+    eventually("somebody keeps it awake again", || pids(&env).len() == 2);
+    go(&env);
     finish(child).exits(0);
-    eventually("nobody is left", || pids(&hermit).iter().all(|pid| !is_alive(pid)));
+    eventually("nobody is left", || pids(&env).iter().all(|pid| !is_alive(pid)));
 }
 
 /// The log of the only run, as far as it is written.
-fn log(hermit: &Hermit) -> String {
-    let files = fs::read_dir(&hermit.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
+fn log(env: &TestEnv) -> String {
+    let files = fs::read_dir(&env.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
     let log = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log"));
     log.map(|path| fs::read_to_string(path).unwrap()).unwrap_or_default()
 }
@@ -128,50 +128,50 @@ fn log(hermit: &Hermit) -> String {
 #[test]
 fn a_refusal_is_no_trouble_and_only_those_who_want_to_know_everything_are_told() {
     for (level, told) in [("progress", 0), ("quiet", 0), ("verbose", 1)] {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let refuses = "#!/bin/sh\necho 'Failed to inhibit: Access denied' >&2\n\
                        : > \"$HOME/refused\"\nexit 1\n";
-        program(&hermit, "systemd-inhibit", refuses);
-        let said = hermit.path("said");
-        let mut command = command(&hermit, &["--output", level]);
+        program(&env, "systemd-inhibit", refuses);
+        let said = env.path("said");
+        let mut command = command(&env, &["--output", level]);
         let mut child = command.stderr(File::create(&said).unwrap()).spawn().unwrap();
         let err = || fs::read_to_string(&said).unwrap();
-        eventually("it was refused", || hermit.path("home/refused").exists());
+        eventually("it was refused", || env.path("home/refused").exists());
         let line = "This machine may fall asleep during the run: `";
         eventually("who wants to know is told", || err().matches(line).count() >= told);
-        eventually("whoever looks later can read of it", || log(&hermit).contains(line));
-        go(&hermit);
+        eventually("whoever looks later can read of it", || log(&env).contains(line));
+        go(&env);
         assert!(child.wait().unwrap().success(), "{}", err());
         assert_eq!(err().matches(line).count(), told, "{level}:\n{}", err());
         assert_eq!(err().matches("Access denied").count(), told, "{level}:\n{}", err());
         assert!(!err().contains("warning"), "{level}:\n{}", err());
-        assert_eq!(log(&hermit).matches(line).count(), 1, "{level}:\n{}", log(&hermit));
-        assert_eq!(ending(&hermit.journal()), "max_iterations");
+        assert_eq!(log(&env).matches(line).count(), 1, "{level}:\n{}", log(&env));
+        assert_eq!(ending(&env.journal()), "max_iterations");
     }
 }
 
 #[test]
 fn where_nothing_can_keep_it_awake_the_run_goes_on() {
-    let hermit = Hermit::new();
-    go(&hermit);
-    let mut command = command(&hermit, &["-v"]);
-    command.env("PATH", hermit.path("bin"));
-    let did = finish(command.spawn().unwrap()).exits(0);
+    let env = TestEnv::new();
+    go(&env);
+    let mut command = command(&env, &["-v"]);
+    command.env("PATH", env.path("bin"));
+    let output = finish(command.spawn().unwrap()).exits(0);
     let line =
         "This machine may fall asleep during the run: `systemd-inhibit` was not found in PATH";
-    assert_eq!(did.err.matches(line).count(), 1, "{}", did.err);
+    assert_eq!(output.err.matches(line).count(), 1, "{}", output.err);
 }
 
 #[test]
 fn a_rehearsal_and_whoever_does_not_want_it_leave_the_machine_alone() {
-    let hermit = Hermit::new();
-    inhibit(&hermit);
-    go(&hermit);
-    let mut rehearsal = hermit.command(&["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay"]);
+    let env = TestEnv::new();
+    inhibit(&env);
+    go(&env);
+    let mut rehearsal = env.command(&["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay"]);
     rehearsal.env("NIGHTWRIGHT_KEEP_AWAKE", "true");
     finish(rehearsal.spawn().unwrap()).exits(0);
-    finish(command(&hermit, &[]).env("NIGHTWRIGHT_KEEP_AWAKE", "false").spawn().unwrap()).exits(0);
-    let mut demo = hermit.command(&["demo"]);
+    finish(command(&env, &[]).env("NIGHTWRIGHT_KEEP_AWAKE", "false").spawn().unwrap()).exits(0);
+    let mut demo = env.command(&["demo"]);
     finish(demo.env("NIGHTWRIGHT_KEEP_AWAKE", "true").spawn().unwrap()).exits(0);
-    assert_eq!(pids(&hermit), [""; 0]);
+    assert_eq!(pids(&env), [""; 0]);
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nightwright_core::event::{Event, Record};
 use nightwright_core::input::{CheckPurpose, CheckResult};
 
-use super::harness::{Hermit, ending, finish, names};
+use super::harness::{TestEnv, ending, finish, names};
 
 /// Writes the file that the checks below look for, and claims completion.
 const WORKS: &str = r#"
@@ -31,52 +31,50 @@ fn baseline(journal: &[Record]) -> Option<(Vec<CheckResult>, bool)> {
 
 #[test]
 fn a_check_that_fails_at_first_is_counted_and_proves_the_work_later() {
-    let hermit = Hermit::new();
-    hermit.rehearse(WORKS, "3", &["--verify", COUNTS]).exits(0).says(&[
+    let env = TestEnv::new();
+    env.rehearse(WORKS, "3", &["--verify", COUNTS]).exits(0).says(&[
         "Running the checks before the first iteration",
         "fails now: 2 of 14 tests",
         "Task completed successfully after 1 iteration",
     ]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     let place = |name| names(&journal).iter().position(|event| *event == name);
     assert!(place("checks_finished") < place("iteration_started"), "{:?}", names(&journal));
 }
 
 #[test]
 fn a_check_whose_program_is_missing_refuses_the_run_and_says_how_to_go_on() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let check = "no-such-program-here --all";
-    let did = hermit.rehearse(WORKS, "3", &["--verify", check]).exits(2).says(&[
+    let output = env.rehearse(WORKS, "3", &["--verify", check]).exits(2).says(&[
         "Not started: `no-such-program-here --all` cannot run: `no-such-program-here` was not found in PATH",
         "--no-baseline",
     ]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(ending(&journal), "checks_cannot_run");
-    assert!(!names(&journal).contains(&"attempt_started"), "{}", did.err);
+    assert!(!names(&journal).contains(&"attempt_started"), "{}", output.err);
     // Without the baseline the run begins, and the check fails in the gate.
-    hermit
-        .rehearse(WORKS, "1", &["--verify", check, "--no-baseline"])
+    env.rehearse(WORKS, "1", &["--verify", check, "--no-baseline"])
         .exits(0)
         .says(&["rejected: `no-such-program-here --all` failed (exit 127)"]);
 }
 
 #[test]
 fn a_script_that_is_not_executable_cannot_run() {
-    let hermit = Hermit::new();
-    hermit.file("t.sh", "#!/bin/sh\nexit 0\n");
-    let script = hermit.project().join("t.sh");
+    let env = TestEnv::new();
+    env.file("t.sh", "#!/bin/sh\nexit 0\n");
+    let script = env.project().join("t.sh");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).unwrap();
-    hermit
-        .rehearse(WORKS, "1", &["--verify", "./t.sh"])
+    env.rehearse(WORKS, "1", &["--verify", "./t.sh"])
         .exits(2)
         .says(&["`./t.sh` is not executable"]);
 }
 
 #[test]
 fn a_program_missing_inside_the_check_is_a_warning() {
-    let hermit = Hermit::new();
-    hermit.file("t.sh", "test -e done.txt && exit 0\nno-such-runner\n");
-    hermit.rehearse(WORKS, "3", &["--verify", "sh t.sh"]).exits(0).says(&[
+    let env = TestEnv::new();
+    env.file("t.sh", "test -e done.txt && exit 0\nno-such-runner\n");
+    env.rehearse(WORKS, "3", &["--verify", "sh t.sh"]).exits(0).says(&[
         "`sh t.sh` fails now because `no-such-runner` is missing",
         "the checks have no usable result now",
         "judged complete by a model (no check is known to have failed before the run began)",
@@ -85,11 +83,11 @@ fn a_program_missing_inside_the_check_is_a_warning() {
 
 #[test]
 fn a_check_that_takes_too_long_is_cut_off_and_the_rest_is_not_reached() {
-    let hermit = Hermit::new();
-    let script = hermit.script(WORKS);
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
     let slow = "test -e done.txt || sleep 60";
     let run = ["run", "-p", "x", "-m", "2", "--no-delay", "--dry-run", "--rehearsal", &script];
-    let mut command = hermit.command(&[&run[..], &["--verify", slow, "--verify", "true"]].concat());
+    let mut command = env.command(&[&run[..], &["--verify", slow, "--verify", "true"]].concat());
     let child = command.env("NIGHTWRIGHT_VERIFY_BASELINE", "1s").spawn().unwrap();
     finish(child).exits(0).says(&[
         "unknown whether it passes now (cut off after 1",
@@ -100,49 +98,49 @@ fn a_check_that_takes_too_long_is_cut_off_and_the_rest_is_not_reached() {
 
 #[test]
 fn a_result_for_the_same_tree_is_reused_and_one_for_another_tree_is_not() {
-    let hermit = Hermit::new();
-    let count = hermit.path("count");
+    let env = TestEnv::new();
+    let count = env.path("count");
     let check = format!("echo x >> {}; test -e done.txt || exit 0", count.display());
     let ran = || fs::read_to_string(&count).unwrap_or_default().lines().count();
     let idle = "[[attempt]]\nending = { result = \"Hm.\" }\n";
-    hermit.rehearse(idle, "1", &["--verify", &check]).exits(0);
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 1);
-    let did = hermit.rehearse(idle, "1", &["--verify", &check]).exits(0);
-    assert_eq!(ran(), 1, "{}", did.err);
-    assert!(did.err.contains("passes now (same tree, "), "{}", did.err);
-    hermit.file("another.txt", "x");
-    hermit.rehearse(idle, "1", &["--verify", &check]).exits(0);
+    let output = env.rehearse(idle, "1", &["--verify", &check]).exits(0);
+    assert_eq!(ran(), 1, "{}", output.err);
+    assert!(output.err.contains("passes now (same tree, "), "{}", output.err);
+    env.file("another.txt", "x");
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0);
     assert_eq!(ran(), 2);
 }
 
 #[test]
 fn a_failure_is_measured_again_because_its_cause_may_be_gone() {
-    let hermit = Hermit::new();
-    let service = hermit.path("service");
+    let env = TestEnv::new();
+    let service = env.path("service");
     let check =
         format!("test -e {} || {{ echo '# pass 1\n# fail 1'; exit 1; }}", service.display());
     let idle = "[[attempt]]\nending = { result = \"Hm.\" }\n";
-    hermit.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["fails now"]);
     fs::write(&service, "").unwrap();
-    hermit.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["passes now ("]);
+    env.rehearse(idle, "1", &["--verify", &check]).exits(0).says(&["passes now ("]);
 }
 
 #[test]
 fn no_check_runs_if_one_of_them_cannot() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let checks = ["--verify", "touch ran", "--verify", "cd . && no-such-program-here"];
-    hermit.rehearse(WORKS, "1", &checks).exits(2).says(&["`no-such-program-here` was not found"]);
-    assert!(!hermit.project().join("ran").exists());
+    env.rehearse(WORKS, "1", &checks).exits(2).says(&["`no-such-program-here` was not found"]);
+    assert!(!env.project().join("ran").exists());
 }
 
 #[test]
 fn a_check_that_needs_a_withheld_variable_refuses_the_run_with_the_setting() {
-    let hermit = Hermit::new();
-    let script = hermit.script(WORKS);
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
     let check = "sh -uc 'echo $DB_PASSWORD'";
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script, "--verify", check];
     let start = |pass: &str| {
-        let mut command = hermit.command(&run);
+        let mut command = env.command(&run);
         command.env("DB_PASSWORD", "not-so-secret-4711").env("NIGHTWRIGHT_VERIFY_PASS_ENV", pass);
         finish(command.spawn().unwrap())
     };
@@ -152,41 +150,40 @@ fn a_check_that_needs_a_withheld_variable_refuses_the_run_with_the_setting() {
 
 #[test]
 fn a_detached_run_stays_at_the_terminal_until_its_checks_can_run() {
-    let hermit = Hermit::new();
-    let script = hermit.script(WORKS);
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script, "--detach"];
     let check = ["--verify", "no-such-program-here"];
-    hermit.run(&[&run[..], &check].concat()).exits(2).says(&["was not found in PATH"]);
+    env.run(&[&run[..], &check].concat()).exits(2).says(&["was not found in PATH"]);
 }
 
 #[test]
 fn a_baseline_that_was_stopped_proves_nothing_when_the_run_is_resumed() {
-    let hermit = Hermit::new();
-    let script = hermit.script(WORKS);
-    let hold = hermit.path("hold");
+    let env = TestEnv::new();
+    let script = env.script(WORKS);
+    let hold = env.path("hold");
     fs::write(&hold, "").unwrap();
     let slow = format!("test ! -e {} || sleep 600", hold.display());
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--rehearsal", &script];
-    let child = hermit.start(&[&run[..], &["--verify", &slow, "--verify", "true"]].concat());
-    hermit.wait_for("checks_started");
-    hermit.run(&["stop"]).exits(0);
+    let child = env.start(&[&run[..], &["--verify", &slow, "--verify", "true"]].concat());
+    env.wait_for("checks_started");
+    env.run(&["stop"]).exits(0);
     finish(child).exits(0);
     fs::remove_file(&hold).unwrap();
-    hermit.run(&["resume"]).exits(0).says(&["judged complete by a model"]);
+    env.run(&["resume"]).exits(0).says(&["judged complete by a model"]);
 }
 
 #[test]
 fn files_that_the_checks_wrote_before_the_first_iteration_are_no_work() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let idle = "[[attempt]]\nsteps = [{ write = \"coverage.xml\", text = \"2\" }]\n\
                 ending = { result = \"Hm.\" }\n"
         .repeat(3);
     let check = "echo 1 > coverage.xml; false";
-    hermit
-        .rehearse(&idle, "5", &["--verify", check])
+    env.rehearse(&idle, "5", &["--verify", check])
         .exits(0)
         .says(&["the checks wrote files, which do not count as work: `coverage.xml`"]);
-    assert_eq!(ending(&hermit.journal()), "stagnated");
+    assert_eq!(ending(&env.journal()), "stagnated");
 }
 
 #[test]
@@ -194,9 +191,9 @@ fn a_stop_ends_the_checks_before_the_first_iteration() {
     for (stop, code, outcome) in
         [(&["stop"][..], 0, "stopped"), (&["stop", "--now"], 130, "interrupted")]
     {
-        let hermit = Hermit::new();
-        let script = hermit.script(WORKS);
-        let child = hermit.start(&[
+        let env = TestEnv::new();
+        let script = env.script(WORKS);
+        let child = env.start(&[
             "run",
             "-p",
             "x",
@@ -208,10 +205,10 @@ fn a_stop_ends_the_checks_before_the_first_iteration() {
             "--rehearsal",
             &script,
         ]);
-        hermit.wait_for("checks_started");
-        hermit.run(stop).exits(0);
+        env.wait_for("checks_started");
+        env.run(stop).exits(0);
         finish(child).exits(code);
-        let journal = hermit.journal();
+        let journal = env.journal();
         assert_eq!(ending(&journal), outcome);
         assert!(!names(&journal).contains(&"iteration_started"));
     }
@@ -219,10 +216,9 @@ fn a_stop_ends_the_checks_before_the_first_iteration() {
 
 #[test]
 fn turned_off_the_checks_run_only_in_the_gate() {
-    let hermit = Hermit::new();
-    hermit
-        .rehearse(WORKS, "3", &["--verify", "true", "--no-baseline"])
+    let env = TestEnv::new();
+    env.rehearse(WORKS, "3", &["--verify", "true", "--no-baseline"])
         .exits(0)
         .says(&["Task completed successfully after 1 iteration"]);
-    assert_eq!(baseline(&hermit.journal()), None);
+    assert_eq!(baseline(&env.journal()), None);
 }

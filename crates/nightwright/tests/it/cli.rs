@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use nightwright_core::event::Event;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Hermit, ending, finish, names};
+use super::harness::{TestEnv, ending, finish, names};
 
 /// A rehearsal that works for a while, then claims.
 const HONEST: &str = r#"
@@ -35,8 +35,8 @@ ending = { hang = true }
 
 #[test]
 fn the_demo_shows_a_whole_run() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["demo"]).exits(0).says(&[
+    let env = TestEnv::new();
+    let output = env.run(&["demo"]).exits(0).says(&[
         "Running iteration 1...",
         "Running iteration 2...",
         "rejected: `sh check.sh` failed (exit 1)",
@@ -47,11 +47,11 @@ fn the_demo_shows_a_whole_run() {
         "4 attempts",
         "(rehearsed: work $",
     ]);
-    assert_eq!(did.out, "", "stdout is for data");
-    nothing_is_spent(&did.err);
-    let left: Vec<_> = fs::read_dir(hermit.path("tmp")).unwrap().collect();
+    assert_eq!(output.out, "", "stdout is for data");
+    nothing_is_spent(&output.err);
+    let left: Vec<_> = fs::read_dir(env.path("tmp")).unwrap().collect();
     assert!(left.is_empty(), "left in the temporary folder: {left:?}");
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(ending(&journal), "completed");
     assert!(names(&journal).contains(&"limit_wait_ended"));
 }
@@ -66,25 +66,25 @@ fn nothing_is_spent(text: &str) {
 
 #[test]
 fn a_dry_run_changes_nothing_and_ends() {
-    let hermit = Hermit::new();
-    hermit.file("a.txt", "mine");
-    let did = hermit
+    let env = TestEnv::new();
+    env.file("a.txt", "mine");
+    let output = env
         .run(&["run", "-p", "make it better", "-m", "5", "--dry-run", "--no-delay"])
         .exits(0)
         .says(&[
             "judged complete by a model (no checks configured) after 2 iterations",
             "mock-claude.log",
         ]);
-    nothing_is_spent(&did.err);
-    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0);
-    assert_eq!(fs::read_to_string(hermit.project().join("a.txt")).unwrap(), "mine");
-    assert_eq!(fs::read_dir(hermit.project()).unwrap().count(), 1);
+    nothing_is_spent(&output.err);
+    assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(env.project().join("a.txt")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(env.project()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_run_works_claims_and_is_verified_by_the_checks() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
+    let env = TestEnv::new();
+    let script = env.script(HONEST);
     let arguments = [
         "run",
         "-p",
@@ -98,15 +98,15 @@ fn a_run_works_claims_and_is_verified_by_the_checks() {
         "--rehearsal",
         &script,
     ];
-    hermit.run(&arguments).exits(0).says(&[
+    env.run(&arguments).exits(0).says(&[
         "iteration 1: 1 file, $0.20 (rehearsed)",
         "Task completed successfully after 2 iterations",
         "verified by `grep -q whole a.txt`",
         "cost $0.52 (rehearsed: work $0.50 in 2 attempts, verify $0.02 in 1 call)",
     ]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(ending(&journal), "completed");
-    let asked = hermit.asked();
+    let asked = env.asked();
     let parts: Vec<_> = asked.iter().map(|line| line["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["attempt", "attempt", "verify"]);
     assert!(asked[0]["prompt"].as_str().unwrap().contains("write a.txt"));
@@ -114,8 +114,8 @@ fn a_run_works_claims_and_is_verified_by_the_checks() {
 
 #[test]
 fn a_false_claim_is_rejected_and_the_next_prompt_says_why() {
-    let hermit = Hermit::new();
-    let script = hermit.script(
+    let env = TestEnv::new();
+    let script = env.script(
         r#"
         [[attempt]]
         steps = [{ write = "a.txt", text = "wrong" }]
@@ -139,19 +139,19 @@ fn a_false_claim_is_rejected_and_the_next_prompt_says_why() {
         "--rehearsal",
         &script,
     ];
-    hermit.run(&arguments).exits(0).says(&["rejected", "(exit 3)", "after 2 iterations"]);
-    let second = hermit.asked().into_iter().filter(|line| line["part"] == "attempt").nth(1);
+    env.run(&arguments).exits(0).says(&["rejected", "(exit 3)", "after 2 iterations"]);
+    let second = env.asked().into_iter().filter(|line| line["part"] == "attempt").nth(1);
     let prompt = second.unwrap()["prompt"].as_str().unwrap().to_owned();
     assert!(prompt.contains("nothing right in it"), "{prompt}");
 }
 
 #[test]
 fn json_output_is_the_journal_itself() {
-    let hermit = Hermit::new();
-    let did = hermit.rehearse(HONEST, "5", &["--output", "json"]).exits(0);
-    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
-    assert_eq!(did.out, journal);
-    for line in did.out.lines() {
+    let env = TestEnv::new();
+    let output = env.rehearse(HONEST, "5", &["--output", "json"]).exits(0);
+    let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
+    assert_eq!(output.out, journal);
+    for line in output.out.lines() {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(value["v"], 1);
     }
@@ -159,20 +159,20 @@ fn json_output_is_the_journal_itself() {
 
 #[test]
 fn quiet_says_nothing_when_all_is_well() {
-    let hermit = Hermit::new();
-    let did = hermit.rehearse(HONEST, "5", &["-q"]).exits(0);
-    assert_eq!((did.out.as_str(), did.err.as_str()), ("", ""));
+    let env = TestEnv::new();
+    let output = env.rehearse(HONEST, "5", &["-q"]).exits(0);
+    assert_eq!((output.out.as_str(), output.err.as_str()), ("", ""));
 }
 
 #[test]
 fn verbose_shows_the_agent_s_words_and_tools() {
-    let hermit = Hermit::new();
-    hermit.rehearse(HONEST, "5", &["-v"]).exits(0).says(&["half of it", "Write", "a.txt"]);
+    let env = TestEnv::new();
+    env.rehearse(HONEST, "5", &["-v"]).exits(0).says(&["half of it", "Write", "a.txt"]);
 }
 
 #[test]
 fn wrong_use_exits_2_and_says_what_is_allowed() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&["run"], &["neither a task nor a goal was given", "nightwright run -p"]),
         (&["run", "-p", ""], &["--prompt", "empty"]),
@@ -201,50 +201,52 @@ fn wrong_use_exits_2_and_says_what_is_allowed() {
         (&[], &["Usage"]),
     ];
     for (arguments, words) in cases {
-        let did = hermit.run(arguments);
-        assert_eq!(did.code, Some(2), "{arguments:?}\n{}", did.err);
+        let output = env.run(arguments);
+        assert_eq!(output.code, Some(2), "{arguments:?}\n{}", output.err);
         for word in *words {
-            assert!(did.err.contains(word), "{arguments:?}: `{word}` is not in:\n{}", did.err);
+            assert!(
+                output.err.contains(word),
+                "{arguments:?}: `{word}` is not in:\n{}",
+                output.err
+            );
         }
-        assert_eq!(did.out, "", "{arguments:?}");
+        assert_eq!(output.out, "", "{arguments:?}");
     }
-    assert!(hermit.runs().is_empty(), "wrong use leaves nothing behind");
+    assert!(env.runs().is_empty(), "wrong use leaves nothing behind");
 }
 
 #[test]
 fn a_broken_script_is_named_with_line_and_key() {
-    let hermit = Hermit::new();
-    let script = hermit.script("[[attempt]]\nsteps = [{ shout = \"x\" }]\n");
+    let env = TestEnv::new();
+    let script = env.script("[[attempt]]\nsteps = [{ shout = \"x\" }]\n");
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
-    hermit.run(&arguments).exits(2).says(&["script.toml", "shout", "docs/reference/rehearsal.md"]);
+    env.run(&arguments).exits(2).says(&["script.toml", "shout", "docs/reference/rehearsal.md"]);
 }
 
 #[test]
 fn without_the_agent_program_nothing_is_started() {
-    let hermit = Hermit::new();
-    hermit
-        .run(&["run", "-p", "x", "-m", "3"])
+    let env = TestEnv::new();
+    env.run(&["run", "-p", "x", "-m", "3"])
         .exits(1)
         .says(&["Claude CLI not found. Make sure 'claude' is installed and in PATH."]);
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn an_agent_program_that_talks_nonsense_is_named() {
-    let hermit = Hermit::new();
-    let claude = hermit.path("bin/claude");
+    let env = TestEnv::new();
+    let claude = env.path("bin/claude");
     fs::write(&claude, "#!/bin/sh\necho what do you mean >&2\nexit 3\n").unwrap();
     fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
-    hermit
-        .run(&["run", "-p", "x", "-m", "3"])
+    env.run(&["run", "-p", "x", "-m", "3"])
         .exits(1)
         .says(&["claude --version", "what do you mean"]);
 }
 
 /// A stand-in for the real program that notes how it was called.
-fn fake_claude(hermit: &Hermit, result: &str) {
-    let claude = hermit.path("bin/claude");
-    let log = hermit.path("calls");
+fn fake_claude(env: &TestEnv, result: &str) {
+    let claude = env.path("bin/claude");
+    let log = env.path("calls");
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo '9.9.9 (fake)' && exit\n\
@@ -263,38 +265,37 @@ fn fake_claude(hermit: &Hermit, result: &str) {
 
 #[test]
 fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_nothing() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let result = "<promise>COMPLETE</promise>\\n\\nVERDICT: yes - it is there";
-    fake_claude(&hermit, result);
-    hermit
-        .run(&[
-            "run",
-            "-p",
-            "x",
-            "-m",
-            "2",
-            "--no-delay",
-            "--max-cost",
-            "2",
-            "--model",
-            "opus",
-            "--max-turns",
-            "7",
-            "--allowed-tools",
-            "Bash(make:*)",
-            "--verify",
-            "true",
-            "--no-baseline",
-            "--",
-            "--betas",
-            "x",
-        ])
-        .exits(0)
-        .says(&[
-            "The agent may edit files and run: make, ",
-            "Task completed successfully after 1 iteration",
-        ]);
-    let calls = fs::read_to_string(hermit.path("calls")).unwrap();
+    fake_claude(&env, result);
+    env.run(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "2",
+        "--no-delay",
+        "--max-cost",
+        "2",
+        "--model",
+        "opus",
+        "--max-turns",
+        "7",
+        "--allowed-tools",
+        "Bash(make:*)",
+        "--verify",
+        "true",
+        "--no-baseline",
+        "--",
+        "--betas",
+        "x",
+    ])
+    .exits(0)
+    .says(&[
+        "The agent may edit files and run: make, ",
+        "Task completed successfully after 1 iteration",
+    ]);
+    let calls = fs::read_to_string(env.path("calls")).unwrap();
     let calls: Vec<_> = calls.lines().collect();
     assert_eq!(calls.len(), 2, "{calls:?}");
     for always in ["--print", "--output-format stream-json", "--setting-sources user"] {
@@ -312,22 +313,21 @@ fn the_real_program_is_called_as_a_worker_and_judged_by_one_that_may_change_noth
 fn escape_sequences_of_an_agent_reach_the_terminal_at_no_level() {
     let script = "[[attempt]]\nending = { bad_start = \"\\u001b]0;pwned\\u0007\\u001b[2Joops\" }\n";
     for level in ["quiet", "progress", "verbose", "json"] {
-        let hermit = Hermit::new();
-        let did = hermit.rehearse(script, "2", &["--output", level]).exits(1).says(&["oops"]);
-        assert!(!did.err.contains('\u{1b}'), "{level}: {:?}", did.err);
+        let env = TestEnv::new();
+        let output = env.rehearse(script, "2", &["--output", level]).exits(1).says(&["oops"]);
+        assert!(!output.err.contains('\u{1b}'), "{level}: {:?}", output.err);
     }
 }
 
 #[test]
 fn a_journal_that_was_deleted_ends_the_run() {
-    let hermit = Hermit::new();
-    let state = hermit.path("state").display().to_string();
-    let script = hermit.script(&format!(
+    let env = TestEnv::new();
+    let state = env.path("state").display().to_string();
+    let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
          ending = {{ result = \"gone\" }}\n"
     ));
-    hermit
-        .run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])
+    env.run(&["run", "-p", "x", "-m", "9", "--no-delay", "--dry-run", "--rehearsal", &script])
         .exits(1)
         .says(&["journal", "deleted"]);
 }
@@ -336,8 +336,8 @@ fn a_journal_that_was_deleted_ends_the_run() {
 fn require_complete_tells_endings_apart() {
     let idle = "[[attempt]]\nending = { result = \"I looked around.\" }\n";
     for (limit, code, ends) in [("1", 3, "max_iterations"), ("9", 4, "stagnated")] {
-        let hermit = Hermit::new();
-        let script = hermit.script(idle);
+        let env = TestEnv::new();
+        let script = env.script(idle);
         let arguments = [
             "run",
             "-p",
@@ -350,21 +350,21 @@ fn require_complete_tells_endings_apart() {
             "--rehearsal",
             &script,
         ];
-        hermit.run(&arguments).exits(code);
-        assert_eq!(ending(&hermit.journal()), ends);
+        env.run(&arguments).exits(code);
+        assert_eq!(ending(&env.journal()), ends);
     }
 }
 
 #[test]
 fn an_interrupt_ends_the_agent_and_exits_130() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HANGING);
-    let child = hermit.start(&["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script]);
-    hermit.wait_for("agent_ready");
+    let env = TestEnv::new();
+    let script = env.script(HANGING);
+    let child = env.start(&["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script]);
+    env.wait_for("agent_ready");
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
     finish(child).exits(130).says(&["Interrupted"]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(ending(&journal), "interrupted");
     let cost = journal.iter().find_map(|record| match &record.event {
         Event::AttemptFinished { cost, .. } => Some(*cost),
@@ -375,47 +375,47 @@ fn an_interrupt_ends_the_agent_and_exits_130() {
 
 #[test]
 fn a_second_run_in_the_same_project_is_told_who_holds_it() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HANGING);
+    let env = TestEnv::new();
+    let script = env.script(HANGING);
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
-    let child = hermit.start(&arguments);
-    hermit.wait_for("agent_ready");
+    let child = env.start(&arguments);
+    env.wait_for("agent_ready");
     let id = child.id().to_string();
-    hermit.run(&arguments).exits(1).says(&["is in use by run", &format!("pid {id}"), "hint:"]);
+    env.run(&arguments).exits(1).says(&["is in use by run", &format!("pid {id}"), "hint:"]);
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     finish(child).exits(130);
-    assert_eq!(hermit.runs().len(), 1, "the run that never was left nothing");
+    assert_eq!(env.runs().len(), 1, "the run that never was left nothing");
 }
 
 #[test]
 fn unreadable_notes_fail_the_iteration_and_name_the_file() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.project().join("SHARED_TASK_NOTES.md")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir(env.project().join("SHARED_TASK_NOTES.md")).unwrap();
     let arguments = ["run", "-p", "x", "-m", "1", "--dry-run"];
-    hermit.run(&arguments).exits(1).says(&["Iteration 1 failed", "SHARED_TASK_NOTES.md"]);
+    env.run(&arguments).exits(1).says(&["Iteration 1 failed", "SHARED_TASK_NOTES.md"]);
 }
 
 #[test]
 fn a_state_folder_that_can_t_be_made_is_named() {
-    let hermit = Hermit::new();
-    fs::write(hermit.path("blocked"), "a file").unwrap();
-    let mut command = hermit.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
-    command.env("NIGHTWRIGHT_STATE_DIR", hermit.path("blocked/state"));
+    let env = TestEnv::new();
+    fs::write(env.path("blocked"), "a file").unwrap();
+    let mut command = env.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
+    command.env("NIGHTWRIGHT_STATE_DIR", env.path("blocked/state"));
     finish(command.spawn().unwrap()).exits(1).says(&["can't create the folder", "blocked"]);
-    let mut command = hermit.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
+    let mut command = env.command(&["run", "-p", "x", "-m", "1", "--dry-run"]);
     command.env("NIGHTWRIGHT_STATE_DIR", "relative");
     finish(command.spawn().unwrap()).exits(1).says(&["NIGHTWRIGHT_STATE_DIR", "absolute"]);
 }
 
 #[test]
 fn prompts_and_raw_output_are_kept_for_the_user_alone() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
+    let env = TestEnv::new();
+    let script = env.script(HONEST);
     let arguments =
         ["run", "-p", "write", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", &script];
-    hermit.run(&arguments).exits(0);
-    let run = hermit.runs().remove(0);
+    env.run(&arguments).exits(0);
+    let run = env.runs().remove(0);
     assert_eq!(fs::metadata(&run).unwrap().permissions().mode() & 0o777, 0o700);
     for name in ["journal.jsonl", "prompts/001.md", "prompts/002.md", "output/001-1.ndjson"] {
         let facts = fs::metadata(run.join(name)).unwrap_or_else(|_| panic!("no {name}"));
@@ -426,9 +426,9 @@ fn prompts_and_raw_output_are_kept_for_the_user_alone() {
 
 #[test]
 fn a_closed_terminal_ends_the_display_and_not_the_run() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HONEST);
-    let mut child = hermit.start(&[
+    let env = TestEnv::new();
+    let script = env.script(HONEST);
+    let mut child = env.start(&[
         "run",
         "-p",
         "x",
@@ -443,5 +443,5 @@ fn a_closed_terminal_ends_the_display_and_not_the_run() {
     ]);
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(ending(&env.journal()), "completed");
 }

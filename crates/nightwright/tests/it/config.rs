@@ -6,47 +6,47 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 
 /// A project with a configuration.
-fn configured(text: &str) -> Hermit {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", text);
-    hermit
+fn configured(text: &str) -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", text);
+    env
 }
 
-fn text_of(hermit: &Hermit) -> String {
-    fs::read_to_string(hermit.project().join(".nightwright/config.toml")).unwrap()
+fn text_of(env: &TestEnv) -> String {
+    fs::read_to_string(env.project().join(".nightwright/config.toml")).unwrap()
 }
 
 /// The command with one more variable.
-fn with(hermit: &Hermit, name: &str, value: &str, arguments: &[&str]) -> Did {
-    finish(hermit.command(arguments).env(name, value).spawn().unwrap())
+fn with(env: &TestEnv, name: &str, value: &str, arguments: &[&str]) -> Output {
+    finish(env.command(arguments).env(name, value).spawn().unwrap())
 }
 
-fn json(did: &Did) -> Value {
-    serde_json::from_str(&did.out).unwrap()
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&output.out).unwrap()
 }
 
 /// Folders of this one test have names that differ every time.
-fn named(hermit: &Hermit, text: &str) -> String {
-    let project = hermit.project().canonicalize().unwrap();
+fn named(env: &TestEnv, text: &str) -> String {
+    let project = env.project().canonicalize().unwrap();
     let text = text.replace(&project.display().to_string(), "PROJECT");
-    text.replace(&hermit.path("home").display().to_string(), "HOME")
+    text.replace(&env.path("home").display().to_string(), "HOME")
 }
 
 #[test]
 fn the_winner_and_all_other_layers_are_shown_with_their_files() {
-    let hermit = configured("[limits]\nmax_cost = 5\n");
-    let user = hermit.path("home").join(".config/nightwright");
+    let env = configured("[limits]\nmax_cost = 5\n");
+    let user = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&user).unwrap();
     fs::write(user.join("config.toml"), "[limits]\nmax_cost = 2.5\n").unwrap();
-    fs::create_dir_all(hermit.project().join(".nightwright/tasks/night")).unwrap();
-    hermit.file(".nightwright/tasks/night/task.toml", "limits.max_cost = 9\n");
+    fs::create_dir_all(env.project().join(".nightwright/tasks/night")).unwrap();
+    env.file(".nightwright/tasks/night/task.toml", "limits.max_cost = 9\n");
 
-    let did = hermit.run(&["config", "explain", "limits.max_cost", "--task", "night"]).exits(0);
-    assert_snapshot!(named(&hermit, &did.out), @r#"
+    let output = env.run(&["config", "explain", "limits.max_cost", "--task", "night"]).exits(0);
+    assert_snapshot!(named(&env, &output.out), @r#"
     limits.max_cost
       Stop when the total cost of the run reaches this amount, in US dollars.
 
@@ -63,29 +63,29 @@ fn the_winner_and_all_other_layers_are_shown_with_their_files() {
       -> task (PROJECT/.nightwright/tasks/night/task.toml): 9
     "#);
 
-    let get = |arguments: &[&str]| hermit.run(arguments).exits(0).out;
+    let get = |arguments: &[&str]| env.run(arguments).exits(0).out;
     assert_eq!(get(&["config", "get", "limits.max_cost"]), "5\n");
     assert_eq!(get(&["config", "get", "limits.max_cost", "--task", "night"]), "9\n");
     let explain = ["config", "explain", "limits.max_cost", "--json"];
-    let did = with(&hermit, "NIGHTWRIGHT_MAX_COST", "7", &explain).exits(0);
-    let layers = json(&did)["layers"].clone();
+    let output = with(&env, "NIGHTWRIGHT_MAX_COST", "7", &explain).exits(0);
+    let layers = json(&output)["layers"].clone();
     assert_eq!(layers[2]["origin"]["name"], "NIGHTWRIGHT_MAX_COST");
     assert_eq!((&layers[1]["wins"], &layers[2]["wins"]), (&false.into(), &true.into()));
-    let list = json(&hermit.run(&["config", "list", "--json"]).exits(0));
+    let list = json(&env.run(&["config", "list", "--json"]).exits(0));
     let entry = list.as_array().unwrap().iter().find(|entry| entry["key"] == "limits.max_cost");
     assert_eq!(entry.unwrap()["origin"]["layer"], "project");
 }
 
 #[test]
 fn a_list_shows_every_key_its_value_and_its_origin() {
-    let hermit = configured("agent.env = { TOKEN = \"hunter2\" }\nverify.commands = [\"make\"]\n");
-    let did = with(&hermit, "NIGHTWRIGHT_MODEL", "opus", &["config", "list"]).exits(0);
+    let env = configured("agent.env = { TOKEN = \"hunter2\" }\nverify.commands = [\"make\"]\n");
+    let output = with(&env, "NIGHTWRIGHT_MODEL", "opus", &["config", "list"]).exits(0);
     for key in nightwright::config::KEYS {
-        assert!(did.out.contains(key.name), "{}", key.name);
+        assert!(output.out.contains(key.name), "{}", key.name);
     }
     let line = |key: &str| {
-        let line = did.out.lines().find(|line| line.starts_with(key)).unwrap();
-        named(&hermit, &line.split_whitespace().collect::<Vec<_>>().join(" "))
+        let line = output.out.lines().find(|line| line.starts_with(key)).unwrap();
+        named(&env, &line.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     assert_eq!(line("limits.max_wait"), "limits.max_wait \"12h\" built-in");
     assert_eq!(line("limits.max_tokens"), "limits.max_tokens (no limit) built-in");
@@ -94,12 +94,12 @@ fn a_list_shows_every_key_its_value_and_its_origin() {
         line("verify.commands"),
         "verify.commands [\"make\"] project (PROJECT/.nightwright/config.toml)"
     );
-    assert!(!did.out.contains("hunter2"), "a value that may be secret is not listed");
-    let asked = hermit.run(&["config", "get", "agent.env"]).exits(0);
+    assert!(!output.out.contains("hunter2"), "a value that may be secret is not listed");
+    let asked = env.run(&["config", "get", "agent.env"]).exits(0);
     assert_eq!(asked.out, "TOKEN=...\n");
     let asked = asked.says(&["not shown; see them in: project (", "config.toml"]);
     assert!(!asked.err.contains("hunter2"), "{}", asked.err);
-    let asked = hermit.run(&["config", "get", "agent.env", "--json"]).exits(0);
+    let asked = env.run(&["config", "get", "agent.env", "--json"]).exits(0);
     assert_eq!(json(&asked)["value"]["TOKEN"], "...");
 }
 
@@ -114,35 +114,34 @@ fn a_mistake_among_variables_is_shown_without_their_values() {
         ("[agent.env]\nA = \"correct-horse\nstaple\"\n", &["config.toml:2:", "A = ***"]),
         ("[agent.env]\nA = [\"correct-horse\"]\n", &["config.toml:2:5", "A = ***"]),
     ] {
-        let hermit = configured(text);
+        let env = configured(text);
         let arguments = ["run", "-p", "x", "-m", "1", "--dry-run"];
         for arguments in [&["config", "list"][..], &arguments] {
-            let did = hermit.run(arguments).exits(2).says(words);
-            let said = format!("{}{}", did.out, did.err);
+            let output = env.run(arguments).exits(2).says(words);
+            let said = format!("{}{}", output.out, output.err);
             assert!(!said.contains("horse") && !said.contains("staple"), "{said}");
         }
     }
-    let hermit = configured("");
-    let did = hermit.run(&["config", "set", "agent.env", "correct-horse"]).exits(2);
-    assert!(!did.err.contains("horse"), "{}", did.err);
+    let env = configured("");
+    let output = env.run(&["config", "set", "agent.env", "correct-horse"]).exits(2);
+    assert!(!output.err.contains("horse"), "{}", output.err);
 }
 
 #[test]
 fn what_nobody_set_and_nobody_knows_is_told_apart() {
-    let hermit = Hermit::new();
-    hermit.run(&["config", "get", "limits.max_cost"]).exits(1).says(&["is not set: no limit"]);
-    let null = json(&hermit.run(&["config", "get", "limits.max_cost", "--json"]).exits(0));
+    let env = TestEnv::new();
+    env.run(&["config", "get", "limits.max_cost"]).exits(1).says(&["is not set: no limit"]);
+    let null = json(&env.run(&["config", "get", "limits.max_cost", "--json"]).exits(0));
     assert_eq!(null["value"], Value::Null);
     for command in ["get", "explain", "unset"] {
-        hermit
-            .run(&["config", command, "limits.max_iteration"])
+        env.run(&["config", command, "limits.max_iteration"])
             .exits(2)
             .says(&["there is no key `limits.max_iteration`", "`limits.max_iterations`?"]);
     }
-    hermit.run(&["config", "set", "limits", "5"]).exits(2).says(&["`limits` is a table"]);
-    hermit.run(&["config", "list", "--task", "nope"]).exits(2).says(&["Task not found: nope"]);
-    hermit.run(&["config", "list", "--task", "../x"]).exits(2).says(&["name of a task"]);
-    with(&hermit, "NIGHTWRIGHT_MODE", "lopo", &["config", "list"]).exits(2).says(&[
+    env.run(&["config", "set", "limits", "5"]).exits(2).says(&["`limits` is a table"]);
+    env.run(&["config", "list", "--task", "nope"]).exits(2).says(&["Task not found: nope"]);
+    env.run(&["config", "list", "--task", "../x"]).exits(2).says(&["name of a task"]);
+    with(&env, "NIGHTWRIGHT_MODE", "lopo", &["config", "list"]).exits(2).says(&[
         "unknown mode `lopo`",
         "did you mean `loop`?",
         "iterative",
@@ -152,47 +151,47 @@ fn what_nobody_set_and_nobody_knows_is_told_apart() {
 #[test]
 fn comments_and_order_are_kept_by_set_and_unset() {
     let before = "# the night\n\n[limits] # of us\nmax_cost = 3 # dollars\n\n# later\n[retry]\n";
-    let hermit = configured(before);
-    hermit.run(&["config", "set", "limits.max_cost", "$4.50"]).exits(0).says(&["max_cost = 4.5"]);
-    assert_eq!(text_of(&hermit), before.replace("= 3 #", "= 4.5 #"));
-    hermit.run(&["config", "set", "retry.delay", "1h 30m"]).exits(0);
-    assert!(text_of(&hermit).ends_with("[retry]\ndelay = \"1h 30m\"\n"));
-    hermit.run(&["config", "unset", "retry.delay"]).exits(0);
-    hermit.run(&["config", "unset", "retry.delay"]).exits(0).says(&["is not set in"]);
-    assert_eq!(text_of(&hermit), before.replace("= 3 #", "= 4.5 #"));
+    let env = configured(before);
+    env.run(&["config", "set", "limits.max_cost", "$4.50"]).exits(0).says(&["max_cost = 4.5"]);
+    assert_eq!(text_of(&env), before.replace("= 3 #", "= 4.5 #"));
+    env.run(&["config", "set", "retry.delay", "1h 30m"]).exits(0);
+    assert!(text_of(&env).ends_with("[retry]\ndelay = \"1h 30m\"\n"));
+    env.run(&["config", "unset", "retry.delay"]).exits(0);
+    env.run(&["config", "unset", "retry.delay"]).exits(0).says(&["is not set in"]);
+    assert_eq!(text_of(&env), before.replace("= 3 #", "= 4.5 #"));
 }
 
 #[test]
 fn set_makes_the_file_that_is_meant() {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright/tasks/night")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright/tasks/night")).unwrap();
     let set = |arguments: &[&str]| {
         let mut all = vec!["config", "set"];
         all.extend(arguments);
-        hermit.run(&all).exits(0);
+        env.run(&all).exits(0);
     };
     set(&["verify.commands", "cargo test", "[ -f README.md ]"]);
     set(&["agent.env", "A=1", "B=x=y"]);
     set(&["--task", "night", "mode", "loop"]);
     set(&["--user", "output.color", "never"]);
-    let user = hermit.path("home").join(".config/nightwright/config.toml");
+    let user = env.path("home").join(".config/nightwright/config.toml");
     assert_eq!(fs::read_to_string(user).unwrap(), "[output]\ncolor = \"never\"\n");
-    let task = hermit.project().join(".nightwright/tasks/night/task.toml");
+    let task = env.project().join(".nightwright/tasks/night/task.toml");
     assert_eq!(fs::read_to_string(task).unwrap(), "mode = \"loop\"\n");
     assert_eq!(
-        text_of(&hermit),
+        text_of(&env),
         "[verify]\ncommands = [\"cargo test\", \"[ -f README.md ]\"]\n\n\
          [agent]\nenv = { A = \"1\", B = \"x=y\" }\n"
     );
     set(&["verify.commands", "[]"]);
-    assert_eq!(hermit.run(&["config", "get", "verify.commands"]).exits(0).out, "");
+    assert_eq!(env.run(&["config", "get", "verify.commands"]).exits(0).out, "");
     let key = ["config", "set", "--user", "verify.commands", "make"];
-    hermit.run(&key).exits(0).says(&["warning: it has no effect here", "project"]);
+    env.run(&key).exits(0).says(&["warning: it has no effect here", "project"]);
 }
 
 #[test]
 fn a_value_that_is_not_allowed_is_not_written() {
-    let hermit = configured("# mine\n");
+    let env = configured("# mine\n");
     for (key, value, allowed) in [
         ("limits.max_iterations", "-1", "a whole number from 0"),
         ("limits.max_cost", "much", "an amount in US dollars"),
@@ -204,11 +203,11 @@ fn a_value_that_is_not_allowed_is_not_written() {
         ("agent.settings", "global", "`user`, `project`, `local`"),
         ("agent.env", "A", "a table of variables"),
     ] {
-        let did = hermit.run(&["config", "set", key, value]).exits(2).says(&[key, allowed]);
-        assert!(key == "agent.env" || did.err.contains(value), "{}", did.err);
+        let output = env.run(&["config", "set", key, value]).exits(2).says(&[key, allowed]);
+        assert!(key == "agent.env" || output.err.contains(value), "{}", output.err);
     }
-    hermit.run(&["config", "set", "delay", "1", "2"]).exits(2).says(&["one value"]);
-    assert_eq!(text_of(&hermit), "# mine\n");
+    env.run(&["config", "set", "delay", "1", "2"]).exits(2).says(&["one value"]);
+    assert_eq!(text_of(&env), "# mine\n");
 }
 
 #[test]
@@ -221,125 +220,121 @@ fn a_file_that_is_wrong_is_named_with_line_and_key_and_not_written() {
         ("delay = 1\ndelay = 2\n", &["config.toml:2:1", "duplicate key"]),
         ("dealy = 1\n[limit]\n", &["`delay`?", "error: there is no key `limit`", "`limits`?"]),
     ] {
-        let hermit = configured(text);
-        hermit.run(&["config", "list"]).exits(2).says(words);
-        hermit
-            .run(&["config", "set", "mode", "loop"])
-            .exits(2)
-            .says(words)
-            .says(&["was not changed"]);
-        assert_eq!(text_of(&hermit), text);
+        let env = configured(text);
+        env.run(&["config", "list"]).exits(2).says(words);
+        env.run(&["config", "set", "mode", "loop"]).exits(2).says(words).says(&["was not changed"]);
+        assert_eq!(text_of(&env), text);
     }
-    let hermit = configured("[limits]\nreserve = 300\n");
-    hermit.run(&["config", "set", "limits.reserve", "30"]).exits(0);
-    assert_eq!(text_of(&hermit), "[limits]\nreserve = 30\n");
+    let env = configured("[limits]\nreserve = 300\n");
+    env.run(&["config", "set", "limits.reserve", "30"]).exits(0);
+    assert_eq!(text_of(&env), "[limits]\nreserve = 30\n");
 }
 
 #[test]
 fn files_of_other_editors_can_be_read_and_written() {
-    let hermit = configured("\u{feff}# größe\r\n[limits]\r\nmax_cost = 5\r\n");
-    assert_eq!(hermit.run(&["config", "get", "limits.max_cost"]).exits(0).out, "5\n");
-    hermit.run(&["config", "set", "limits.reserve", "20%"]).exits(0);
+    let env = configured("\u{feff}# größe\r\n[limits]\r\nmax_cost = 5\r\n");
+    assert_eq!(env.run(&["config", "get", "limits.max_cost"]).exits(0).out, "5\n");
+    env.run(&["config", "set", "limits.reserve", "20%"]).exits(0);
     let wanted = "\u{feff}# größe\r\n[limits]\r\nmax_cost = 5\r\nreserve = 20\r\n";
-    assert_eq!(text_of(&hermit), wanted);
+    assert_eq!(text_of(&env), wanted);
 }
 
 #[test]
 fn what_is_no_text_file_is_refused() {
-    let hermit = configured("");
-    let file = hermit.project().join(".nightwright/config.toml");
+    let env = configured("");
+    let file = env.project().join(".nightwright/config.toml");
     fs::write(&file, b"# one\n# \xff\n").unwrap();
-    hermit.run(&["config", "list"]).exits(2).says(&["config.toml` is not UTF-8 text: see line 2"]);
+    env.run(&["config", "list"]).exits(2).says(&["config.toml` is not UTF-8 text: see line 2"]);
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    hermit.run(&["config", "list"]).exits(2).says(&["config.toml", "not a plain file"]);
-    hermit.run(&["config", "set", "delay", "1"]).exits(2).says(&["not a plain file"]);
-    let user = hermit.path("home").join(".config/nightwright/config.toml");
+    env.run(&["config", "list"]).exits(2).says(&["config.toml", "not a plain file"]);
+    env.run(&["config", "set", "delay", "1"]).exits(2).says(&["not a plain file"]);
+    let user = env.path("home").join(".config/nightwright/config.toml");
     fs::create_dir_all(&user).unwrap();
     fs::remove_dir(&file).unwrap();
-    hermit.run(&["config", "list"]).exits(2).says(&[".config/nightwright", "not a plain file"]);
+    env.run(&["config", "list"]).exits(2).says(&[".config/nightwright", "not a plain file"]);
 }
 
 #[test]
 fn a_link_out_of_the_project_is_neither_read_nor_written() {
-    let hermit = Hermit::new();
-    let elsewhere = hermit.path("elsewhere.toml");
+    let env = TestEnv::new();
+    let elsewhere = env.path("elsewhere.toml");
     fs::write(&elsewhere, "delay = 5\n").unwrap();
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    symlink(&elsewhere, hermit.project().join(".nightwright/config.toml")).unwrap();
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    symlink(&elsewhere, env.project().join(".nightwright/config.toml")).unwrap();
     let words = ["leads out of the project", "replace the link"];
-    hermit.run(&["config", "get", "delay"]).exits(2).says(&words);
-    hermit.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
+    env.run(&["config", "get", "delay"]).exits(2).says(&words);
+    env.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "delay = 5\n");
 
     // A link to something that is not there would be written through.
     fs::remove_file(&elsewhere).unwrap();
-    hermit.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
+    env.run(&["config", "set", "delay", "9"]).exits(2).says(&words);
     assert!(!elsewhere.exists());
 }
 
 #[test]
 fn the_users_own_file_may_be_a_link_and_stays_one() {
-    let hermit = Hermit::new();
-    let folder = hermit.path("home").join(".config/nightwright");
+    let env = TestEnv::new();
+    let folder = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&folder).unwrap();
-    let kept = hermit.path("home").join("dotfiles.toml");
+    let kept = env.path("home").join("dotfiles.toml");
     fs::write(&kept, "# kept\n").unwrap();
     symlink(&kept, folder.join("config.toml")).unwrap();
-    hermit.run(&["config", "set", "--user", "delay", "2"]).exits(0);
+    env.run(&["config", "set", "--user", "delay", "2"]).exits(0);
     assert_eq!(fs::read_to_string(&kept).unwrap(), "# kept\n\ndelay = \"2s\"\n");
     assert!(folder.join("config.toml").is_symlink());
 }
 
 #[test]
 fn a_new_file_of_the_users_own_is_nobody_else_s_business() {
-    let hermit = Hermit::new();
-    hermit.run(&["config", "set", "--user", "notify.token", "tk_1234"]).exits(0);
-    let file = hermit.path("home").join(".config/nightwright/config.toml");
+    let env = TestEnv::new();
+    env.run(&["config", "set", "--user", "notify.token", "tk_1234"]).exits(0);
+    let file = env.path("home").join(".config/nightwright/config.toml");
     let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(), 0o600);
     // What somebody wants otherwise stays so.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    hermit.run(&["config", "set", "--user", "delay", "2"]).exits(0);
+    env.run(&["config", "set", "--user", "delay", "2"]).exits(0);
     assert_eq!(mode(), 0o640);
 }
 
 #[test]
 fn a_read_only_file_is_left_alone() {
-    let hermit = configured("delay = 1\n");
-    let file = hermit.project().join(".nightwright/config.toml");
+    let env = configured("delay = 1\n");
+    let file = env.project().join(".nightwright/config.toml");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-    hermit.run(&["config", "set", "delay", "2"]).exits(1).says(&["is read-only", "chmod u+w"]);
-    assert_eq!(text_of(&hermit), "delay = 1\n");
+    env.run(&["config", "set", "delay", "2"]).exits(1).says(&["is read-only", "chmod u+w"]);
+    assert_eq!(text_of(&env), "delay = 1\n");
 }
 
 #[test]
 fn a_project_may_have_any_name() {
-    let hermit = Hermit::new();
-    let project = hermit.path("mein Projekt – größe");
+    let env = TestEnv::new();
+    let project = env.path("mein Projekt – größe");
     fs::create_dir(&project).unwrap();
     let place = project.display().to_string();
-    hermit.run(&["config", "set", "-C", &place, "delay", "2"]).exits(0).says(&[&place]);
-    assert_eq!(hermit.run(&["config", "get", "delay", "-C", &place]).exits(0).out, "2s\n");
+    env.run(&["config", "set", "-C", &place, "delay", "2"]).exits(0).says(&[&place]);
+    assert_eq!(env.run(&["config", "get", "delay", "-C", &place]).exits(0).out, "2s\n");
     fs::write(project.join(".nightwright/config.toml"), "delay = -1\n").unwrap();
-    hermit.run(&["config", "get", "delay", "-C", &place]).exits(2).says(&[&place]);
+    env.run(&["config", "get", "delay", "-C", &place]).exits(2).says(&[&place]);
 }
 
 #[test]
 fn a_variable_with_a_bad_value_is_named() {
-    let hermit = Hermit::new();
-    with(&hermit, "NIGHTWRIGHT_MAX_COST", "much", &["config", "list"]).exits(2).says(&[
+    let env = TestEnv::new();
+    with(&env, "NIGHTWRIGHT_MAX_COST", "much", &["config", "list"]).exits(2).says(&[
         "NIGHTWRIGHT_MAX_COST is `much`",
         "an amount in US dollars",
         "config explain limits.max_cost",
     ]);
-    with(&hermit, "NIGHTWRIGHT_SOMETHING", "else", &["config", "list"]).exits(0);
+    with(&env, "NIGHTWRIGHT_SOMETHING", "else", &["config", "list"]).exits(0);
 }
 
 #[test]
 fn the_schema_is_the_one_that_is_shipped() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["config", "schema"]).exits(0);
+    let env = TestEnv::new();
+    let output = env.run(&["config", "schema"]).exits(0);
     let shipped = include_str!("../../../../docs/reference/config.schema.json");
-    assert_eq!(did.out, shipped);
+    assert_eq!(output.out, shipped);
 }

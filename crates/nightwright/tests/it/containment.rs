@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
-use nightwright::process::{Containment, Level, groups_folder};
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline};
+use nightwright::process::{Containment, ContainmentLevel, groups_folder};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
 use nightwright_core::effect::Grace;
 
-use super::fake_agent::{FakeAgent, Rehearsed, Scene};
+use super::fake_agent::{FakeAgent, FakeAgentEnv, FakeAttempt};
 use super::harness::{finish, names};
-use super::stage::{NIGHTWRIGHT, Performance, attempt, eventually};
+use super::stage::{NIGHTWRIGHT, RunningAttempt, attempt, eventually};
 
 /// One for all tests of this process: it gives groups their names.
 static GROUPED: LazyLock<Option<Containment>> =
@@ -57,19 +57,19 @@ fn group_of(agent: &FakeAgent) -> Option<PathBuf> {
 }
 
 /// Plays a script in every way at the same time, each in a runtime of its own.
-fn in_every_way(play: impl AsyncFn(&Rehearsed, Containment) + Sync) {
+fn in_every_way(play: impl AsyncFn(&FakeAttempt, Containment) + Sync) {
     thread::scope(|scope| {
         for way in ways() {
             let play = &play;
             scope.spawn(move || {
                 let runtime =
                     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let (rehearsed, level) = (Rehearsed::new(), way.level());
+                let (rehearsed, level) = (FakeAttempt::new(), way.level());
                 runtime.block_on(play(&rehearsed, way));
                 rehearsed.census().nobody(level.name());
                 rehearsed.all_is_kept();
                 let group = group_of(&rehearsed.agent);
-                assert_eq!(group.is_some(), level == Level::GuardAndGroup, "{group:?}");
+                assert_eq!(group.is_some(), level == ContainmentLevel::GuardAndGroup, "{group:?}");
                 assert!(!group.is_some_and(|group| group.exists()), "its group is left");
             });
         }
@@ -81,12 +81,12 @@ fn a_cut_ends_everybody_however_they_hide() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; init; tool; family; sleep 300";
         let mut agent = rehearsed.kept(way, words);
-        let performance = Performance::start(&mut agent, attempt(1));
+        let performance = RunningAttempt::start(&mut agent, attempt(1));
         eventually("everybody is there", || rehearsed.agent.file("family").exists()).await;
         assert_eq!(rehearsed.census().noted_alive().len(), 7);
         // What the agent itself waits for has left no note, but has its mark.
         eventually("the agent waits", || rehearsed.census().alive().len() == 8).await;
-        performance.attempt().cut(CutReason::Deadline(Deadline::Tool), Grace::None);
+        performance.attempt().cancel(CancelReason::Deadline(Deadline::Tool), Grace::None);
         let (_, report) = performance.finish().await;
         assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Tool });
     });
@@ -97,9 +97,9 @@ fn everybody_is_asked_to_leave_before_anybody_is_killed() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; init; polite; polite; sleep 300";
         let mut agent = rehearsed.kept(way, words);
-        let performance = Performance::start(&mut agent, attempt(1));
+        let performance = RunningAttempt::start(&mut agent, attempt(1));
         eventually("both are there", || rehearsed.census().noted() == 2).await;
-        performance.attempt().cut(CutReason::Deadline(Deadline::Idle), Grace::Usual);
+        performance.attempt().cancel(CancelReason::Deadline(Deadline::Idle), Grace::Usual);
         let (_, report) = performance.finish().await;
         assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Idle });
         assert_eq!(rehearsed.agent.read("asked").lines().count(), 2);
@@ -111,7 +111,7 @@ fn whoever_a_finished_agent_leaves_behind_goes_with_it() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; init; family; result Done.";
         let mut agent = rehearsed.kept(way, words);
-        let (_, report) = Performance::start(&mut agent, attempt(1)).finish().await;
+        let (_, report) = RunningAttempt::start(&mut agent, attempt(1)).finish().await;
         assert_eq!(report.outcome, AttemptOutcome::Finished);
         assert_eq!(rehearsed.census().noted(), 7);
     });
@@ -122,9 +122,9 @@ fn a_process_that_forks_and_is_gone_over_and_over_does_not_get_away() {
     in_every_way(async |rehearsed, way| {
         let words = "cat /proc/$$/cgroup >\"$fake/cgroup\"; note $$; init; storm; storm; sleep 300";
         let mut agent = rehearsed.kept(way, words);
-        let performance = Performance::start(&mut agent, attempt(1));
+        let performance = RunningAttempt::start(&mut agent, attempt(1));
         eventually("it forks", || rehearsed.agent.file("beat").exists()).await;
-        performance.attempt().cut(CutReason::StopNow, Grace::None);
+        performance.attempt().cancel(CancelReason::StopNow, Grace::None);
         let (_, report) = performance.finish().await;
         assert_eq!(report.outcome, AttemptOutcome::Interrupted);
         // Each of them leaves a sign within some milliseconds.
@@ -136,11 +136,11 @@ fn a_process_that_forks_and_is_gone_over_and_over_does_not_get_away() {
 
 #[test]
 fn children_of_a_run_have_no_group_left_when_it_is_over() {
-    let scene = Scene::new("note $$; init; result '<promise>COMPLETE</promise>'");
+    let scene = FakeAgentEnv::new("note $$; init; result '<promise>COMPLETE</promise>'");
     let child = scene.start(&["-m", "1", "--verify", "true"]);
     let id = child.id();
     finish(child).exits(0);
-    assert!(names(&scene.hermit.journal()).contains(&"checks_finished"));
+    assert!(names(&scene.env.journal()).contains(&"checks_finished"));
     left_no_group(id);
     scene.census().nobody("the run is over");
 }

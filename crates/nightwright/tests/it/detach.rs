@@ -12,12 +12,12 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
-use super::harness::{Did, Hermit, ending, finish, names};
+use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The first attempt takes until somebody makes the file `go`.
 const HELD: &str = r#"
@@ -33,55 +33,55 @@ ending = { result = "<promise>COMPLETE</promise>" }
 const SLOW: &str = "#!/bin/sh\n: > \"$HOME/asked\"\nexec sleep 20\n";
 
 /// A run that nobody holds. Nothing of it is left when this is dropped.
-struct Detached {
-    hermit: Hermit,
+struct DetachedRun {
+    env: TestEnv,
 }
 
-impl Detached {
+impl DetachedRun {
     /// Starts one with these options; it has begun.
-    fn start(options: &[&str]) -> (Self, Did) {
-        let detached = Self { hermit: Hermit::new() };
-        let script = detached.hermit.script(HELD);
+    fn start(options: &[&str]) -> (Self, Output) {
+        let detached = Self { env: TestEnv::new() };
+        let script = detached.env.script(HELD);
         let fixed = ["run", "-p", "both halves", "-m", "4", "--no-delay", "--detach", "--dry-run"];
         let more = ["--rehearsal", script.as_str()];
-        let did = detached.hermit.run(&[&fixed[..], &more, options].concat());
-        (detached, did)
+        let output = detached.env.run(&[&fixed[..], &more, options].concat());
+        (detached, output)
     }
 
     fn folder(&self) -> PathBuf {
-        self.hermit.runs().pop().unwrap()
+        self.env.runs().pop().unwrap()
     }
 
     fn go(&self) {
-        self.hermit.file("go", "");
+        self.env.file("go", "");
     }
 
     /// The process of the run, as its lock says.
     fn pid(&self) -> String {
-        let did = self.hermit.run(&["status", "--json"]).exits(0);
-        let status: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+        let output = self.env.run(&["status", "--json"]).exits(0);
+        let status: serde_json::Value = serde_json::from_str(&output.out).unwrap();
         status["pid"].to_string()
     }
 
     /// Waits for the end of the run and of everything that belongs to it.
     #[track_caller]
     fn ends(&self) -> &'static str {
-        self.hermit.wait_for("run_finished");
-        nobody_is_left(&self.hermit);
-        ending(&self.hermit.journal())
+        self.env.wait_for("run_finished");
+        nobody_is_left(&self.env);
+        ending(&self.env.journal())
     }
 }
 
-impl Drop for Detached {
+impl Drop for DetachedRun {
     fn drop(&mut self) {
         // Over already, if all is well.
-        let _ = self.hermit.command(&["stop", "--now"]).output();
+        let _ = self.env.command(&["stop", "--now"]).output();
     }
 }
 
 /// Processes whose command line or environment leads to the folder of a hermit.
-fn belonging_to(hermit: &Hermit) -> Vec<String> {
-    let folder = hermit.path("");
+fn belonging_to(env: &TestEnv) -> Vec<String> {
+    let folder = env.path("");
     let folder = folder.to_str().unwrap().trim_end_matches('/');
     let says = |process: &Path, file: &str| {
         let bytes = fs::read(process.join(file)).unwrap_or_default();
@@ -98,17 +98,17 @@ fn belonging_to(hermit: &Hermit) -> Vec<String> {
 fn eventually(what: &str, fact: impl Fn() -> bool) {
     let begun = Instant::now();
     while !fact() {
-        assert!(begun.elapsed() < PATIENCE, "never came true: {what}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "never came true: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Everybody is gone: the run, its guards, its agent.
 #[track_caller]
-fn nobody_is_left(hermit: &Hermit) {
-    eventually("nobody is left", || belonging_to(hermit).is_empty());
-    for run in hermit.runs() {
-        assert!(tree_lock::is_free(&run.join("tree.lock"), PATIENCE).unwrap());
+fn nobody_is_left(env: &TestEnv) {
+    eventually("nobody is left", || belonging_to(env).is_empty());
+    for run in env.runs() {
+        assert!(tree_lock::is_free(&run.join("tree.lock"), TEST_TIMEOUT).unwrap());
     }
 }
 
@@ -118,13 +118,13 @@ fn signal(pid: &str, signal: Signal) {
 
 #[test]
 fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
-    let detached = Detached { hermit: Hermit::new() };
-    let hermit = &detached.hermit;
-    let script = hermit.script(HELD);
+    let detached = DetachedRun { env: TestEnv::new() };
+    let env = &detached.env;
+    let script = env.script(HELD);
     let line = format!(
         "{NIGHTWRIGHT} run -p 'both halves' -m 4 --no-delay --detach --dry-run --rehearsal {script}"
     );
-    let terminal = Terminal::run(hermit, &line);
+    let terminal = Terminal::run(env, &line);
     let screen = terminal.shows("exit=0");
     let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
     for line in [
@@ -137,7 +137,7 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
         assert!(screen.contains(line), "no `{line}`:\n{screen}");
     }
     assert!(!screen.contains("Running iteration"), "it still speaks:\n{screen}");
-    hermit.wait_for("agent_ready");
+    env.wait_for("agent_ready");
     let pid = detached.pid();
     drop(terminal);
 
@@ -158,28 +158,28 @@ fn a_detached_run_outlives_its_terminal_and_comes_to_its_end() {
     signal(&pid, Signal::HUP);
     detached.go();
     assert_eq!(detached.ends(), "completed");
-    assert!(!names(&hermit.journal()).contains(&"stop_requested"));
+    assert!(!names(&env.journal()).contains(&"stop_requested"));
     let complaints = fs::read_to_string(detached.folder().join("detached.err")).unwrap();
     assert_eq!(complaints, "");
 }
 
 #[test]
 fn it_can_be_watched_spoken_to_and_stopped_from_elsewhere() {
-    let (detached, did) = Detached::start(&[]);
-    let did = did.exits(0);
-    let hermit = &detached.hermit;
-    let run = did.out.trim().to_owned();
+    let (detached, output) = DetachedRun::start(&[]);
+    let output = output.exits(0);
+    let env = &detached.env;
+    let run = output.out.trim().to_owned();
     assert_eq!(detached.folder().file_name().unwrap().to_str(), Some(run.as_str()));
-    hermit.wait_for("agent_ready");
-    let log = hermit.start(&["log", "-f", &run]);
-    hermit.run(&["status", &run]).exits(0);
-    hermit.run(&["tell", &run, "mind the gap"]).exits(0);
-    hermit.run(&["pause", &run]).exits(0);
-    hermit.wait_for("run_paused");
-    hermit.run(&["resume", &run, "--detach"]).exits(0);
-    hermit.wait_for("run_resumed");
-    hermit.run(&["stop", &run]).exits(0);
-    hermit.wait_for("stop_requested");
+    env.wait_for("agent_ready");
+    let log = env.start(&["log", "-f", &run]);
+    env.run(&["status", &run]).exits(0);
+    env.run(&["tell", &run, "mind the gap"]).exits(0);
+    env.run(&["pause", &run]).exits(0);
+    env.wait_for("run_paused");
+    env.run(&["resume", &run, "--detach"]).exits(0);
+    env.wait_for("run_resumed");
+    env.run(&["stop", &run]).exits(0);
+    env.wait_for("stop_requested");
     detached.go();
     assert_eq!(detached.ends(), "stopped");
     let followed = finish(log).exits(0);
@@ -189,56 +189,56 @@ fn it_can_be_watched_spoken_to_and_stopped_from_elsewhere() {
 
 #[test]
 fn sigterm_ends_it_as_any_run() {
-    let (detached, did) = Detached::start(&["-q"]);
-    did.exits(0);
-    detached.hermit.wait_for("agent_ready");
+    let (detached, output) = DetachedRun::start(&["-q"]);
+    output.exits(0);
+    detached.env.wait_for("agent_ready");
     signal(&detached.pid(), Signal::TERM);
     assert_eq!(detached.ends(), "interrupted");
 }
 
 #[test]
 fn programs_get_one_object_and_the_quiet_get_the_id() {
-    let (detached, did) = Detached::start(&["--output", "json"]);
-    let did = did.exits(0);
-    let word: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+    let (detached, output) = DetachedRun::start(&["--output", "json"]);
+    let output = output.exits(0);
+    let word: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     let folder = detached.folder();
     assert_eq!(word["run"].as_str(), folder.file_name().unwrap().to_str());
     assert_eq!(word["pid"].to_string(), detached.pid());
     assert_eq!(word["run_folder"].as_str(), folder.to_str());
-    let project = detached.hermit.project().canonicalize().unwrap();
+    let project = detached.env.project().canonicalize().unwrap();
     assert_eq!(word["project"].as_str(), project.to_str());
-    assert_eq!(did.err, "");
+    assert_eq!(output.err, "");
 
-    let (detached, did) = Detached::start(&["-q"]);
-    let did = did.exits(0);
+    let (detached, output) = DetachedRun::start(&["-q"]);
+    let output = output.exits(0);
     let run = detached.folder().file_name().unwrap().to_str().unwrap().to_owned();
-    assert_eq!((did.out.trim(), did.err.as_str()), (run.as_str(), ""));
+    assert_eq!((output.out.trim(), output.err.as_str()), (run.as_str(), ""));
 }
 
 #[test]
 fn what_goes_wrong_before_is_said_here_and_has_its_exit_code() {
-    let hermit = Hermit::new();
-    hermit.run(&["run", "--detach"]).exits(2).says(&["neither a task nor a goal was given"]);
-    hermit.run(&["run", "-p", "x", "--detach", "--nonsense"]).exits(2).says(&["--nonsense"]);
-    hermit.run(&["run", "nothing", "--detach"]).exits(2).says(&["nothing"]);
+    let env = TestEnv::new();
+    env.run(&["run", "--detach"]).exits(2).says(&["neither a task nor a goal was given"]);
+    env.run(&["run", "-p", "x", "--detach", "--nonsense"]).exits(2).says(&["--nonsense"]);
+    env.run(&["run", "nothing", "--detach"]).exits(2).says(&["nothing"]);
     let missing = ["run", "-p", "x", "-m", "1", "--agent-command", "missing", "--detach"];
-    hermit.run(&missing).exits(1).says(&["missing"]);
-    hermit.run(&["resume", "--detach"]).exits(1).says(&["there is no run"]);
-    assert_eq!(hermit.runs(), [""; 0].map(PathBuf::from));
+    env.run(&missing).exits(1).says(&["missing"]);
+    env.run(&["resume", "--detach"]).exits(1).says(&["there is no run"]);
+    assert_eq!(env.runs(), [""; 0].map(PathBuf::from));
 
-    let (detached, did) = Detached::start(&[]);
-    did.exits(0);
+    let (detached, output) = DetachedRun::start(&[]);
+    output.exits(0);
     let second = ["-C", ".", "run", "-p", "x", "-m", "1", "--dry-run", "--detach"];
-    detached.hermit.run(&second).exits(1).says(&["is in use by run"]);
-    nobody_is_left(&hermit);
+    detached.env.run(&second).exits(1).says(&["is in use by run"]);
+    nobody_is_left(&env);
 }
 
 #[test]
 fn words_for_the_agent_that_look_like_the_option_stay_words() {
-    let (detached, did) = Detached::start(&["--", "--detach"]);
-    did.exits(0);
+    let (detached, output) = DetachedRun::start(&["--", "--detach"]);
+    output.exits(0);
     let Some(Event::RunStarted(started)) =
-        detached.hermit.journal().first().map(|record| record.event.clone())
+        detached.env.journal().first().map(|record| record.event.clone())
     else {
         panic!("it has not begun")
     };
@@ -247,51 +247,51 @@ fn words_for_the_agent_that_look_like_the_option_stay_words() {
 
 #[test]
 fn what_is_asked_is_asked_on_the_terminal_before_it_is_left() {
-    let detached = Detached { hermit: Hermit::new() };
-    let hermit = &detached.hermit;
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", "verify.commands = [\"true\"]\n");
-    let script = hermit.script(HELD);
+    let detached = DetachedRun { env: TestEnv::new() };
+    let env = &detached.env;
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", "verify.commands = [\"true\"]\n");
+    let script = env.script(HELD);
     let terminal = Terminal::run(
-        hermit,
+        env,
         &format!("{NIGHTWRIGHT} run -p 'both' -m 4 --detach --dry-run --rehearsal {script}"),
     );
     terminal.shows("[y]es");
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
     terminal.types(&["y", "Enter"]);
     terminal.shows("The run continues without this terminal");
     terminal.shows("exit=0");
     detached.go();
-    hermit.wait_for("run_finished");
+    env.wait_for("run_finished");
 }
 
 #[test]
 fn ctrl_c_before_it_has_begun_ends_it_all() {
-    let hermit = Hermit::new();
-    program(&hermit, "claude", SLOW);
-    let path = format!("PATH={}:$PATH", hermit.path("bin").display());
+    let env = TestEnv::new();
+    program(&env, "claude", SLOW);
+    let path = format!("PATH={}:$PATH", env.path("bin").display());
     let terminal = Terminal::run(
-        &hermit,
+        &env,
         &format!("{path} {NIGHTWRIGHT} run -p x -m 1 --permissions usual --detach"),
     );
-    eventually("the program was asked", || hermit.path("home/asked").exists());
+    eventually("the program was asked", || env.path("home/asked").exists());
     terminal.types(&["C-c"]);
     terminal.shows("exit=130");
     drop(terminal);
-    nobody_is_left(&hermit);
-    assert!(hermit.runs().is_empty(), "{:?}", hermit.runs());
+    nobody_is_left(&env);
+    assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
 #[test]
 fn whoever_is_killed_before_it_has_begun_leaves_nothing_behind() {
-    let hermit = Hermit::new();
-    program(&hermit, "claude", SLOW);
-    let mut child = hermit.start(&["run", "-p", "x", "-m", "1", "--detach"]);
-    eventually("the program was asked", || hermit.path("home/asked").exists());
+    let env = TestEnv::new();
+    program(&env, "claude", SLOW);
+    let mut child = env.start(&["run", "-p", "x", "-m", "1", "--detach"]);
+    eventually("the program was asked", || env.path("home/asked").exists());
     child.kill().unwrap();
     child.wait().unwrap();
-    nobody_is_left(&hermit);
-    assert!(hermit.runs().is_empty(), "{:?}", hermit.runs());
+    nobody_is_left(&env);
+    assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
 /// A pipe whose writing end programs inherit.
@@ -303,49 +303,49 @@ fn pipe() -> (PipeReader, PipeWriter) {
 
 #[test]
 fn a_run_to_which_nobody_listens_does_not_begin() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let (reader, writer) = pipe();
     drop(reader);
-    let departs = format!("--departs={}", writer.as_raw_fd());
-    let did = hermit.run(&["run", &departs, "-p", "x", "-m", "1", "--dry-run"]);
-    did.exits(1).says(&["whoever started this run does not listen"]);
-    assert!(hermit.runs().is_empty(), "{:?}", hermit.runs());
+    let departs = format!("--detach-fd={}", writer.as_raw_fd());
+    let output = env.run(&["run", &departs, "-p", "x", "-m", "1", "--dry-run"]);
+    output.exits(1).says(&["whoever started this run does not listen"]);
+    assert!(env.runs().is_empty(), "{:?}", env.runs());
 }
 
 #[test]
 fn a_run_of_which_nobody_was_told_ends_at_once() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let script = "#!/bin/sh\n: > \"$HOME/asked\"\n\
                   [ \"$1\" = --version ] || exec sleep 60\n\
                   until [ -e \"$HOME/answer\" ]; do sleep 0.02; done\n\
                   echo '2.1.300 (Claude Code)'\n";
-    program(&hermit, "claude", script);
+    program(&env, "claude", script);
     let (reader, writer) = pipe();
-    let departs = format!("--departs={}", writer.as_raw_fd());
-    let child = hermit.start(&["run", &departs, "-p", "x", "-m", "1"]);
+    let departs = format!("--detach-fd={}", writer.as_raw_fd());
+    let child = env.start(&["run", &departs, "-p", "x", "-m", "1"]);
     drop(writer);
-    eventually("the program was asked", || hermit.path("home/asked").exists());
+    eventually("the program was asked", || env.path("home/asked").exists());
     drop(reader);
-    fs::write(hermit.path("home/answer"), "").unwrap();
+    fs::write(env.path("home/answer"), "").unwrap();
     finish(child).exits(130);
-    assert_eq!(ending(&hermit.journal()), "interrupted");
-    let complaints = fs::read_to_string(hermit.runs()[0].join("detached.err")).unwrap();
+    assert_eq!(ending(&env.journal()), "interrupted");
+    let complaints = fs::read_to_string(env.runs()[0].join("detached.err")).unwrap();
     assert!(complaints.contains("the run can't leave its terminal, and ends"), "{complaints}");
-    nobody_is_left(&hermit);
+    nobody_is_left(&env);
 }
 
 #[test]
 fn a_run_that_was_left_goes_on_detached() {
-    let detached = Detached { hermit: Hermit::new() };
-    let hermit = &detached.hermit;
-    let script = hermit.script(HELD);
+    let detached = DetachedRun { env: TestEnv::new() };
+    let env = &detached.env;
+    let script = env.script(HELD);
     let fixed = ["run", "-p", "both", "-m", "4", "--no-delay", "--dry-run", "--rehearsal"];
-    let mut child = hermit.start(&[&fixed[..], &[&script]].concat());
-    hermit.wait_for("agent_ready");
+    let mut child = env.start(&[&fixed[..], &[&script]].concat());
+    env.wait_for("agent_ready");
     child.kill().unwrap();
     child.wait().unwrap();
-    hermit.run(&["resume", "--detach"]).exits(0).says(&["The run continues without"]);
-    hermit.wait_for("run_continued");
+    env.run(&["resume", "--detach"]).exits(0).says(&["The run continues without"]);
+    env.wait_for("run_continued");
     detached.go();
     assert_eq!(detached.ends(), "completed");
 }
@@ -353,39 +353,39 @@ fn a_run_that_was_left_goes_on_detached() {
 #[test]
 fn a_run_that_ends_at_once_is_told_of_here() {
     for (options, json) in [(&[][..], false), (&["-q"], false), (&["--output", "json"], true)] {
-        let hermit = Hermit::new();
-        hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
-        let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+        let env = TestEnv::new();
+        env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
+        let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
         // It died before it could say so: nothing is left of its limit.
-        let journal = hermit.runs()[0].join("journal.jsonl");
+        let journal = env.runs()[0].join("journal.jsonl");
         let text = fs::read_to_string(&journal).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
         fs::write(&journal, format!("{before}\n")).unwrap();
         let resume = [&["resume", "--detach"][..], options].concat();
-        let did = hermit.run(&resume).exits(0);
-        assert!(names(&hermit.journal()).contains(&"run_continued"));
+        let output = env.run(&resume).exits(0);
+        assert!(names(&env.journal()).contains(&"run_continued"));
         if json {
-            let word: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+            let word: serde_json::Value = serde_json::from_str(&output.out).unwrap();
             assert_eq!(word["run"].as_str(), Some(run.as_str()));
         } else {
-            assert_eq!(did.out.trim(), run);
+            assert_eq!(output.out.trim(), run);
         }
         if options.is_empty() {
-            did.says(&["Reached maximum iterations (1)"]);
+            output.says(&["Reached maximum iterations (1)"]);
         } else {
-            assert_eq!(did.err, "");
+            assert_eq!(output.err, "");
         }
-        nobody_is_left(&hermit);
+        nobody_is_left(&env);
     }
 }
 
 #[test]
 fn where_the_id_can_t_be_printed_the_run_is_named_all_the_same() {
-    let detached = Detached { hermit: Hermit::new() };
-    let hermit = &detached.hermit;
-    let script = hermit.script(HELD);
+    let detached = DetachedRun { env: TestEnv::new() };
+    let env = &detached.env;
+    let script = env.script(HELD);
     let fixed = ["run", "-p", "both", "-m", "4", "--no-delay", "--detach", "--dry-run", "-q"];
-    let mut command = hermit.command(&[&fixed[..], &["--rehearsal", &script]].concat());
+    let mut command = env.command(&[&fixed[..], &["--rehearsal", &script]].concat());
     command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

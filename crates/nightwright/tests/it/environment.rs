@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 
 const CLAIMS: &str = r#"
 [[attempt]]
@@ -24,31 +24,31 @@ const VARIABLES: [(&str, &str); 9] = [
     ("SMTP_PASSWORD", "smtp-value"),
 ];
 
-fn run(hermit: &Hermit, more: &[&str], variables: &[(&str, &str)]) -> Did {
-    let script = hermit.script(CLAIMS);
+fn run(env: &TestEnv, more: &[&str], variables: &[(&str, &str)]) -> Output {
+    let script = env.script(CLAIMS);
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--trust", "--dry-run", "--rehearsal"];
-    let mut command = hermit.command(&[&run[..], &[&script], more].concat());
+    let mut command = env.command(&[&run[..], &[&script], more].concat());
     command.envs(VARIABLES).envs(variables.iter().copied());
     finish(command.spawn().unwrap())
 }
 
 /// The names of variables in what `env` printed.
-fn names(hermit: &Hermit, file: &str) -> Vec<String> {
-    let text = fs::read_to_string(hermit.path(file)).unwrap();
+fn names(env: &TestEnv, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(env.path(file)).unwrap();
     text.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
 }
 
 #[test]
 fn checks_and_hooks_get_the_user_s_environment_without_sessions_logins_and_credentials() {
-    let hermit = Hermit::new();
-    let hook = hermit.project().join(".nightwright/hooks/started");
+    let env = TestEnv::new();
+    let hook = env.project().join(".nightwright/hooks/started");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, format!("#!/bin/sh\nenv > {}\n", hermit.path("hook").display())).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\nenv > {}\n", env.path("hook").display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let check = format!("env > {}", hermit.path("check").display());
-    run(&hermit, &["--verify", &check], &[]).exits(0);
+    let check = format!("env > {}", env.path("check").display());
+    run(&env, &["--verify", &check], &[]).exits(0);
     for who in ["check", "hook"] {
-        let names = names(&hermit, who);
+        let names = names(&env, who);
         let has = |name: &str| names.iter().any(|known| known == name);
         for name in ["PATH", "HOME", "TMPDIR", "DATABASE_URL", "FEATURE_FLAGS"] {
             assert!(has(name), "the {who} has no {name}: {names:?}");
@@ -61,11 +61,11 @@ fn checks_and_hooks_get_the_user_s_environment_without_sessions_logins_and_crede
 
 #[test]
 fn pass_env_names_exceptions() {
-    let hermit = Hermit::new();
-    let check = format!("env > {}", hermit.path("check").display());
+    let env = TestEnv::new();
+    let check = format!("env > {}", env.path("check").display());
     let pass = [("NIGHTWRIGHT_VERIFY_PASS_ENV", "[\"NPM_*\", \"SMTP_PASSWORD\"]")];
-    run(&hermit, &["--verify", &check], &pass).exits(0);
-    let names = names(&hermit, "check");
+    run(&env, &["--verify", &check], &pass).exits(0);
+    let names = names(&env, "check");
     for name in ["NPM_TOKEN", "SMTP_PASSWORD"] {
         assert!(names.iter().any(|known| known == name), "no {name}: {names:?}");
     }
@@ -74,33 +74,33 @@ fn pass_env_names_exceptions() {
 
 #[test]
 fn a_failing_check_names_what_it_did_not_get_and_a_passing_one_does_not() {
-    let hermit = Hermit::new();
-    fs::write(hermit.project().join(".env.example"), "SMTP_PASSWORD=\n").unwrap();
-    let did = run(&hermit, &["--verify", "false"], &[]);
+    let env = TestEnv::new();
+    fs::write(env.project().join(".env.example"), "SMTP_PASSWORD=\n").unwrap();
+    let output = run(&env, &["--verify", "false"], &[]);
     let line = "checks run without SMTP_PASSWORD, DEPLOY_SECRET_ID and NPM_TOKEN.";
-    assert_eq!(did.err.matches(line).count(), 1, "{}", did.err);
-    assert!(did.err.contains("verify.pass_env = [\"SMTP_PASSWORD\"]"), "{}", did.err);
+    assert_eq!(output.err.matches(line).count(), 1, "{}", output.err);
+    assert!(output.err.contains("verify.pass_env = [\"SMTP_PASSWORD\"]"), "{}", output.err);
     for (_, value) in &VARIABLES[4..] {
-        assert!(!did.err.contains(value), "{}", did.err);
+        assert!(!output.err.contains(value), "{}", output.err);
     }
-    let did = run(&hermit, &["--verify", "true"], &[]).exits(0);
-    assert!(!did.err.contains("checks run without"), "{}", did.err);
+    let output = run(&env, &["--verify", "true"], &[]).exits(0);
+    assert!(!output.err.contains("checks run without"), "{}", output.err);
 }
 
 #[test]
 fn what_the_project_s_files_mention_and_the_agent_does_not_get_is_named_at_the_start() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let said = "This project's files mention";
-    let did = run(&hermit, &["--verify", "true"], &[]).exits(0);
-    assert!(!did.err.contains(said), "{}", did.err);
-    hermit.file("compose.yaml", "services:\n  db:\n    image: ${DATABASE_URL} ${NOT_SET}\n");
-    fs::create_dir_all(hermit.project().join(".github/workflows")).unwrap();
-    hermit.file(".github/workflows/ci.yml", "env:\n  FEATURE_FLAGS: x\n  HOME: y\n");
-    run(&hermit, &["--verify", "true"], &[]).exits(0).says(&[
+    let output = run(&env, &["--verify", "true"], &[]).exits(0);
+    assert!(!output.err.contains(said), "{}", output.err);
+    env.file("compose.yaml", "services:\n  db:\n    image: ${DATABASE_URL} ${NOT_SET}\n");
+    fs::create_dir_all(env.project().join(".github/workflows")).unwrap();
+    env.file(".github/workflows/ci.yml", "env:\n  FEATURE_FLAGS: x\n  HOME: y\n");
+    run(&env, &["--verify", "true"], &[]).exits(0).says(&[
         "This project's files mention DATABASE_URL and FEATURE_FLAGS, which the agent does not get.",
         "agent.pass_env = [\"DATABASE_URL\", \"FEATURE_FLAGS\"]",
     ]);
     let pass = [("NIGHTWRIGHT_AGENT_PASS_ENV", "[\"DATABASE_URL\", \"FEATURE_FLAGS\"]")];
-    let did = run(&hermit, &["--verify", "true"], &pass).exits(0);
-    assert!(!did.err.contains(said), "{}", did.err);
+    let output = run(&env, &["--verify", "true"], &pass).exits(0);
+    assert!(!output.err.contains(said), "{}", output.err);
 }

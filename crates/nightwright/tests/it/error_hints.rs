@@ -9,11 +9,11 @@ mod tasks;
 use std::fs;
 use std::process::{Child, Command};
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 
-impl Hermit {
+impl TestEnv {
     /// Runs a command for the project from another folder.
-    fn elsewhere(&self, arguments: &[&str]) -> Did {
+    fn elsewhere(&self, arguments: &[&str]) -> Output {
         finish(self.command_elsewhere(arguments).spawn().unwrap())
     }
 
@@ -25,15 +25,15 @@ impl Hermit {
     }
 
     /// Pastes a command into a shell in that folder.
-    fn paste_elsewhere(&self, line: &str) -> Did {
+    fn paste_elsewhere(&self, line: &str) -> Output {
         finish(self.shell(line).current_dir(self.path("home")).spawn().unwrap())
     }
 
     /// The commands of a hint that was printed. `hint` is its text in the source.
     #[track_caller]
-    fn printed(&self, did: &Did, hint: &str) -> Vec<String> {
+    fn printed(&self, output: &Output, hint: &str) -> Vec<String> {
         let named = format!("nightwright -C {} ", self.project().display());
-        let all = format!("{}\n{}", did.out, did.err);
+        let all = format!("{}\n{}", output.out, output.err);
         let line = all.lines().find(|line| fits(&line.replace(&named, "nightwright "), hint));
         let line = line.unwrap_or_else(|| panic!("no `{hint}` in:\n{all}"));
         let commands = commands(line);
@@ -43,8 +43,8 @@ impl Hermit {
 
     /// The only command of a hint.
     #[track_caller]
-    fn command_of(&self, did: &Did, hint: &str) -> String {
-        let mut commands = self.printed(did, hint);
+    fn command_of(&self, output: &Output, hint: &str) -> String {
+        let mut commands = self.printed(output, hint);
         assert_eq!(commands.len(), 1, "{commands:?}");
         commands.remove(0)
     }

@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use nightwright::evidence::{Files, Left, Look, set_aside};
-use nightwright_core::input::Boxes;
+use nightwright::evidence::{
+    EvidenceFiles, EvidenceSnapshot, StaleStatusPolicy, archive_stale_status,
+};
+use nightwright_core::input::Checklist;
 use nightwright_core::redact::Secrets;
 use nightwright_core::settings::{self, EvidenceKind};
 use tempfile::TempDir;
@@ -14,11 +16,11 @@ const STATUS: &str = "task/.status.json";
 const TODO: &str = "task/TODO.md";
 const PLAN: &str = "IMPLEMENTATION_PLAN.md";
 
-struct Place {
+struct EvidenceEnv {
     folder: TempDir,
 }
 
-impl Place {
+impl EvidenceEnv {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["project/task", "run", "elsewhere"] {
@@ -45,22 +47,22 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
-    fn files(&self, list: &str) -> Files {
+    fn files(&self, list: &str) -> EvidenceFiles {
         let files = settings::Files {
             task: Some("task".to_owned()),
             status: Some(STATUS.to_owned()),
             list: Some(list.to_owned()),
             principles: None,
         };
-        Files::new(&self.project(), &files, &[EvidenceKind::Status, EvidenceKind::Todo])
+        EvidenceFiles::new(&self.project(), &files, &[EvidenceKind::Status, EvidenceKind::Todo])
     }
 
     fn set_aside(&self) -> Option<PathBuf> {
-        set_aside(
+        archive_stale_status(
             &self.project(),
             Path::new(STATUS),
             &self.run(),
-            (Left::Moved, &Secrets::default()),
+            (StaleStatusPolicy::Moved, &Secrets::default()),
         )
         .unwrap()
     }
@@ -75,59 +77,62 @@ impl Place {
     }
 }
 
-fn open(boxes: Option<Boxes>) -> Option<(u32, u32)> {
+fn open(boxes: Option<Checklist>) -> Option<(u32, u32)> {
     boxes.map(|boxes| (boxes.open, boxes.done))
 }
 
 #[test]
 fn files_that_are_not_there_say_nothing() {
-    let place = Place::new();
-    assert_eq!(place.files(TODO).look(), Look::default());
+    let place = EvidenceEnv::new();
+    assert_eq!(place.files(TODO).read(), EvidenceSnapshot::default());
 }
 
 #[test]
 fn status_and_boxes_are_read_as_they_are() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     place.write(STATUS, r#"{"complete": true, "summary": "All in."}"#);
     place.write(TODO, "- [x] a\n- [ ] b\n");
-    let look = place.files(TODO).look();
+    let look = place.files(TODO).read();
     let status = look.status.unwrap();
     assert!(status.complete);
     assert_eq!(status.summary, "All in.");
-    assert_eq!(open(look.boxes), Some((1, 1)));
+    assert_eq!(open(look.checklist), Some((1, 1)));
     assert!(look.warnings.is_empty(), "{:?}", look.warnings);
 }
 
 #[test]
 fn without_detection_nothing_is_read() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     place.write(STATUS, "{");
     let files = settings::Files { status: Some(STATUS.to_owned()), ..settings::Files::default() };
-    assert_eq!(Files::new(&place.project(), &files, &[]).look(), Look::default());
+    assert_eq!(
+        EvidenceFiles::new(&place.project(), &files, &[]).read(),
+        EvidenceSnapshot::default()
+    );
 }
 
 #[test]
 fn a_file_written_again_has_another_identity_and_one_left_alone_has_not() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     let mut files = place.files(TODO);
-    assert_eq!(files.look().identity, None);
+    assert_eq!(files.read().identity, None);
     place.write(STATUS, r#"{"complete": true}"#);
-    let first = files.look().identity;
+    let first = files.read().identity;
     assert!(first.is_some());
-    assert_eq!(files.look().identity, first);
+    assert_eq!(files.read().identity, first);
     // Replaced as careful programs do it: the same words in another file.
     let beside = place.project().join("task/beside");
     fs::write(&beside, r#"{"complete": true}"#).unwrap();
     fs::rename(&beside, place.project().join(STATUS)).unwrap();
-    assert_ne!(files.look().identity, first);
+    assert_ne!(files.read().identity, first);
 }
 
 #[test]
 fn an_invalid_status_file_is_one_warning_and_no_evidence_but_is_there() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     let mut files = place.files(TODO);
     place.write(STATUS, "{\"complete\": tr");
-    let look = files.look();
+    let look = files.read();
     assert_eq!(look.status, None);
     assert!(look.identity.is_some());
     assert_eq!(
@@ -135,33 +140,33 @@ fn an_invalid_status_file_is_one_warning_and_no_evidence_but_is_there() {
         ["`task/.status.json` is not valid and no evidence: it is not valid JSON: \
           EOF while parsing a value at line 1 column 15"]
     );
-    assert!(files.look().warnings.is_empty(), "it was said");
+    assert!(files.read().warnings.is_empty(), "it was said");
     place.write(STATUS, "[]");
-    assert_eq!(files.look().warnings.len(), 1, "another mistake");
+    assert_eq!(files.read().warnings.len(), 1, "another mistake");
     place.write(STATUS, r#"{"complete": false}"#);
-    assert!(files.look().warnings.is_empty());
+    assert!(files.read().warnings.is_empty());
     place.write(STATUS, "[]");
-    assert_eq!(files.look().warnings.len(), 1, "the mistake is back");
+    assert_eq!(files.read().warnings.len(), 1, "the mistake is back");
 }
 
 #[test]
 fn a_contradiction_is_a_warning_that_names_the_file() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     place.write(STATUS, r#"{"complete": true, "progress": {"completed": 3, "total": 5}}"#);
-    let look = place.files(TODO).look();
+    let look = place.files(TODO).read();
     assert_eq!(look.warnings, ["`task/.status.json`: it says complete, and that 3 of 5 are done"]);
     assert!(look.status.unwrap().complete);
 }
 
 #[test]
 fn links_out_of_the_project_are_not_followed() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     fs::write(place.elsewhere("status"), r#"{"complete": true}"#).unwrap();
     fs::write(place.elsewhere("list"), "- [x] a").unwrap();
     symlink(place.elsewhere("status"), place.project().join(STATUS)).unwrap();
     symlink(place.elsewhere("list"), place.project().join(TODO)).unwrap();
-    let look = place.files(TODO).look();
-    assert_eq!((look.status, look.identity, look.boxes), (None, None, None));
+    let look = place.files(TODO).read();
+    assert_eq!((look.status, look.identity, look.checklist), (None, None, None));
     assert_eq!(look.warnings.len(), 2, "{:?}", look.warnings);
     for warning in &look.warnings {
         assert!(warning.contains("leads out of the project"), "{warning}");
@@ -173,44 +178,44 @@ fn links_out_of_the_project_are_not_followed() {
 
 #[test]
 fn what_is_no_plain_file_or_too_large_is_a_warning() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     fs::create_dir(place.project().join(STATUS)).unwrap();
     place.write(TODO, &"- [x] a\n".repeat(1 << 20));
-    let look = place.files(TODO).look();
-    assert_eq!((look.status, look.boxes), (None, None));
+    let look = place.files(TODO).read();
+    assert_eq!((look.status, look.checklist), (None, None));
     assert_eq!(look.warnings.len(), 2, "{:?}", look.warnings);
     fs::remove_dir(place.project().join(STATUS)).unwrap();
     place.write(STATUS, &" ".repeat((1 << 20) + 1));
-    let warnings = place.files(PLAN).look().warnings;
+    let warnings = place.files(PLAN).read().warnings;
     assert!(warnings[0].ends_with("is larger than 1048576 bytes"), "{warnings:?}");
     assert_eq!(place.set_aside(), None);
 }
 
 #[test]
 fn a_folder_stands_in_for_a_plan_that_is_not_there() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     place.write("impl/login.md", "- [ ] a\n");
-    assert_eq!(open(place.files(PLAN).look().boxes), None, "no README");
+    assert_eq!(open(place.files(PLAN).read().checklist), None, "no README");
     place.write("impl/README.md", "- [x] overview\n");
     place.write("impl/deep/er/logout.md", "- [ ] b\n- [x] c\n");
     place.write("impl/archive/old.md", "- [ ] d\n");
     place.write("impl/notes.txt", "- [ ] e\n");
     symlink(place.elsewhere(""), place.project().join("impl/linked")).unwrap();
-    assert_eq!(open(place.files(PLAN).look().boxes), Some((2, 2)));
-    assert_eq!(open(place.files("impl/README.md").look().boxes), Some((2, 2)));
-    assert_eq!(open(place.files(TODO).look().boxes), None, "only for a plan");
+    assert_eq!(open(place.files(PLAN).read().checklist), Some((2, 2)));
+    assert_eq!(open(place.files("impl/README.md").read().checklist), Some((2, 2)));
+    assert_eq!(open(place.files(TODO).read().checklist), None, "only for a plan");
     place.write(PLAN, "- [x] all\n");
-    assert_eq!(open(place.files(PLAN).look().boxes), Some((0, 1)));
+    assert_eq!(open(place.files(PLAN).read().checklist), Some((0, 1)));
 }
 
 #[test]
 fn a_plan_of_which_a_part_can_t_be_read_has_no_boxes() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     place.write("impl/README.md", "- [x] a\n");
     fs::write(place.elsewhere("list"), "- [ ] b").unwrap();
     symlink(place.elsewhere("list"), place.project().join("impl/b.md")).unwrap();
-    let look = place.files(PLAN).look();
-    assert_eq!(look.boxes, None);
+    let look = place.files(PLAN).read();
+    assert_eq!(look.checklist, None);
     assert!(look.warnings[0].starts_with("the boxes can't be counted: "), "{:?}", look.warnings);
 }
 
@@ -221,26 +226,28 @@ fn what_an_earlier_run_said_is_moved_into_the_run_folder() {
         r#"{"status": "Done"}"#,
         r#"{"status": "failed", "summary": "no"}"#,
     ] {
-        let place = Place::new();
+        let place = EvidenceEnv::new();
         place.write(STATUS, text);
         let kept = place.set_aside().unwrap();
         assert_eq!(kept, place.run().join("status-before.json"));
         assert_eq!(fs::read_to_string(&kept).unwrap(), text);
         assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!place.project().join(STATUS).exists());
-        assert_eq!(place.files(TODO).look(), Look::default());
+        assert_eq!(place.files(TODO).read(), EvidenceSnapshot::default());
         assert_eq!(place.set_aside(), None, "nothing left to move");
     }
 }
 
 #[test]
 fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     let text = r#"{"complete": true, "summary": "works with correct-horse-9x"}"#;
     place.write(STATUS, text);
     let secrets = Secrets::new(["correct-horse-9x"], [""; 0]).unwrap();
-    let left = (Left::Moved, &secrets);
-    let kept = set_aside(&place.project(), Path::new(STATUS), &place.run(), left).unwrap().unwrap();
+    let left = (StaleStatusPolicy::Moved, &secrets);
+    let kept = archive_stale_status(&place.project(), Path::new(STATUS), &place.run(), left)
+        .unwrap()
+        .unwrap();
     let kept = fs::read_to_string(kept).unwrap();
     assert!(kept.contains("works with ****************") && !kept.contains("horse"), "{kept}");
 
@@ -249,7 +256,7 @@ fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
             place.write(STATUS, text);
             let mut files = place.files(TODO).in_run(&place.run());
             files.mask(secrets.clone());
-            files.look().status
+            files.read().status
         };
         assert_eq!(look(text), None, "the old one is back");
         assert!(look(&text.replace("works", "still works")).is_some());
@@ -259,7 +266,7 @@ fn what_is_set_aside_has_masks_and_is_known_again_whoever_knows_the_secret() {
 
 #[test]
 fn a_second_one_does_not_replace_the_first() {
-    let place = Place::new();
+    let place = EvidenceEnv::new();
     for _ in 0..2 {
         place.write(STATUS, r#"{"complete": true}"#);
         place.set_aside().unwrap();
@@ -270,7 +277,7 @@ fn a_second_one_does_not_replace_the_first() {
 #[test]
 fn a_status_file_that_claims_nothing_stays() {
     for text in [r#"{"complete": false}"#, r#"{"complete": false, "status": "done"}"#, "{", ""] {
-        let place = Place::new();
+        let place = EvidenceEnv::new();
         place.write(STATUS, text);
         assert_eq!(place.set_aside(), None, "{text}");
         assert_eq!(fs::read_to_string(place.project().join(STATUS)).unwrap(), text);

@@ -4,8 +4,8 @@
 //! A script is the few words that `fake_agent/prelude.sh` defines: `init; tool; family; sleep 300`
 //! says that it is ready, begins a call of a tool, starts everything that is hard to end, and
 //! hangs. It is played by a [`ProcessAgent`](nightwright::agent::process::ProcessAgent) on a
-//! [`Stage`], by a whole run in this process ([`trial`]), or as the `claude` of a [`Hermit`] by the
-//! real binary ([`Scene`]).
+//! [`AgentEnv`], by a whole run in this process ([`trial`]), or as the `claude` of a [`TestEnv`] by the
+//! real binary ([`FakeAgentEnv`]).
 
 pub(crate) mod census;
 mod deadlines;
@@ -19,18 +19,18 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use nightwright::agent::process::{ProcessAgent, Setup};
+use nightwright::agent::process::{AgentSetup, ProcessAgent};
 use nightwright::process::{Containment, MARK};
 use nightwright_core::units::RunId;
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::census::Census;
 use super::agent_program::program;
-use super::harness::Hermit;
-use super::stage::{NIGHTWRIGHT, Stage};
+use super::harness::TestEnv;
+use super::stage::{AgentEnv, NIGHTWRIGHT};
 
 /// Nothing takes so long: whoever waits for more waits in vain.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What a script can say.
 const PRELUDE: &str = include_str!("fake_agent/prelude.sh");
@@ -87,7 +87,7 @@ impl FakeAgent {
     pub(crate) fn wait_for(&self, name: &str, lines: usize) {
         let begun = Instant::now();
         while self.read(name).lines().count() < lines {
-            assert!(begun.elapsed() < PATIENCE, "no {lines} lines in `{name}`");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "no {lines} lines in `{name}`");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -113,19 +113,19 @@ fn mark(run: &str) -> String {
 }
 
 /// A fake agent on a stage: one attempt at a time, and no run around it.
-pub(crate) struct Rehearsed {
-    pub(crate) stage: Stage,
+pub(crate) struct FakeAttempt {
+    pub(crate) stage: AgentEnv,
     pub(crate) agent: FakeAgent,
     run: RunId,
 }
 
-impl Rehearsed {
+impl FakeAttempt {
     pub(crate) fn new() -> Self {
         // A run of its own, so that no other test has the same marks.
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let run = RunId(format!("fake-{}-{number}", std::process::id()));
-        let stage = Stage::new();
+        let stage = AgentEnv::new();
         let agent = FakeAgent::inside(stage.project().parent().unwrap());
         Self { stage, agent, run }
     }
@@ -138,7 +138,7 @@ impl Rehearsed {
     /// The same, kept like this.
     pub(crate) fn kept(&self, containment: Containment, words: &str) -> ProcessAgent {
         let script = self.agent.script(words);
-        ProcessAgent::new(Setup {
+        ProcessAgent::new(AgentSetup {
             arguments: Box::new(move |_, _| vec!["-c".into(), script.clone().into()]),
             containment,
             run: self.run.clone(),
@@ -160,7 +160,7 @@ impl Rehearsed {
     }
 }
 
-impl Drop for Rehearsed {
+impl Drop for FakeAttempt {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.census().end();
@@ -178,25 +178,25 @@ fn same_bytes(kept: &Path, printed: &Path) {
 }
 
 /// A hermit whose `claude` is a fake agent.
-pub(crate) struct Scene {
-    pub(crate) hermit: Hermit,
+pub(crate) struct FakeAgentEnv {
+    pub(crate) env: TestEnv,
     pub(crate) agent: FakeAgent,
 }
 
-impl Scene {
+impl FakeAgentEnv {
     /// The agent plays these words in every attempt and call; `$NIGHTWRIGHT_ATTEMPT` tells which.
     pub(crate) fn new(words: &str) -> Self {
-        let hermit = Hermit::new();
-        let agent = FakeAgent::inside(&hermit.path(""));
+        let env = TestEnv::new();
+        let agent = FakeAgent::inside(&env.path(""));
         let script = agent.script(words);
         let version = "[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit";
-        program(&hermit, "claude", &format!("#!/bin/sh\n{version}\n{script}"));
-        Self { hermit, agent }
+        program(&env, "claude", &format!("#!/bin/sh\n{version}\n{script}"));
+        Self { env, agent }
     }
 
     /// A run of at most so many iterations.
     pub(crate) fn command(&self, more: &[&str]) -> Command {
-        self.hermit.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
+        self.env.command(&[&["run", "-p", "x", "--no-delay"][..], more].concat())
     }
 
     pub(crate) fn start(&self, more: &[&str]) -> Child {
@@ -206,8 +206,8 @@ impl Scene {
     /// Everybody who carries the mark of a run, or has the home of the hermit, and everybody who
     /// left a note.
     pub(crate) fn census(&self) -> Census {
-        let mut signs = vec![format!("HOME={}", self.hermit.path("home").display())];
-        for run in self.hermit.runs() {
+        let mut signs = vec![format!("HOME={}", self.env.path("home").display())];
+        for run in self.env.runs() {
             signs.push(mark(&run.file_name().unwrap_or_default().to_string_lossy()));
         }
         self.agent.census(signs)
@@ -216,12 +216,12 @@ impl Scene {
     /// The raw output of an attempt is what was printed, to the last byte.
     #[track_caller]
     pub(crate) fn all_is_kept(&self, label: &str) {
-        let kept = self.hermit.runs()[0].join(format!("output/{label}.ndjson"));
+        let kept = self.env.runs()[0].join(format!("output/{label}.ndjson"));
         same_bytes(&kept, &self.agent.file("printed"));
     }
 }
 
-impl Drop for Scene {
+impl Drop for FakeAgentEnv {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.census().end();

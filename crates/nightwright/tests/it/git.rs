@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nightwright::workspace::{Baseline, Snapshot, Workspace, head_commit};
-use nightwright_core::tamper::Side;
+use nightwright_core::tamper::FileSide;
 use tempfile::TempDir;
 
 /// A repository with a commit in it.
@@ -423,8 +423,8 @@ fn what_is_staged_ignored_or_of_another_line_s_end_at_the_start_is_no_change() {
     let now = workspace.snapshot();
     let changes = workspace.changes(&now);
     assert_eq!(changes.len(), 1);
-    assert_eq!(changes[0].before, Side::Text("one\ntwo\n".to_owned()));
-    assert_eq!(changes[0].after, Side::Text("one\nthree\n".to_owned()));
+    assert_eq!(changes[0].before, FileSide::Text("one\ntwo\n".to_owned()));
+    assert_eq!(changes[0].after, FileSide::Text("one\nthree\n".to_owned()));
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn worktrees_split_indexes_and_odd_places_are_looked_at_through_git() {
         let now = workspace.snapshot();
         assert_eq!(now.fingerprint(), dirty.fingerprint());
         assert_ne!(now.head_tree(), start.head_tree());
-        assert_eq!(workspace.changes(&now)[0].before, Side::Text("one\n".to_owned()));
+        assert_eq!(workspace.changes(&now)[0].before, FileSide::Text("one\n".to_owned()));
         assert_eq!(workspace.take_warnings(), Vec::<String>::new());
     }
 }

@@ -13,25 +13,25 @@ use tempfile::TempDir;
 use super::stage::NIGHTWRIGHT;
 
 /// Nothing takes so long: whoever waits for more waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often a busy machine may be slow.
 const TRIES: usize = 3;
 
 /// A folder with a project in it, and nothing of the machine's own settings.
-pub(crate) struct Hermit {
+pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
 /// What a command did.
 #[derive(Debug)]
-pub(crate) struct Did {
+pub(crate) struct Output {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Hermit {
+impl TestEnv {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["project", "state", "home", "tmp", "bin"] {
@@ -66,7 +66,7 @@ impl Hermit {
     }
 
     /// A command line as a person would paste it into a shell in the project.
-    pub(crate) fn paste(&self, line: &str) -> Did {
+    pub(crate) fn paste(&self, line: &str) -> Output {
         finish(self.shell(line).spawn().unwrap())
     }
 
@@ -101,12 +101,12 @@ impl Hermit {
     }
 
     /// Runs a command to its end, which has to come.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Did {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         finish(self.command(arguments).spawn().unwrap())
     }
 
     /// A whole run of a scripted agent, to its end.
-    pub(crate) fn rehearse(&self, script: &str, most: &str, more: &[&str]) -> Did {
+    pub(crate) fn rehearse(&self, script: &str, most: &str, more: &[&str]) -> Output {
         let script = self.script(script);
         let run = ["run", "-p", "x", "-m", most, "--no-delay"];
         self.run(&[&run, more, &["--dry-run", "--rehearsal", &script]].concat())
@@ -145,7 +145,7 @@ impl Hermit {
             if there {
                 return;
             }
-            assert!(begun.elapsed() < PATIENCE, "no {event} after {PATIENCE:?}");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "no {event} after {TEST_TIMEOUT:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -169,12 +169,12 @@ pub(crate) fn grow_impatient() {
 }
 
 /// Waits for the end of a command, which has to come.
-pub(crate) fn finish(child: Child) -> Did {
-    finish_within(child, PATIENCE)
+pub(crate) fn finish(child: Child) -> Output {
+    finish_within(child, TEST_TIMEOUT)
 }
 
 /// The same, for one that may take longer.
-pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Did {
+pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let drain = |mut pipe: Box<dyn Read + Send>| {
         std::thread::spawn(move || {
@@ -195,7 +195,7 @@ pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Did {
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    Did { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
+    Output { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap() }
 }
 
 /// Fails unless this takes less than `limit` at least once. A busy machine is slow now and then; a
@@ -244,7 +244,7 @@ pub(crate) fn ending(journal: &[Record]) -> &'static str {
     }
 }
 
-impl Did {
+impl Output {
     /// Fails unless the command exited like this.
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\nstdout:\n{}\nstderr:\n{}", self.out, self.err);

@@ -4,62 +4,62 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 use super::pty::Pty;
 use super::stage::NIGHTWRIGHT;
 
 #[test]
 fn without_a_command_the_commands_are_shown_by_what_they_are_for() {
-    let did = Hermit::new().run(&[]).exits(2);
+    let output = TestEnv::new().run(&[]).exits(2);
     for title in ["First steps:", "Tasks:", "Runs:", "Settings:", "Options:", "Examples:"] {
-        assert!(did.err.contains(&format!("\n{title}\n")), "{title} is not in:\n{}", did.err);
+        assert!(output.err.contains(&format!("\n{title}\n")), "{title} is not in:\n{}", output.err);
     }
-    assert!(did.err.contains("\n  run          Work on a task or a goal"), "{}", did.err);
-    assert!(!did.err.contains("reference"), "what is hidden is not shown:\n{}", did.err);
-    let asked = Hermit::new().run(&["--help"]).exits(0);
-    assert_eq!(asked.out, did.err, "asked for, it is data");
+    assert!(output.err.contains("\n  run          Work on a task or a goal"), "{}", output.err);
+    assert!(!output.err.contains("reference"), "what is hidden is not shown:\n{}", output.err);
+    let asked = TestEnv::new().run(&["--help"]).exits(0);
+    assert_eq!(asked.out, output.err, "asked for, it is data");
 }
 
 #[test]
 fn a_run_without_task_and_goal_shows_help_and_the_tasks_there_are() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "migrate-api"]).exits(0);
-    let did = hermit.run(&["run"]).exits(2).says(&[
+    let env = TestEnv::new();
+    env.run(&["new", "migrate-api"]).exits(0);
+    let output = env.run(&["run"]).exits(2).says(&[
         "Usage: nightwright run [OPTIONS] [TASK]",
         "--max-cost",
         "Examples:",
         "neither a task nor a goal was given",
         "name a task (migrate-api)",
     ]);
-    assert!(!did.err.contains("--retry-delay"), "the options that matter only:\n{}", did.err);
-    let at = |text: &str| did.err.find(text).unwrap();
+    assert!(!output.err.contains("--retry-delay"), "the options that matter only:\n{}", output.err);
+    let at = |text: &str| output.err.find(text).unwrap();
     assert!(at("Usage:") < at("neither a task"), "what is wrong comes last");
 }
 
 #[test]
 fn version_is_what_the_option_says() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["version"]).exits(0);
-    assert_eq!(did.out, hermit.run(&["--version"]).exits(0).out);
-    assert!(did.out.starts_with("nightwright "), "{}", did.out);
+    let env = TestEnv::new();
+    let output = env.run(&["version"]).exits(0);
+    assert_eq!(output.out, env.run(&["--version"]).exits(0).out);
+    assert!(output.out.starts_with("nightwright "), "{}", output.out);
 }
 
 /// A project with a task, a mode of its own and a run, and the binary in `PATH`.
-fn project_to_complete() -> Hermit {
-    let hermit = Hermit::new();
-    std::os::unix::fs::symlink(NIGHTWRIGHT, hermit.path("bin").join("nightwright")).unwrap();
-    hermit.run(&["new", "migrate-api"]).exits(0);
-    hermit.run(&["new", "tidy-up"]).exits(0);
-    fs::create_dir_all(hermit.project().join(".nightwright/modes/careful")).unwrap();
-    hermit.rehearse("[[attempt]]\nsteps = [{ say = \"x\" }]\n", "1", &[]);
-    hermit
+fn project_to_complete() -> TestEnv {
+    let env = TestEnv::new();
+    std::os::unix::fs::symlink(NIGHTWRIGHT, env.path("bin").join("nightwright")).unwrap();
+    env.run(&["new", "migrate-api"]).exits(0);
+    env.run(&["new", "tidy-up"]).exits(0);
+    fs::create_dir_all(env.project().join(".nightwright/modes/careful")).unwrap();
+    env.rehearse("[[attempt]]\nsteps = [{ say = \"x\" }]\n", "1", &[]);
+    env
 }
 
 /// What a shell prints when it runs this text in the project.
-fn shell(hermit: &Hermit, program: &str, options: &[&str], text: &str) -> Vec<String> {
+fn shell(env: &TestEnv, program: &str, options: &[&str], text: &str) -> Vec<String> {
     let mut command = Command::new(program);
-    command.env_clear().envs(hermit.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
-    let done = command.args(options).args(["-c", text]).current_dir(hermit.project());
+    command.env_clear().envs(env.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let done = command.args(options).args(["-c", text]).current_dir(env.project());
     let done = done.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.is_empty(), "{program}: {said}");
@@ -67,7 +67,7 @@ fn shell(hermit: &Hermit, program: &str, options: &[&str], text: &str) -> Vec<St
 }
 
 /// What bash offers for the last of these words.
-fn bash(hermit: &Hermit, script: &str, words: &[&str]) -> Vec<String> {
+fn bash(env: &TestEnv, script: &str, words: &[&str]) -> Vec<String> {
     let last = words.len() - 1;
     let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
     let ask = format!(
@@ -77,18 +77,18 @@ fn bash(hermit: &Hermit, script: &str, words: &[&str]) -> Vec<String> {
         quoted.join(" "),
         last.saturating_sub(1),
     );
-    shell(hermit, "bash", &["--norc"], &ask)
+    shell(env, "bash", &["--norc"], &ask)
 }
 
 #[test]
 fn bash_completes_commands_options_and_what_exists_in_the_project() {
-    let hermit = project_to_complete();
-    let script = hermit.run(&["completions", "bash"]).exits(0).out;
-    let path = hermit.path("script");
+    let env = project_to_complete();
+    let script = env.run(&["completions", "bash"]).exits(0).out;
+    let path = env.path("script");
     fs::write(&path, &script).unwrap();
     assert!(Command::new("bash").arg("-n").arg(&path).status().unwrap().success());
 
-    let offers = |words: &[&str]| bash(&hermit, &script, &[&["nightwright"], words].concat());
+    let offers = |words: &[&str]| bash(&env, &script, &[&["nightwright"], words].concat());
     assert_eq!(offers(&["ru"]), ["run"]);
     assert_eq!(offers(&["run", "--max-c"]), ["--max-cost"]);
     assert_eq!(offers(&["run", "--output", "js"]), ["json"]);
@@ -99,7 +99,7 @@ fn bash_completes_commands_options_and_what_exists_in_the_project() {
     assert_eq!(offers(&["new", "x", "--mode", "iter"]), ["iterative"]);
     assert_eq!(offers(&["config", "explain", "limits.max_c"]), ["limits.max_cost"]);
     assert_eq!(offers(&["help", "selft"]), ["selftest"]);
-    let id = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let id = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(offers(&["report", &id[..4]]), [id.as_str()]);
     assert_eq!(offers(&["status", "mig"]), ["migrate-api"], "a run goes by its task, too");
     let hidden = offers(&["refer"]);
@@ -110,89 +110,85 @@ fn bash_completes_commands_options_and_what_exists_in_the_project() {
 
 #[test]
 fn fish_and_zsh_complete_the_same_where_they_are_installed() {
-    let hermit = project_to_complete();
+    let env = project_to_complete();
     if is_there("fish") {
-        let script = hermit.run(&["completions", "fish"]).exits(0).out;
+        let script = env.run(&["completions", "fish"]).exits(0).out;
         let ask = format!("{script}\ncomplete --do-complete 'nightwright run mig'");
-        assert_eq!(shell(&hermit, "fish", &["--no-config"], &ask), ["migrate-api"]);
+        assert_eq!(shell(&env, "fish", &["--no-config"], &ask), ["migrate-api"]);
     }
     if is_there("zsh") {
         // Zsh completes only where somebody types: its function is called with its helper replaced.
-        let script = hermit.run(&["completions", "zsh"]).exits(0).out;
+        let script = env.run(&["completions", "zsh"]).exits(0).out;
         assert!(script.starts_with("#compdef nightwright\n"), "{script}");
         let ask = format!(
             "compdef() {{ }}\n_describe() {{ print -l -- ${{(P)3}} }}\n{script}\n\
              words=(nightwright run mig); CURRENT=3\n_clap_dynamic_completer_nightwright"
         );
-        assert_eq!(shell(&hermit, "zsh", &["-f"], &ask), ["migrate-api"]);
+        assert_eq!(shell(&env, "zsh", &["-f"], &ask), ["migrate-api"]);
     }
 }
 
 #[test]
 fn every_shell_gets_its_script() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let did = hermit.run(&["completions", shell]).exits(0);
-        assert!(did.out.contains("NIGHTWRIGHT_COMPLETE"), "{shell}:\n{}", did.out);
-        assert!(!did.out.contains(NIGHTWRIGHT), "{shell}: the script outlives the build");
-        assert_eq!(did.err, "");
+        let output = env.run(&["completions", shell]).exits(0);
+        assert!(output.out.contains("NIGHTWRIGHT_COMPLETE"), "{shell}:\n{}", output.out);
+        assert!(!output.out.contains(NIGHTWRIGHT), "{shell}: the script outlives the build");
+        assert_eq!(output.err, "");
     }
-    hermit.run(&["completions", "tcsh"]).exits(2).says(&["tcsh", "bash", "zsh", "fish"]);
+    env.run(&["completions", "tcsh"]).exits(2).says(&["tcsh", "bash", "zsh", "fish"]);
 }
 
 #[test]
 fn help_is_a_command_too() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for (words, option) in [
         (&["help"][..], &["--help"][..]),
         (&["help", "run"], &["run", "--help"]),
         (&["help", "config", "set"], &["config", "set", "--help"]),
     ] {
-        assert_eq!(hermit.run(words).exits(0).out, hermit.run(option).exits(0).out, "{words:?}");
+        assert_eq!(env.run(words).exits(0).out, env.run(option).exits(0).out, "{words:?}");
     }
-    hermit
-        .run(&["help", "rnu"])
+    env.run(&["help", "rnu"])
         .exits(2)
         .says(&["has no command `rnu`", "did you mean `nightwright run`?"]);
 }
 
 #[test]
 fn a_misspelt_command_gets_a_suggestion() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for (word, meant) in [("rn", "run"), ("satus", "status"), ("resmue", "resume")] {
-        let did = hermit.run(&[word]).exits(2);
-        did.says(&[
+        let output = env.run(&[word]).exits(2);
+        output.says(&[
             &format!("error: `nightwright` has no command `{word}`\n"),
             &format!("did you mean `nightwright {meant}`?"),
         ]);
     }
-    hermit
-        .run(&["config", "exlpain"])
-        .exits(2)
-        .says(&["did you mean `nightwright config explain`?"]);
-    hermit.run(&["frobnicate"]).exits(2).says(&["list the commands with `nightwright --help`"]);
+    env.run(&["config", "exlpain"]).exits(2).says(&["did you mean `nightwright config explain`?"]);
+    env.run(&["frobnicate"]).exits(2).says(&["list the commands with `nightwright --help`"]);
 }
 
 #[test]
 fn on_a_terminal_a_manual_page_opens_in_man() {
-    let hermit = Hermit::new();
-    let man = hermit.path("bin").join("man");
-    let seen = hermit.path("seen");
+    let env = TestEnv::new();
+    let man = env.path("bin").join("man");
+    let seen = env.path("seen");
     fs::write(&man, format!("#!/bin/sh\ncat \"$1\" > '{}'\necho paged\n", seen.display())).unwrap();
     fs::set_permissions(&man, fs::Permissions::from_mode(0o755)).unwrap();
     let pty = Pty::new(24, 80);
-    let mut command = hermit.command(&["man", "run"]);
+    let mut command = env.command(&["man", "run"]);
     let mut child = command.stdout(pty.end()).stderr(pty.end()).spawn().unwrap();
     drop(command);
     assert!(child.wait().unwrap().success());
     assert_eq!(String::from_utf8_lossy(&pty.unread()).trim(), "paged");
-    let page = hermit.run(&["man", "run"]).exits(0).out;
+    let page = env.run(&["man", "run"]).exits(0).out;
     assert_eq!(fs::read_to_string(&seen).unwrap().trim_end(), page.trim_end());
 
     // Without `man`, the help can be read.
     let pty = Pty::new(24, 80);
-    let mut command = hermit.command(&["man", "version"]);
-    command.env("PATH", hermit.path("home")).stdout(pty.end()).stderr(pty.end());
+    let mut command = env.command(&["man", "version"]);
+    command.env("PATH", env.path("home")).stdout(pty.end()).stderr(pty.end());
     assert!(command.spawn().unwrap().wait().unwrap().success());
     drop(command);
     let shown = String::from_utf8_lossy(&pty.unread()).into_owned();
@@ -210,9 +206,9 @@ fn is_there(program: &str) -> bool {
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let hermit = Hermit::new();
-    let folder = hermit.path("home").join("man1");
-    let did = hermit.run(&["man", "--dir", folder.to_str().unwrap()]).exits(0);
+    let env = TestEnv::new();
+    let folder = env.path("home").join("man1");
+    let output = env.run(&["man", "--dir", folder.to_str().unwrap()]).exits(0);
     let mut names: Vec<_> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -224,7 +220,7 @@ fn every_command_has_a_manual_page() {
         assert!(names.iter().any(|found| found == name), "{name} is not in {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("reference")), "{names:?}");
-    assert!(did.out.starts_with(&format!("{} pages in ", names.len())), "{}", did.out);
+    assert!(output.out.starts_with(&format!("{} pages in ", names.len())), "{}", output.out);
     for name in &names {
         let page = fs::read_to_string(folder.join(name)).unwrap();
         let title = name.trim_end_matches(".1");
@@ -246,24 +242,24 @@ fn every_command_has_a_manual_page() {
             assert!(read.status.success() && said.is_empty(), "{name}: {said}");
         }
     }
-    let main = hermit.run(&["man"]).exits(0).out;
+    let main = env.run(&["man"]).exits(0).out;
     assert_eq!(main, fs::read_to_string(folder.join("nightwright.1")).unwrap());
-    let page = hermit.run(&["man", "config", "set"]).exits(0).out;
+    let page = env.run(&["man", "config", "set"]).exits(0).out;
     assert_eq!(page, fs::read_to_string(folder.join("nightwright-config-set.1")).unwrap());
 }
 
 #[test]
 fn the_page_of_an_unknown_command_is_refused_with_the_nearest() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["man", "rnu"]).exits(2);
-    did.says(&["`nightwright` has no command `rnu`", "did you mean `nightwright run`?"]);
-    let did = hermit.run(&["man", "config", "sett"]).exits(2);
-    did.says(&[
+    let env = TestEnv::new();
+    let output = env.run(&["man", "rnu"]).exits(2);
+    output.says(&["`nightwright` has no command `rnu`", "did you mean `nightwright run`?"]);
+    let output = env.run(&["man", "config", "sett"]).exits(2);
+    output.says(&[
         "`nightwright config` has no command `sett`",
         "did you mean `nightwright config set`?",
     ]);
-    hermit.run(&["man", "reference"]).exits(2).says(&["no command `reference`", "--help"]);
-    assert!(!hermit.path("project").join("run").exists());
+    env.run(&["man", "reference"]).exits(2).says(&["no command `reference`", "--help"]);
+    assert!(!env.path("project").join("run").exists());
 }
 
 #[test]
@@ -283,13 +279,13 @@ fn help_that_can_t_be_written_is_an_error() {
 
 #[test]
 fn a_folder_that_can_t_be_written_is_named() {
-    let hermit = Hermit::new();
-    let file = hermit.path("home").join("file");
+    let env = TestEnv::new();
+    let file = env.path("home").join("file");
     fs::write(&file, "").unwrap();
-    let did = hermit.run(&["man", "--dir", file.to_str().unwrap()]).exits(1);
-    assert!(did.err.contains("home/file"), "{}", did.err);
-    let taken = hermit.path("home").join("taken");
+    let output = env.run(&["man", "--dir", file.to_str().unwrap()]).exits(1);
+    assert!(output.err.contains("home/file"), "{}", output.err);
+    let taken = env.path("home").join("taken");
     fs::create_dir_all(taken.join("nightwright-run.1")).unwrap();
     fs::set_permissions(&taken, fs::Permissions::from_mode(0o700)).unwrap();
-    hermit.run(&["man", "--dir", taken.to_str().unwrap()]).exits(1).says(&["nightwright-run.1"]);
+    env.run(&["man", "--dir", taken.to_str().unwrap()]).exits(1).says(&["nightwright-run.1"]);
 }

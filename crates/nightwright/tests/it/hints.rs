@@ -9,9 +9,9 @@ use nightwright_core::event::{Event, Record};
 use nightwright_core::journal::encode;
 use nightwright_core::outcome::{Outcome, Proof, samples};
 use nightwright_core::units::RunId;
-use nightwright_core::view::{RunView, Step};
+use nightwright_core::view::{NextStep, RunView};
 
-use super::harness::{Did, Hermit, ending, finish, names};
+use super::harness::{Output, TestEnv, ending, finish, names};
 
 /// The first attempt ends in this way; the second does the work.
 fn script(first: &str) -> String {
@@ -22,18 +22,18 @@ fn script(first: &str) -> String {
 }
 
 /// A project with a run that ended.
-struct Ended {
-    hermit: Hermit,
+struct EndedRun {
+    env: TestEnv,
     /// What it said in the end, if it was a real ending and not a journal made up.
-    said: Option<String>,
+    output: Option<String>,
 }
 
-impl Ended {
+impl EndedRun {
     /// A run whose first attempt ends in this way.
     fn by(first: &str, more: &[&str]) -> Self {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         // What is checked here costs nothing.
-        let folder = hermit.path("home/.config/nightwright");
+        let folder = env.path("home/.config/nightwright");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), "[verify]\nmodel = \"off\"\n").unwrap();
         let (most, more) = match more {
@@ -41,31 +41,31 @@ impl Ended {
             more => ("9", more),
         };
         let verify = ["--verify", "test -e done.txt"];
-        let said = hermit.rehearse(&script(first), most, &[&verify[..], more].concat()).err;
-        Self { hermit, said: Some(said) }
+        let said = env.rehearse(&script(first), most, &[&verify[..], more].concat()).err;
+        Self { env, output: Some(said) }
     }
 
     /// A run that was told to end when its first iteration was over.
     fn stopped(stop: &[&str]) -> Self {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let first = "[[attempt]]\ncost = 0.10\nsteps = [{ write = \"1.txt\", text = \"1\" }]\n\
                      ending = { result = \"One.\" }";
-        let script = hermit.script(&script(first));
+        let script = env.script(&script(first));
         let run = ["run", "-p", "x", "-m", "9", "-d", "1h", "--verify", "test -e done.txt"];
-        let child = hermit.start(&[&run[..], &["--dry-run", "--rehearsal", &script]].concat());
-        hermit.wait_for("iteration_finished");
-        hermit.run(stop).exits(0);
-        Self { said: Some(finish(child).err), hermit }
+        let child = env.start(&[&run[..], &["--dry-run", "--rehearsal", &script]].concat());
+        env.wait_for("iteration_finished");
+        env.run(stop).exits(0);
+        Self { output: Some(finish(child).err), env }
     }
 
     /// The same run, of which the journal says that it ended like this.
     fn rewritten(self, outcome: &Outcome) -> Self {
         let ended = self;
-        let path = ended.hermit.runs()[0].join("journal.jsonl");
+        let path = ended.env.runs()[0].join("journal.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
         let Some(Record { at, active, event: Event::RunFinished { totals, .. } }) =
-            ended.hermit.journal().pop()
+            ended.env.journal().pop()
         else {
             panic!("it has ended")
         };
@@ -75,30 +75,30 @@ impl Ended {
         let number = u64::try_from(before.lines().count() + 1).unwrap();
         encode(&mut line, number, &ended.run(), &record);
         fs::write(&path, [before.as_bytes(), b"\n", &line].concat()).unwrap();
-        Self { said: None, ..ended }
+        Self { output: None, ..ended }
     }
 
     fn run(&self) -> RunId {
-        let runs = self.hermit.runs();
+        let runs = self.env.runs();
         RunId(runs[0].file_name().unwrap().to_str().unwrap().to_owned())
     }
 
-    fn steps(&self) -> Vec<Step> {
-        RunView::of(&self.hermit.journal()).summary(&self.run()).next
+    fn steps(&self) -> Vec<NextStep> {
+        RunView::of(&self.env.journal()).summary(&self.run()).next
     }
 }
 
 /// A run that ended like this: by itself where the rehearsal agent can bring it about, else by a
 /// journal. A new outcome has to be added here.
-fn ended(outcome: &Outcome) -> Ended {
+fn ended(outcome: &Outcome) -> EndedRun {
     let attempt = |ending: &str| format!("[[attempt]]\ncost = 0.10\nending = {{ {ending} }}");
-    let by = |ending: &str, more: &[&str]| Ended::by(&attempt(ending), more);
+    let by = |ending: &str, more: &[&str]| EndedRun::by(&attempt(ending), more);
     match outcome {
-        Outcome::Completed { proof: Proof::Checks, .. } => Ended::by("", &[]),
+        Outcome::Completed { proof: Proof::Checks, .. } => EndedRun::by("", &[]),
         Outcome::Blocked { .. } => {
             let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }]\n\
                          ending = { result = \"I may not look.\" }\n";
-            Ended::by(&wants.repeat(2), &[])
+            EndedRun::by(&wants.repeat(2), &[])
         }
         Outcome::Stagnated { .. } => by("result = \"Hm.\"", &["--stagnation-threshold", "1"]),
         Outcome::MaxIterations { .. } => by("result = \"Hm.\"", &["-m", "1"]),
@@ -106,13 +106,13 @@ fn ended(outcome: &Outcome) -> Ended {
         Outcome::MaxTokens { .. } => by("result = \"Hm.\"", &["--max-tokens", "100"]),
         Outcome::Unverified { .. } => {
             let claim = attempt("result = \"<promise>COMPLETE</promise>\"");
-            Ended::by(&[&claim[..]; 3].join("\n"), &["--stagnation-threshold", "0"])
+            EndedRun::by(&[&claim[..]; 3].join("\n"), &["--stagnation-threshold", "0"])
         }
         Outcome::Auth { .. } => by("auth = \"not logged in\"", &[]),
         Outcome::BadAgent { .. } => by("no_model = true", &["--model", "opsu"]),
         Outcome::LimitWaitTooLong { .. } => by("limit = \"40h\"", &[]),
-        Outcome::Stopped => Ended::stopped(&["stop"]),
-        Outcome::Interrupted => Ended::stopped(&["stop", "--now"]),
+        Outcome::Stopped => EndedRun::stopped(&["stop"]),
+        Outcome::Interrupted => EndedRun::stopped(&["stop", "--now"]),
         Outcome::NoChanges { .. }
         | Outcome::MaxDuration { .. }
         | Outcome::Completed { proof: Proof::Model | Proof::None, .. }
@@ -127,18 +127,18 @@ fn ended(outcome: &Outcome) -> Ended {
 }
 
 /// Pastes a command line of ours, and sees that it does what it is there for.
-fn paste(hermit: &Hermit, line: &str) {
-    let before = hermit.journal().len();
-    let did = hermit.paste(line).exits(0);
+fn paste(env: &TestEnv, line: &str) {
+    let before = env.journal().len();
+    let output = env.paste(line).exits(0);
     let verb = line.split_whitespace().nth(1).unwrap();
     match verb {
         "resume" => {
-            let journal = hermit.journal();
-            assert_eq!(names(&journal)[before], "run_continued", "{line}\n{}", did.err);
-            assert_eq!(ending(&journal), "completed", "{line}\n{}", did.err);
-            assert!(hermit.project().join("done.txt").exists(), "{line}");
+            let journal = env.journal();
+            assert_eq!(names(&journal)[before], "run_continued", "{line}\n{}", output.err);
+            assert_eq!(ending(&journal), "completed", "{line}\n{}", output.err);
+            assert!(env.project().join("done.txt").exists(), "{line}");
         }
-        "log" | "report" => assert!(!did.out.is_empty(), "{line} prints nothing"),
+        "log" | "report" => assert!(!output.out.is_empty(), "{line} prints nothing"),
         other => panic!("nobody knows what `{other}` should do: {line}"),
     }
 }
@@ -200,23 +200,23 @@ fn every_step_works(outcome: &Outcome) {
     for (index, step) in steps.iter().enumerate() {
         // Each on a run of its own: the first may change everything.
         let again = ended(outcome);
-        assert_eq!(ending(&again.hermit.journal()), outcome.name());
+        assert_eq!(ending(&again.env.journal()), outcome.name());
         let same = &again.steps()[index];
-        if let Some(said) = &again.said {
+        if let Some(said) = &again.output {
             assert!(said.contains(&same.to_string()), "`{same}` is not in:\n{said}");
         }
         assert_eq!(step.text, same.text);
         match &same.command {
-            Some(line) => paste(&again.hermit, line),
+            Some(line) => paste(&again.env, line),
             None => assert!(!same.text.contains("nightwright "), "a command in words: {same}"),
         }
     }
 }
 
 /// The command line of a hint.
-fn hint(did: &Did) -> String {
-    let hint = did.err.lines().find_map(|line| line.strip_prefix("hint: "));
-    let hint = hint.unwrap_or_else(|| panic!("no hint in:\n{}", did.err));
+fn hint(output: &Output) -> String {
+    let hint = output.err.lines().find_map(|line| line.strip_prefix("hint: "));
+    let hint = hint.unwrap_or_else(|| panic!("no hint in:\n{}", output.err));
     let at = hint.find("nightwright ").unwrap_or_else(|| panic!("no command in `{hint}`"));
     hint[at..].to_owned()
 }
@@ -229,76 +229,76 @@ fn the_hint_of_a_limit_names_the_option_and_works_as_printed() {
         (["--max-cost", "0.05"], "ended because it reached a cost of $0.05"),
         (["--max-tokens", "100"], "ended because it reached 100 tokens"),
     ] {
-        let hermit = Ended::by(hm, &options).hermit;
+        let env = EndedRun::by(hm, &options).env;
         for arguments in [&["resume"][..], &["resume", "--again"], &["resume", "--model", "opus"]] {
-            let did = hermit.run(arguments).exits(1).says(&[message, "raise the limit: "]);
-            assert_eq!(ending(&hermit.journal()), ending(&hermit.journal()), "{}", did.err);
+            let output = env.run(arguments).exits(1).says(&[message, "raise the limit: "]);
+            assert_eq!(ending(&env.journal()), ending(&env.journal()), "{}", output.err);
         }
-        let line = hint(&hermit.run(&["resume"]));
-        paste(&hermit, &line);
+        let line = hint(&env.run(&["resume"]));
+        paste(&env, &line);
     }
 }
 
 #[test]
 fn a_completed_run_continues_by_the_hint_and_only_then() {
-    let hermit = Ended::by("", &[]).hermit;
-    let did = hermit.run(&["resume", "-m", "12"]).exits(1).says(&["has completed"]);
-    paste(&hermit, &hint(&did));
+    let env = EndedRun::by("", &[]).env;
+    let output = env.run(&["resume", "-m", "12"]).exits(1).says(&["has completed"]);
+    paste(&env, &hint(&output));
 }
 
 #[test]
 fn a_project_elsewhere_is_in_the_command() {
-    let hermit = Hermit::new();
-    let script = hermit.script(&script("[[attempt]]\nending = { auth = \"no\" }"));
-    let project = hermit.project().display().to_string();
+    let env = TestEnv::new();
+    let script = env.script(&script("[[attempt]]\nending = { auth = \"no\" }"));
+    let project = env.project().display().to_string();
     let elsewhere = |arguments: &[&str]| {
-        let mut command = hermit.command(arguments);
-        finish(command.current_dir(hermit.path("home")).spawn().unwrap())
+        let mut command = env.command(arguments);
+        finish(command.current_dir(env.path("home")).spawn().unwrap())
     };
     let run = ["run", "-C", &project, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
-    let did = elsewhere(&run);
-    let next = did.err.lines().find(|line| line.contains("next: ")).unwrap();
+    let output = elsewhere(&run);
+    let next = output.err.lines().find(|line| line.contains("next: ")).unwrap();
     let there = format!("nightwright -C {project} resume ");
     assert!(next.contains(&there), "{next}");
-    let did = elsewhere(&["resume", "-C", &project]).exits(1);
-    assert!(hint(&did).starts_with(&there), "{}", did.err);
-    let did = elsewhere(&["status", "-C", &project]).exits(0);
-    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
+    let output = elsewhere(&["resume", "-C", &project]).exits(1);
+    assert!(hint(&output).starts_with(&there), "{}", output.err);
+    let output = elsewhere(&["status", "-C", &project]).exits(0);
+    assert!(!output.out.contains("nightwright resume"), "{}", output.out);
 }
 
 #[test]
 fn hints_about_runs_that_are_gone_or_alive_work_as_printed() {
     // Nothing to tell.
-    let stopped = Ended::stopped(&["stop"]);
+    let stopped = EndedRun::stopped(&["stop"]);
     let run = stopped.run().0;
-    let did = stopped.hermit.run(&["tell", &run]).exits(2).says(&["nothing to tell"]);
-    stopped.hermit.paste(&hint(&did)).exits(1).says(&["has ended: stopped"]);
+    let output = stopped.env.run(&["tell", &run]).exits(2).says(&["nothing to tell"]);
+    stopped.env.paste(&hint(&output)).exits(1).says(&["has ended: stopped"]);
 
     // Nothing is there.
-    let hermit = Hermit::new();
-    let did = hermit.run(&["resume"]).exits(1);
-    let line = hint(&did);
+    let env = TestEnv::new();
+    let output = env.run(&["resume"]).exits(1);
+    let line = hint(&output);
     let mut rehearsed = line.clone();
     rehearsed.push_str(" --dry-run");
-    hermit.paste(&rehearsed).exits(0);
+    env.paste(&rehearsed).exits(0);
 
     // One that is running is stopped by the hint.
-    let hermit = Hermit::new();
-    let hang = hermit.script("[[attempt]]\nending = { hang = true }");
+    let env = TestEnv::new();
+    let hang = env.script("[[attempt]]\nending = { hang = true }");
     let run = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &hang];
-    let child = hermit.start(&run);
-    hermit.wait_for("agent_ready");
-    let did = hermit.run(&["resume", "-m", "3"]).exits(1).says(&["settings cannot change now"]);
-    hermit.paste(&hint(&did)).exits(0);
-    hermit.wait_for("stop_requested");
-    hermit.run(&["stop", "--now"]).exits(0);
+    let child = env.start(&run);
+    env.wait_for("agent_ready");
+    let output = env.run(&["resume", "-m", "3"]).exits(1).says(&["settings cannot change now"]);
+    env.paste(&hint(&output)).exits(0);
+    env.wait_for("stop_requested");
+    env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
 }
 
 #[test]
 fn a_denied_command_is_allowed_by_the_printed_next_step() {
-    let Ended { hermit, said } = ended(&Outcome::Blocked { needs: String::new() });
-    allow_what_was_denied(&hermit, &said.unwrap());
+    let EndedRun { env, output } = ended(&Outcome::Blocked { needs: String::new() });
+    allow_what_was_denied(&env, &output.unwrap());
 }
 
 #[test]
@@ -307,32 +307,32 @@ fn a_denied_command_can_be_allowed_whatever_else_ended_the_run() {
     let denied = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"kubectl get pods\" }, \
                   { write = \"1.txt\", text = \"1\" }]\nending = { result = \"Hm.\" }\n";
     let idle = format!("{denied}[[attempt]]\nending = {{ result = \"Hm.\" }}");
-    let stagnated = Ended::by(&idle, &["--stagnation-threshold", "1"]);
+    let stagnated = EndedRun::by(&idle, &["--stagnation-threshold", "1"]);
     let claim = "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n";
     let claims = format!("{denied}{}", claim.repeat(3));
-    let unverified = Ended::by(&claims, &["--stagnation-threshold", "0"]);
-    let denied = Ended::by(denied, &["-m", "1"]);
+    let unverified = EndedRun::by(&claims, &["--stagnation-threshold", "0"]);
+    let denied = EndedRun::by(denied, &["-m", "1"]);
     let failed = denied.rewritten(&Outcome::Failed { why: "no".to_owned() });
     for (ended, outcome) in
         [(stagnated, "stagnated"), (unverified, "unverified"), (failed, "failed")]
     {
-        assert_eq!(ending(&ended.hermit.journal()), outcome, "{:?}", ended.said);
+        assert_eq!(ending(&ended.env.journal()), outcome, "{:?}", ended.output);
         let said = ended.steps().last().unwrap().to_string();
-        if let Some(printed) = &ended.said {
+        if let Some(printed) = &ended.output {
             assert!(printed.contains(&said), "{printed}");
         }
-        allow_what_was_denied(&ended.hermit, &said);
+        allow_what_was_denied(&ended.env, &said);
     }
 }
 
 /// Pastes the step that allows what was denied.
-fn allow_what_was_denied(hermit: &Hermit, said: &str) {
+fn allow_what_was_denied(env: &TestEnv, said: &str) {
     let next = said.lines().find(|line| line.contains("allow what was denied and continue: "));
     let next = next.unwrap_or_else(|| panic!("no such step in:\n{said}"));
     let line = &next[next.find("nightwright ").unwrap()..];
     assert!(line.ends_with("--allowed-tools \"Bash(kubectl get:*)\""), "{line}");
-    paste(hermit, line);
-    let allowed = hermit.journal().into_iter().find_map(|record| match record.event {
+    paste(env, line);
+    let allowed = env.journal().into_iter().find_map(|record| match record.event {
         Event::SettingsChanged { change, .. } => Some(change.sentence()),
         _ => None,
     });
@@ -350,41 +350,41 @@ fn next_step(said: &str) -> (&str, &str) {
 fn a_command_of_several_lines_is_allowed_only_with_every_other_and_that_is_said() {
     let wants = "[[attempt]]\nsteps = [{ denied = \"Bash\", command = \"bash -c 'cd web\\nmake'\" }]\n\
                  ending = { result = \"I may not build.\" }\n";
-    let Ended { hermit, said } = Ended::by(&wants.repeat(2), &[]);
-    let said = said.unwrap();
-    assert!(!said.contains("Bash(bash"), "a rule that cannot be pasted:\n{said}");
-    let (words, line) = next_step(&said);
+    let EndedRun { env, output } = EndedRun::by(&wants.repeat(2), &[]);
+    let output = output.unwrap();
+    assert!(!output.contains("Bash(bash"), "a rule that cannot be pasted:\n{output}");
+    let (words, line) = next_step(&output);
     assert_eq!(words, "allow every command and continue");
     assert!(line.ends_with("--allowed-tools \"Bash\""), "{line}");
-    paste(&hermit, line);
+    paste(&env, line);
 }
 
 #[test]
 fn guidance_in_the_named_file_reaches_the_agent_of_a_resumed_run() {
-    let Ended { hermit, said } = ended(&Outcome::Stagnated { idle: 1 });
-    let said = said.unwrap();
-    let (words, line) = next_step(&said);
+    let EndedRun { env, output } = ended(&Outcome::Stagnated { idle: 1 });
+    let output = output.unwrap();
+    let (words, line) = next_step(&output);
     let file = words.split('`').nth(1).unwrap_or_else(|| panic!("no file in `{words}`"));
-    hermit.file(file, "Start with the parser.\n");
-    paste(&hermit, line);
-    let asked = hermit.asked();
+    env.file(file, "Start with the parser.\n");
+    paste(&env, line);
+    let asked = env.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap();
     assert!(last["prompt"].as_str().unwrap().contains("Start with the parser."), "{last}");
 }
 
 /// A run whose agent hangs, and then does the work.
-fn hanging(hermit: &Hermit) -> Child {
+fn hanging(env: &TestEnv) -> Child {
     let hang = script("[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }");
-    let script = hermit.script(&hang);
+    let script = env.script(&hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "test -e done.txt", "--dry-run"];
-    let child = hermit.start(&[&run[..], &["--rehearsal", &script]].concat());
-    hermit.wait_for("agent_ready");
+    let child = env.start(&[&run[..], &["--rehearsal", &script]].concat());
+    env.wait_for("agent_ready");
     child
 }
 
 /// The command that `status` gives for this.
-fn step(hermit: &Hermit, text: &str) -> String {
-    let page = hermit.run(&["status"]).exits(0).out;
+fn step(env: &TestEnv, text: &str) -> String {
+    let page = env.run(&["status"]).exits(0).out;
     let line = page.lines().find(|line| line.contains(text));
     let line = line.unwrap_or_else(|| panic!("no `{text}` in:\n{page}"));
     line[line.find("nightwright ").unwrap()..].to_owned()
@@ -392,42 +392,42 @@ fn step(hermit: &Hermit, text: &str) -> String {
 
 #[test]
 fn every_next_command_of_a_run_that_is_running_works_as_printed() {
-    let hermit = Hermit::new();
-    let child = hanging(&hermit);
-    let follow = step(&hermit, "follow its log: ");
-    let follow = hermit.shell(&follow).spawn().unwrap();
-    hermit.paste(&step(&hermit, "say something to the agent: ")).exits(0);
-    hermit.run(&["pause"]).exits(0);
-    hermit.wait_for("run_paused");
-    hermit.paste(&step(&hermit, "end the pause: ")).exits(0);
-    hermit.wait_for("run_resumed");
-    hermit.paste(&step(&hermit, "stop it after this iteration: ")).exits(0);
-    hermit.wait_for("stop_requested");
-    hermit.run(&["stop", "--now"]).exits(0);
+    let env = TestEnv::new();
+    let child = hanging(&env);
+    let follow = step(&env, "follow its log: ");
+    let follow = env.shell(&follow).spawn().unwrap();
+    env.paste(&step(&env, "say something to the agent: ")).exits(0);
+    env.run(&["pause"]).exits(0);
+    env.wait_for("run_paused");
+    env.paste(&step(&env, "end the pause: ")).exits(0);
+    env.wait_for("run_resumed");
+    env.paste(&step(&env, "stop it after this iteration: ")).exits(0);
+    env.wait_for("stop_requested");
+    env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
     assert!(finish(follow).exits(0).out.contains("TEXT"), "the log has what was said");
 }
 
 #[test]
 fn every_next_command_of_a_run_whose_process_is_gone_works_as_printed() {
-    let hermit = Hermit::new();
-    let mut child = hanging(&hermit);
+    let env = TestEnv::new();
+    let mut child = hanging(&env);
     child.kill().unwrap();
     child.wait().unwrap();
-    paste(&hermit, &step(&hermit, "its process is gone: continue: "));
+    paste(&env, &step(&env, "its process is gone: continue: "));
     // What is left of it when the journal is damaged.
-    let path = hermit.runs()[0].join("journal.jsonl");
+    let path = env.runs()[0].join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("iteration_started", "iteration_", 1)).unwrap();
-    let log = step(&hermit, "the log may have what the journal has lost: ");
-    assert!(!hermit.paste(&log).exits(0).out.is_empty());
+    let log = step(&env, "the log may have what the journal has lost: ");
+    assert!(!env.paste(&log).exits(0).out.is_empty());
 }
 
 #[test]
 fn an_error_is_said_even_if_everything_else_is_quiet() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let check = ["--verify", "no-such-program-here", "-q"];
-    let did = hermit.rehearse(&script(""), "9", &check).exits(2);
-    assert_eq!(ending(&hermit.journal()), "checks_cannot_run");
-    did.says(&["error: Not started: `no-such-program-here` cannot run"]);
+    let output = env.rehearse(&script(""), "9", &check).exits(2);
+    assert_eq!(ending(&env.journal()), "checks_cannot_run");
+    output.says(&["error: Not started: `no-such-program-here` cannot run"]);
 }

@@ -13,7 +13,7 @@ use nightwright_core::event::Event;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::git::git;
-use super::harness::{Did, Hermit, ending, finish, names};
+use super::harness::{Output, TestEnv, ending, finish, names};
 
 /// Works once and claims.
 const WORKS: &str = r#"
@@ -36,41 +36,41 @@ ending = { result = "I looked at it." }
 "#;
 
 /// A project with a folder for what hooks leave.
-fn project() -> Hermit {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright/hooks")).unwrap();
-    fs::create_dir(hermit.path("seen")).unwrap();
-    hermit
+fn project() -> TestEnv {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright/hooks")).unwrap();
+    fs::create_dir(env.path("seen")).unwrap();
+    env
 }
 
 /// Puts a hook into the project. In its text `SEEN` is the folder for what it leaves.
-fn hook(hermit: &Hermit, name: &str, text: &str) {
-    file(hermit, name, &format!("#!/bin/sh\n{text}\n"), 0o755);
+fn hook(env: &TestEnv, name: &str, text: &str) {
+    file(env, name, &format!("#!/bin/sh\n{text}\n"), 0o755);
 }
 
-fn file(hermit: &Hermit, name: &str, text: &str, mode: u32) {
-    let path = hermit.project().join(".nightwright/hooks").join(name);
-    fs::write(&path, text.replace("SEEN", &hermit.path("seen").display().to_string())).unwrap();
+fn file(env: &TestEnv, name: &str, text: &str, mode: u32) {
+    let path = env.project().join(".nightwright/hooks").join(name);
+    fs::write(&path, text.replace("SEEN", &env.path("seen").display().to_string())).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn command(hermit: &Hermit, script: &str, more: &[&str]) -> Command {
-    let script = hermit.script(script);
+fn command(env: &TestEnv, script: &str, more: &[&str]) -> Command {
+    let script = env.script(script);
     let first = ["run", "-p", "do it", "--no-delay", "--trust", "--dry-run", "--rehearsal"];
-    hermit.command(&[&first[..], &[&script], more].concat())
+    env.command(&[&first[..], &[&script], more].concat())
 }
 
-fn run(hermit: &Hermit, script: &str, more: &[&str]) -> Did {
-    finish(command(hermit, script, more).spawn().unwrap())
+fn run(env: &TestEnv, script: &str, more: &[&str]) -> Output {
+    finish(command(env, script, more).spawn().unwrap())
 }
 
-fn seen(hermit: &Hermit, name: &str) -> String {
-    fs::read_to_string(hermit.path("seen").join(name)).unwrap_or_default()
+fn seen(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.path("seen").join(name)).unwrap_or_default()
 }
 
 /// What the failed hooks are said to have done.
-fn failures(hermit: &Hermit) -> Vec<(String, String)> {
-    let events = hermit.journal().into_iter().map(|record| record.event);
+fn failures(env: &TestEnv) -> Vec<(String, String)> {
+    let events = env.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
             Event::HookFailed { hook, why } => Some((hook, why)),
@@ -79,8 +79,8 @@ fn failures(hermit: &Hermit) -> Vec<(String, String)> {
         .collect()
 }
 
-fn warnings(hermit: &Hermit) -> Vec<String> {
-    let events = hermit.journal().into_iter().map(|record| record.event);
+fn warnings(env: &TestEnv) -> Vec<String> {
+    let events = env.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
             Event::Warning { text } => Some(text),
@@ -98,17 +98,17 @@ fn until(what: &str, mut fact: impl FnMut() -> bool) {
     }
 }
 
-fn wait_for(hermit: &Hermit, name: &str) {
-    until(name, || seen(hermit, name).ends_with('\n'));
+fn wait_for(env: &TestEnv, name: &str) {
+    until(name, || seen(env, name).ends_with('\n'));
 }
 
-fn pid(hermit: &Hermit, name: &str) -> Pid {
-    Pid::from_raw(seen(hermit, name).trim().parse().unwrap()).unwrap()
+fn pid(env: &TestEnv, name: &str) -> Pid {
+    Pid::from_raw(seen(env, name).trim().parse().unwrap()).unwrap()
 }
 
 /// Whether the process whose number a hook left is alive.
-fn lives(hermit: &Hermit, name: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid(hermit, name).as_raw_nonzero()));
+fn lives(env: &TestEnv, name: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid(env, name).as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
 }
 
@@ -118,13 +118,13 @@ fn send(child: &Child, signal: Signal) {
 
 #[test]
 fn all_of_them_are_run_in_their_order_and_told_by_the_journal() {
-    let hermit = project();
+    let env = project();
     for name in ["started", "next_iteration", "iteration_finished", "finished", "blocked"] {
-        hook(&hermit, name, "printf '%s ' $NIGHTWRIGHT_HOOK >> SEEN/all; cat >> SEEN/all");
+        hook(&env, name, "printf '%s ' $NIGHTWRIGHT_HOOK >> SEEN/all; cat >> SEEN/all");
     }
-    run(&hermit, WORKS, &["-m", "3"]).exits(0).says(&["Your hooks run for real: `started`"]);
-    let all = seen(&hermit, "all");
-    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    run(&env, WORKS, &["-m", "3"]).exits(0).says(&["Your hooks run for real: `started`"]);
+    let all = seen(&env, "all");
+    let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     let told: Vec<_> = all
         .lines()
         .map(|line| {
@@ -147,9 +147,9 @@ fn all_of_them_are_run_in_their_order_and_told_by_the_journal() {
 
 #[test]
 fn the_environment_says_how_far_the_run_is() {
-    let hermit = project();
+    let env = project();
     for name in ["started", "next_iteration", "iteration_finished", "finished"] {
-        hook(&hermit, name, "env > SEEN/$NIGHTWRIGHT_HOOK.$NIGHTWRIGHT_ITERATION");
+        hook(&env, name, "env > SEEN/$NIGHTWRIGHT_HOOK.$NIGHTWRIGHT_ITERATION");
     }
     for arguments in [
         &["init", "-q"][..],
@@ -157,7 +157,7 @@ fn the_environment_says_how_far_the_run_is() {
         &["config", "user.name", "a"],
         &["commit", "-q", "--allow-empty", "-m", "first"],
     ] {
-        git(&hermit.project(), arguments);
+        git(&env.project(), arguments);
     }
     let script = r#"
 [[attempt]]
@@ -165,12 +165,12 @@ steps = [{ run = "echo more >> a.txt; git add a.txt; git commit -qm more" }]
 ending = { result = "Some of it." }
 cost = 0.5
 "#;
-    let mut command = command(&hermit, script, &["-m", "2"]);
+    let mut command = command(&env, script, &["-m", "2"]);
     command.env("NIGHTWRIGHT_MARK", "outer").env("MY_SECRET_WORD", "x");
     finish(command.spawn().unwrap()).exits(0);
     let value = |file: &str, name: &str| {
         let line = format!("NIGHTWRIGHT_{name}=");
-        let text = seen(&hermit, file);
+        let text = seen(&env, file);
         text.lines().find_map(|l| l.strip_prefix(&line)).map(str::to_owned)
     };
     let at = |file: &str, expected: &[(&str, &str)]| {
@@ -221,9 +221,9 @@ cost = 0.5
             ("TOTAL_COST", "1.0000"),
         ],
     );
-    let project = hermit.project().canonicalize().unwrap();
+    let project = env.project().canonicalize().unwrap();
     assert_eq!(value("started.0", "PROJECT_DIR").unwrap(), project.display().to_string());
-    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(value("finished.2", "RUN_ID").unwrap(), run);
     assert!(value("started.0", "STARTED_AT").unwrap().ends_with('Z'));
     let log = value("finished.2", "LOG_FILE").unwrap();
@@ -232,13 +232,13 @@ cost = 0.5
     assert_eq!(value("finished.2", "LAST_COMMIT_SHA").unwrap(), head);
     assert_ne!(value("started.0", "LAST_COMMIT_SHA").unwrap(), head);
     assert_eq!(value("started.0", "MARK"), None);
-    assert!(!seen(&hermit, "started.0").contains("MY_SECRET_WORD"));
+    assert!(!seen(&env, "started.0").contains("MY_SECRET_WORD"));
 }
 
 #[test]
 fn every_new_blocker_is_a_line_and_rings_once() {
-    let hermit = project();
-    hook(&hermit, "blocked", "echo rang >> SEEN/rings; cat >> SEEN/needed");
+    let env = project();
+    hook(&env, "blocked", "echo rang >> SEEN/rings; cat >> SEEN/needed");
     let script = r#"
 [[attempt]]
 steps = [{ run = "echo more >> a.txt" }]
@@ -246,9 +246,9 @@ ending = { result = """
 <blocker>the password of the database</blocker>
 <blocker>a key for the map</blocker>""" }
 "#;
-    run(&hermit, script, &["-m", "2"]).exits(0);
-    assert_eq!(seen(&hermit, "rings"), "rang\n");
-    let needed = seen(&hermit, "needed");
+    run(&env, script, &["-m", "2"]).exits(0);
+    assert_eq!(seen(&env, "rings"), "rang\n");
+    let needed = seen(&env, "needed");
     let needed: Vec<serde_json::Value> =
         needed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let texts: Vec<_> = needed.iter().map(|line| line["text"].as_str()).collect();
@@ -257,37 +257,33 @@ ending = { result = """
 
 #[test]
 fn a_skip_leaves_an_iteration_out_and_the_next_goes_on() {
-    let hermit = project();
-    hook(&hermit, "next_iteration", "test -e SEEN/asked && exit 0; touch SEEN/asked; exit 1");
-    run(&hermit, WORKS, &["-m", "1"]).exits(0);
-    let journal = hermit.journal();
+    let env = project();
+    hook(&env, "next_iteration", "test -e SEEN/asked && exit 0; touch SEEN/asked; exit 1");
+    run(&env, WORKS, &["-m", "1"]).exits(0);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "completed");
     assert_eq!(names(&journal).iter().filter(|name| **name == "iteration_skipped").count(), 1);
 }
 
 #[test]
 fn ten_skips_in_a_row_end_the_run() {
-    let hermit = project();
-    hook(&hermit, "next_iteration", "exit 1");
-    hook(
-        &hermit,
-        "finished",
-        "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS >> SEEN/end",
-    );
-    run(&hermit, WORKS, &["-m", "1"]).exits(1).says(&["skipped 10 iterations in a row"]);
-    assert!(!names(&hermit.journal()).contains(&"attempt_started"));
-    assert_eq!(seen(&hermit, "end"), "hook_abort error\n");
+    let env = project();
+    hook(&env, "next_iteration", "exit 1");
+    hook(&env, "finished", "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS >> SEEN/end");
+    run(&env, WORKS, &["-m", "1"]).exits(1).says(&["skipped 10 iterations in a row"]);
+    assert!(!names(&env.journal()).contains(&"attempt_started"));
+    assert_eq!(seen(&env, "end"), "hook_abort error\n");
 }
 
 #[test]
 fn two_hooks_can_end_the_run_and_say_why() {
     for name in ["started", "next_iteration"] {
-        let hermit = project();
-        hook(&hermit, name, "echo first; echo 'not today' >&2; exit 2");
-        run(&hermit, WORKS, &["-m", "1"])
+        let env = project();
+        hook(&env, name, "echo first; echo 'not today' >&2; exit 2");
+        run(&env, WORKS, &["-m", "1"])
             .exits(1)
             .says(&[&format!("Ended by a hook: `{name}` exited with 2"), "not today"]);
-        let journal = hermit.journal();
+        let journal = env.journal();
         assert_eq!(ending(&journal), "hook_abort");
         assert!(!names(&journal).contains(&"attempt_started"));
     }
@@ -295,44 +291,44 @@ fn two_hooks_can_end_the_run_and_say_why() {
 
 #[test]
 fn any_other_exit_is_a_warning_with_the_last_words_and_the_run_goes_on() {
-    let hermit = project();
-    hook(&hermit, "started", "seq 9; exit 3");
-    hook(&hermit, "next_iteration", "kill -9 $$");
-    hook(&hermit, "iteration_finished", "exit 2");
-    hook(&hermit, "finished", "echo oh; exit 1");
-    let did = run(&hermit, WORKS, &["-m", "1"]).exits(0);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    let env = project();
+    hook(&env, "started", "seq 9; exit 3");
+    hook(&env, "next_iteration", "kill -9 $$");
+    hook(&env, "iteration_finished", "exit 2");
+    hook(&env, "finished", "echo oh; exit 1");
+    let output = run(&env, WORKS, &["-m", "1"]).exits(0);
+    assert_eq!(ending(&env.journal()), "completed");
     let expected = [
         ("started", "exited with 3: 7 | 8 | 9"),
         ("next_iteration", "was killed by signal 9"),
         ("iteration_finished", "exited with 2"),
     ];
     let expected = expected.map(|(hook, why)| (hook.to_owned(), why.to_owned()));
-    assert_eq!(failures(&hermit), expected);
-    let did = did.says(&["the hook `finished` failed: exited with 1: oh"]);
-    assert!(did.out.is_empty(), "hooks print to nobody: {}", did.out);
-    let log = fs::read_to_string(hermit.runs()[0].join("hooks.log")).unwrap();
+    assert_eq!(failures(&env), expected);
+    let output = output.says(&["the hook `finished` failed: exited with 1: oh"]);
+    assert!(output.out.is_empty(), "hooks print to nobody: {}", output.out);
+    let log = fs::read_to_string(env.runs()[0].join("hooks.log")).unwrap();
     assert!(log.contains("started exited with 3\n1\n2\n3\n"), "{log}");
     assert!(log.contains("finished exited with 1\noh\n"), "{log}");
 }
 
 #[test]
 fn what_a_hook_changes_is_not_the_agents_work() {
-    let hermit = project();
-    hook(&hermit, "iteration_finished", "echo more >> changed.txt");
-    run(&hermit, IDLES, &["-m", "9", "--stagnation-threshold", "2", "--no-detect"]).exits(0);
-    let journal = hermit.journal();
+    let env = project();
+    hook(&env, "iteration_finished", "echo more >> changed.txt");
+    run(&env, IDLES, &["-m", "9", "--stagnation-threshold", "2", "--no-detect"]).exits(0);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "stagnated");
     assert_eq!(names(&journal).iter().filter(|name| **name == "iteration_finished").count(), 2);
-    assert_eq!(fs::read_to_string(hermit.project().join("changed.txt")).unwrap(), "more\nmore\n");
+    assert_eq!(fs::read_to_string(env.project().join("changed.txt")).unwrap(), "more\nmore\n");
 }
 
 #[test]
 fn a_change_during_the_run_takes_no_effect_in_it() {
-    let hermit = project();
-    hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
-    hook(&hermit, "finished", "echo mine >> SEEN/ran");
-    let evil = format!("#!/bin/sh\\necho evil >> {}\\n", hermit.path("seen/ran").display());
+    let env = project();
+    hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
+    hook(&env, "finished", "echo mine >> SEEN/ran");
+    let evil = format!("#!/bin/sh\\necho evil >> {}\\n", env.path("seen/ran").display());
     let script = format!(
         "[[attempt]]\nsteps = [\n\
          {{ write = \".nightwright/hooks/iteration_finished\", text = \"{evil}\" }},\n\
@@ -341,36 +337,36 @@ fn a_change_during_the_run_takes_no_effect_in_it() {
          {{ run = \"echo more >> a.txt\" }} ]\n\
          ending = {{ result = \"Some of it.\" }}\n"
     );
-    run(&hermit, &script, &["-m", "2"]).exits(0);
-    assert_eq!(failures(&hermit), []);
-    assert_eq!(seen(&hermit, "ran"), "mine\nmine\nmine\n");
+    run(&env, &script, &["-m", "2"]).exits(0);
+    assert_eq!(failures(&env), []);
+    assert_eq!(seen(&env, "ran"), "mine\nmine\nmine\n");
 }
 
 #[test]
 fn a_run_that_goes_on_has_the_hooks_that_it_began_with() {
-    let hermit = project();
-    hook(&hermit, "started", "echo started >> SEEN/ran");
-    hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
-    hook(&hermit, "finished", "echo $NIGHTWRIGHT_FINISH_TYPE >> SEEN/ran");
+    let env = project();
+    hook(&env, "started", "echo started >> SEEN/ran");
+    hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
+    hook(&env, "finished", "echo $NIGHTWRIGHT_FINISH_TYPE >> SEEN/ran");
     let script = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
 ending = { result = "Some of it." }
 "#;
-    let mut child = command(&hermit, script, &["-m", "1"]).spawn().unwrap();
-    hermit.wait_for("agent_ready");
+    let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
+    env.wait_for("agent_ready");
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    hook(&hermit, "iteration_finished", "echo other >> SEEN/ran");
-    hermit.file("go", "");
-    hermit.run(&["resume"]).exits(0);
-    assert_eq!(failures(&hermit), []);
-    assert_eq!(seen(&hermit, "ran"), "started\nmine\nmax_iterations\n");
+    hook(&env, "iteration_finished", "echo other >> SEEN/ran");
+    env.file("go", "");
+    env.run(&["resume"]).exits(0);
+    assert_eq!(failures(&env), []);
+    assert_eq!(seen(&env, "ran"), "started\nmine\nmax_iterations\n");
 }
 
 /// Lets the agent do this with the copies of hooks in the folder of its run.
-fn meddling(hermit: &Hermit, with: &str) -> String {
-    let state = hermit.path("state").display().to_string();
+fn meddling(env: &TestEnv, with: &str) -> String {
+    let state = env.path("state").display().to_string();
     format!(
         "[[attempt]]\nsteps = [{{ run = \"cd {state}/*/runs/*/ && {with}\" }}, \
          {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n"
@@ -386,69 +382,69 @@ fn what_the_agent_makes_of_the_copies_is_not_run() {
         "mkdir elsewhere; cp /bin/false elsewhere/iteration_finished; rm -r hooks; \
          ln -s elsewhere hooks",
     ] {
-        let hermit = project();
-        hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
-        hook(&hermit, "finished", "echo mine >> SEEN/ran");
-        let harm = harm.replace("SEEN", &hermit.path("seen").display().to_string());
-        run(&hermit, &meddling(&hermit, &harm), &["-m", "1"]).exits(0);
-        assert_eq!(failures(&hermit), [], "{harm}");
-        assert_eq!(seen(&hermit, "ran"), "mine\nmine\n", "{harm}");
+        let env = project();
+        hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
+        hook(&env, "finished", "echo mine >> SEEN/ran");
+        let harm = harm.replace("SEEN", &env.path("seen").display().to_string());
+        run(&env, &meddling(&env, &harm), &["-m", "1"]).exits(0);
+        assert_eq!(failures(&env), [], "{harm}");
+        assert_eq!(seen(&env, "ran"), "mine\nmine\n", "{harm}");
         let told = "the copy of the hook `iteration_finished` in the folder of the run was changed";
-        assert_eq!(warnings(&hermit).iter().filter(|w| w.contains(told)).count(), 1, "{harm}");
+        assert_eq!(warnings(&env).iter().filter(|w| w.contains(told)).count(), 1, "{harm}");
     }
 }
 
 #[test]
 fn a_run_that_goes_on_refuses_copies_that_are_not_what_was_approved() {
-    let hermit = project();
-    hook(&hermit, "iteration_finished", "echo mine >> SEEN/ran");
-    hook(&hermit, "finished", "echo end >> SEEN/ran");
+    let env = project();
+    hook(&env, "iteration_finished", "echo mine >> SEEN/ran");
+    hook(&env, "finished", "echo end >> SEEN/ran");
     let script = r#"
 [[attempt]]
 steps = [{ run = "while [ ! -e go ]; do sleep 0.02; done" }]
 ending = { result = "Some of it." }
 "#;
-    let mut child = command(&hermit, script, &["-m", "1"]).spawn().unwrap();
-    hermit.wait_for("agent_ready");
+    let mut child = command(&env, script, &["-m", "1"]).spawn().unwrap();
+    env.wait_for("agent_ready");
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    let evil = format!("#!/bin/sh\necho evil >> {}\n", hermit.path("seen/ran").display());
-    fs::write(hermit.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
-    hermit.file("go", "");
-    hermit.run(&["resume"]).exits(0);
-    let failures = failures(&hermit);
+    let evil = format!("#!/bin/sh\necho evil >> {}\n", env.path("seen/ran").display());
+    fs::write(env.runs()[0].join("hooks/iteration_finished"), evil).unwrap();
+    env.file("go", "");
+    env.run(&["resume"]).exits(0);
+    let failures = failures(&env);
     assert_eq!(failures.len(), 1, "{failures:?}");
     assert_eq!(failures[0].0, "iteration_finished");
     assert!(failures[0].1.contains("is not what was approved"), "{failures:?}");
-    assert_eq!(seen(&hermit, "ran"), "end\n");
+    assert_eq!(seen(&env, "ran"), "end\n");
 }
 
 #[test]
 fn what_nobody_approved_is_not_run() {
-    let hermit = project();
-    hook(&hermit, "started", "touch SEEN/ran");
-    let script = hermit.script(WORKS);
+    let env = project();
+    hook(&env, "started", "touch SEEN/ran");
+    let script = env.script(WORKS);
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
-    hermit.run(&run).exits(2).says(&[".nightwright/hooks/started", "nightwright trust"]);
+    env.run(&run).exits(2).says(&[".nightwright/hooks/started", "nightwright trust"]);
     let without = [&run[..], &["--ignore-untrusted"]].concat();
-    hermit.run(&without).exits(0).says(&["Not used", ".nightwright/hooks/started"]);
-    assert!(!hermit.path("seen/ran").exists());
-    hermit.run(&["trust", "--yes"]).exits(0);
-    hermit.run(&run).exits(0);
-    assert!(hermit.path("seen/ran").exists());
+    env.run(&without).exits(0).says(&["Not used", ".nightwright/hooks/started"]);
+    assert!(!env.path("seen/ran").exists());
+    env.run(&["trust", "--yes"]).exits(0);
+    env.run(&run).exits(0);
+    assert!(env.path("seen/ran").exists());
 }
 
 #[test]
 fn what_can_t_be_run_is_named_once_at_the_start() {
-    let hermit = project();
-    file(&hermit, "started", "#!/bin/sh\ntouch SEEN/ran\n", 0o644);
-    file(&hermit, "iteration-finished", "#!/bin/sh\ntouch SEEN/ran\n", 0o755);
-    file(&hermit, "lib.sh", "true\n", 0o755);
-    let hooks = hermit.project().join(".nightwright/hooks");
+    let env = project();
+    file(&env, "started", "#!/bin/sh\ntouch SEEN/ran\n", 0o644);
+    file(&env, "iteration-finished", "#!/bin/sh\ntouch SEEN/ran\n", 0o755);
+    file(&env, "lib.sh", "true\n", 0o755);
+    let hooks = env.project().join(".nightwright/hooks");
     fs::create_dir(hooks.join("next_iteration")).unwrap();
     symlink("nowhere", hooks.join("finished")).unwrap();
-    run(&hermit, GOES_ON, &["-m", "2"]).exits(0);
-    let warnings = warnings(&hermit);
+    run(&env, GOES_ON, &["-m", "2"]).exits(0);
+    let warnings = warnings(&env);
     let named = |words: &str| warnings.iter().filter(|text| text.contains(words)).count();
     assert_eq!(named("hooks/started` is not run: it is not executable (chmod +x"), 1);
     assert_eq!(named("hooks/iteration-finished` is never run"), 1, "{warnings:?}");
@@ -456,17 +452,17 @@ fn what_can_t_be_run_is_named_once_at_the_start() {
     assert_eq!(named("hooks/next_iteration` is not run"), 1);
     assert_eq!(named("hooks/finished` is not run: it is a link that leads nowhere"), 1);
     assert_eq!(named("lib.sh"), 0);
-    assert!(!hermit.path("seen/ran").exists());
-    assert_eq!(failures(&hermit), []);
+    assert!(!env.path("seen/ran").exists());
+    assert_eq!(failures(&env), []);
 }
 
 #[test]
 fn a_hook_that_can_t_be_started_says_what_is_missing() {
-    let hermit = project();
-    file(&hermit, "started", "#!/nonexistent/shell\n", 0o755);
-    file(&hermit, "next_iteration", "", 0o755);
-    run(&hermit, WORKS, &["-m", "1"]).exits(0);
-    let failures = failures(&hermit);
+    let env = project();
+    file(&env, "started", "#!/nonexistent/shell\n", 0o755);
+    file(&env, "next_iteration", "", 0o755);
+    run(&env, WORKS, &["-m", "1"]).exits(0);
+    let failures = failures(&env);
     assert_eq!(failures[0].0, "started");
     assert!(failures[0].1.contains("the program that its `#!` line names is not there"));
     assert_eq!(failures[1].0, "next_iteration");
@@ -476,20 +472,20 @@ fn a_hook_that_can_t_be_started_says_what_is_missing() {
 
 #[test]
 fn secrets_and_escapes_of_a_hook_reach_nobody() {
-    let hermit = project();
-    hook(&hermit, "started", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");
-    hook(&hermit, "finished", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");
+    let env = project();
+    hook(&env, "started", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");
+    hook(&env, "finished", "printf 'key %s \\033[2J end\\n' \"$ANTHROPIC_API_KEY\"; exit 3");
     let key = "sk-ant-api03-0123456789abcdefghijklmnop";
-    let mut command = command(&hermit, WORKS, &["-m", "1"]);
-    let did = finish(command.env("ANTHROPIC_API_KEY", key).spawn().unwrap()).exits(0);
-    let did = did.says(&["the hook `finished` failed: exited with 3: key"]);
-    let folder = &hermit.runs()[0];
+    let mut command = command(&env, WORKS, &["-m", "1"]);
+    let output = finish(command.env("ANTHROPIC_API_KEY", key).spawn().unwrap()).exits(0);
+    let output = output.says(&["the hook `finished` failed: exited with 3: key"]);
+    let folder = &env.runs()[0];
     let log = fs::read_to_string(folder.join("hooks.log")).unwrap();
     let journal = fs::read_to_string(folder.join("journal.jsonl")).unwrap();
-    for (name, text) in [("log", &log), ("journal", &journal), ("screen", &did.err)] {
+    for (name, text) in [("log", &log), ("journal", &journal), ("screen", &output.err)] {
         assert!(!text.contains("0123456789abcdef"), "the secret is in the {name}: {text}");
         assert!(text.contains("exited with 3"), "{name}");
     }
     assert!(!log.contains('\u{1b}'));
-    assert!(!failures(&hermit)[0].1.contains('\u{1b}'));
+    assert!(!failures(&env)[0].1.contains('\u{1b}'));
 }

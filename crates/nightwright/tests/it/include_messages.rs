@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 
 const SCRIPT: &str = r#"
 [[attempt]]
@@ -22,12 +22,12 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn the_agent_s_lines_stand_between_the_events_where_they_were_printed() {
-    let hermit = Hermit::new();
-    let did = hermit.rehearse(SCRIPT, "5", &["--output", "json", "--include-messages"]).exits(0);
-    let run = &hermit.runs()[0];
+    let env = TestEnv::new();
+    let output = env.rehearse(SCRIPT, "5", &["--output", "json", "--include-messages"]).exits(0);
+    let run = &env.runs()[0];
     let journal = fs::read_to_string(run.join("journal.jsonl")).unwrap();
     let (events, said): (Vec<_>, Vec<_>) =
-        did.out.lines().partition(|line| line.starts_with("{\"v\":1,\"seq\":"));
+        output.out.lines().partition(|line| line.starts_with("{\"v\":1,\"seq\":"));
     assert_eq!(events.join("\n"), journal.trim_end(), "the events are those of the journal");
 
     let id = run.file_name().unwrap().to_str().unwrap();
@@ -44,7 +44,7 @@ fn the_agent_s_lines_stand_between_the_events_where_they_were_printed() {
     assert!(!by("call").is_empty(), "the verifier's words, too");
     assert!(said.iter().any(|line| line["purpose"] == "verify"), "{said:?}");
 
-    let all = lines(&did.out);
+    let all = lines(&output.out);
     let place = |found: &dyn Fn(&Value) -> bool| all.iter().position(found).unwrap();
     let first = place(&|line| line["attempt"] == 1 && line["message"].is_object());
     let last =
@@ -55,8 +55,8 @@ fn the_agent_s_lines_stand_between_the_events_where_they_were_printed() {
 
 #[test]
 fn words_of_an_agent_that_speaks_no_json_are_texts() {
-    let hermit = Hermit::new();
-    hermit.file("agent.sh", "cat > /dev/null\nprintf 'plain \\033[2J words\\n{\"half\":\\n'\n");
+    let env = TestEnv::new();
+    env.file("agent.sh", "cat > /dev/null\nprintf 'plain \\033[2J words\\n{\"half\":\\n'\n");
     let arguments = [
         "run",
         "-p",
@@ -70,26 +70,26 @@ fn words_of_an_agent_that_speaks_no_json_are_texts() {
         "json",
         "--include-messages",
     ];
-    let did = hermit.run(&arguments);
-    let all = lines(&did.out);
+    let output = env.run(&arguments);
+    let all = lines(&output.out);
     let texts: Vec<_> = all.iter().filter_map(|line| line["text"].as_str()).collect();
     let texts: Vec<_> = texts.into_iter().filter(|text| text.contains("plain")).collect();
-    assert_eq!(texts.first(), Some(&"plain \u{1b}[2J words"), "{}", did.out);
-    assert!(!did.out.contains('\u{1b}'), "nothing that a terminal obeys is printed");
+    assert_eq!(texts.first(), Some(&"plain \u{1b}[2J words"), "{}", output.out);
+    assert!(!output.out.contains('\u{1b}'), "nothing that a terminal obeys is printed");
 }
 
 #[test]
 fn it_has_a_meaning_with_json_only() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for more in [&[][..], &["--verbose"], &["--quiet"], &["--output", "progress"]] {
         let mut arguments = vec!["run", "-p", "x", "-m", "1", "--dry-run", "--include-messages"];
         arguments.extend(more);
-        hermit.run(&arguments).exits(2).says(&["--include-messages", "--output json"]);
+        env.run(&arguments).exits(2).says(&["--include-messages", "--output json"]);
     }
-    assert!(hermit.runs().is_empty(), "wrong use leaves nothing behind");
+    assert!(env.runs().is_empty(), "wrong use leaves nothing behind");
     // Where json is what the user always wants, the flag alone is enough.
     let mut command =
-        hermit.command(&["run", "-p", "x", "-m", "1", "--dry-run", "--include-messages"]);
-    let did = finish(command.env("NIGHTWRIGHT_OUTPUT", "json").spawn().unwrap());
-    assert!(lines(&did.out).iter().any(|line| line["message"].is_object()), "{}", did.err);
+        env.command(&["run", "-p", "x", "-m", "1", "--dry-run", "--include-messages"]);
+    let output = finish(command.env("NIGHTWRIGHT_OUTPUT", "json").spawn().unwrap());
+    assert!(lines(&output.out).iter().any(|line| line["message"].is_object()), "{}", output.err);
 }

@@ -7,29 +7,29 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
 const CONFIG: &str = ".nightwright/config.toml";
 
-fn with(files: &[(&str, &str)]) -> Hermit {
-    let hermit = Hermit::new();
+fn with(files: &[(&str, &str)]) -> TestEnv {
+    let env = TestEnv::new();
     for (name, text) in files {
-        let path = hermit.project().join(name);
+        let path = env.project().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    hermit
+    env
 }
 
-fn text(hermit: &Hermit, name: &str) -> String {
-    fs::read_to_string(hermit.project().join(name)).unwrap()
+fn text(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.project().join(name)).unwrap()
 }
 
 /// What the file sets, without comments and sections in which nothing is set.
-fn set(hermit: &Hermit) -> String {
-    let config = text(hermit, CONFIG);
+fn set(env: &TestEnv) -> String {
+    let config = text(env, CONFIG);
     let mut kept: Vec<&str> = Vec::new();
     for line in config.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if line.starts_with('[') && kept.last().is_some_and(|last| last.starts_with('[')) {
@@ -62,15 +62,15 @@ fn tree(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
-    let hermit = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
-    let did = hermit.run(&["init"]).exits(0).says(&[
+    let env = with(&[("Cargo.toml", "[package]\nname = \"a\"\n")]);
+    let output = env.run(&["init"]).exits(0).says(&[
         "Project type: cargo (`Cargo.toml`)",
         "There is no terminal to ask on: using the detected commands and the permissions `usual`.",
         "Writing it there approves it",
         "nightwright run -p",
         "nightwright new NAME",
     ]);
-    assert_snapshot!(did.out, @"
+    assert_snapshot!(output.out, @"
     .nightwright/config.schema.json
     .nightwright/.gitignore
     .nightwright/hooks/started.sample
@@ -80,7 +80,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     .nightwright/hooks/blocked.sample
     .nightwright/config.toml
     ");
-    assert_snapshot!(set(&hermit), @r#"
+    assert_snapshot!(set(&env), @r#"
     [commands]
     test = "cargo test"
     build = "cargo build"
@@ -90,7 +90,7 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     [agent]
     permissions = "usual"
     "#);
-    assert_snapshot!(text(&hermit, ".nightwright/.gitignore"), @r"
+    assert_snapshot!(text(&env, ".nightwright/.gitignore"), @r"
     archive/
     logs/
     tasks/*/.status.json
@@ -98,18 +98,18 @@ fn a_cargo_project_gets_a_commented_configuration_with_its_commands() {
     tasks/*/feedback.md
     tasks/*/.stop
     ");
-    toml::from_str::<toml::Table>(&text(&hermit, CONFIG)).unwrap();
-    serde_json::from_str::<serde_json::Value>(&text(&hermit, ".nightwright/config.schema.json"))
+    toml::from_str::<toml::Table>(&text(&env, CONFIG)).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text(&env, ".nightwright/config.schema.json"))
         .unwrap();
-    assert!(!hermit.project().join(".nightwright/tasks").exists());
+    assert!(!env.project().join(".nightwright/tasks").exists());
 }
 
 #[test]
 fn an_npm_project_gets_the_scripts_that_it_has() {
     let package = r#"{"scripts": {"test": "vitest run", "lint": "eslint ."}}"#;
-    let hermit = with(&[("package.json", package), ("pnpm-lock.yaml", "")]);
-    hermit.run(&["init", "--yes"]).exits(0);
-    assert_snapshot!(set(&hermit), @r#"
+    let env = with(&[("package.json", package), ("pnpm-lock.yaml", "")]);
+    env.run(&["init", "--yes"]).exits(0);
+    assert_snapshot!(set(&env), @r#"
     [commands]
     test = "pnpm test"
     lint = "pnpm run lint"
@@ -122,10 +122,10 @@ fn an_npm_project_gets_the_scripts_that_it_has() {
 
 #[test]
 fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
-    assert!(!did.err.contains("no terminal"), "{}", did.err);
-    assert_snapshot!(set(&hermit), @r#"
+    let env = TestEnv::new();
+    let output = env.run(&["init", "--yes"]).exits(0).says(&["There is no test command"]);
+    assert!(!output.err.contains("no terminal"), "{}", output.err);
+    assert_snapshot!(set(&env), @r#"
     [agent]
     permissions = "usual"
     "#);
@@ -133,14 +133,14 @@ fn a_project_of_no_known_kind_is_told_that_it_has_no_gate() {
 
 #[test]
 fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
-    let hermit = Hermit::new();
-    hermit.run(&["init"]).exits(0);
+    let env = TestEnv::new();
+    env.run(&["init"]).exits(0);
     for name in ["started", "next_iteration", "iteration_finished", "finished", "blocked"] {
-        let path = hermit.project().join(format!(".nightwright/hooks/{name}.sample"));
+        let path = env.project().join(format!(".nightwright/hooks/{name}.sample"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0, "{name}");
         assert!(Command::new("sh").arg("-n").arg(&path).status().unwrap().success(), "{name}");
     }
-    assert_snapshot!(text(&hermit, ".nightwright/hooks/next_iteration.sample"), @r##"
+    assert_snapshot!(text(&env, ".nightwright/hooks/next_iteration.sample"), @r##"
     #!/bin/sh
     # Runs before every iteration. Exit 0 goes on, 1 skips the iteration, 2 ends the run.
     #
@@ -159,51 +159,49 @@ fn samples_of_hooks_are_shell_scripts_that_nobody_runs_by_accident() {
 
 #[test]
 fn a_configuration_that_exists_is_not_overwritten() {
-    let hermit = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
-    let did = hermit.run(&["init", "--yes"]).exits(1);
-    assert_snapshot!(did.err, @"
+    let env = with(&[(CONFIG, "mine"), ("Cargo.toml", "")]);
+    let output = env.run(&["init", "--yes"]).exits(1);
+    assert_snapshot!(output.err, @"
     error: .nightwright/config.toml already exists
     hint: write it anew with `--force`; the old one is kept as `config.toml.bak`
     ");
-    assert_eq!(tree(&hermit.project().join(".nightwright")), ["config.toml"]);
-    assert_eq!(text(&hermit, CONFIG), "mine");
+    assert_eq!(tree(&env.project().join(".nightwright")), ["config.toml"]);
+    assert_eq!(text(&env, CONFIG), "mine");
 }
 
 #[test]
 fn force_keeps_the_old_configuration_and_the_tasks() {
-    let hermit = with(&[
+    let env = with(&[
         (CONFIG, "mine"),
         (".nightwright/.gitignore", "secret\n"),
         (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
         (".nightwright/hooks/started", "#!/bin/sh"),
         (".nightwright/hooks/started.sample", "changed"),
     ]);
-    hermit.run(&["init", "--force"]).exits(0);
-    assert_eq!(text(&hermit, ".nightwright/config.toml.bak"), "mine");
-    assert!(text(&hermit, CONFIG).starts_with("#:schema ./config.schema.json\n"));
-    assert!(
-        text(&hermit, ".nightwright/.gitignore").starts_with("secret\narchive/\nlogs/\ntasks/*/")
-    );
-    assert_eq!(text(&hermit, ".nightwright/tasks/a/INSTRUCTIONS.md"), "Work.");
-    assert_eq!(text(&hermit, ".nightwright/hooks/started"), "#!/bin/sh");
-    assert_ne!(text(&hermit, ".nightwright/hooks/started.sample"), "changed");
+    env.run(&["init", "--force"]).exits(0);
+    assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
+    assert!(text(&env, CONFIG).starts_with("#:schema ./config.schema.json\n"));
+    assert!(text(&env, ".nightwright/.gitignore").starts_with("secret\narchive/\nlogs/\ntasks/*/"));
+    assert_eq!(text(&env, ".nightwright/tasks/a/INSTRUCTIONS.md"), "Work.");
+    assert_eq!(text(&env, ".nightwright/hooks/started"), "#!/bin/sh");
+    assert_ne!(text(&env, ".nightwright/hooks/started.sample"), "changed");
 
     // An older copy is not lost to a newer one.
-    hermit.run(&["init", "--force"]).exits(0);
-    assert_eq!(text(&hermit, ".nightwright/config.toml.bak"), "mine");
-    assert!(text(&hermit, ".nightwright/config.toml.bak2").starts_with("#:schema"));
+    env.run(&["init", "--force"]).exits(0);
+    assert_eq!(text(&env, ".nightwright/config.toml.bak"), "mine");
+    assert!(text(&env, ".nightwright/config.toml.bak2").starts_with("#:schema"));
 }
 
 #[test]
 fn without_a_configuration_what_is_there_stays() {
-    let hermit = with(&[
+    let env = with(&[
         (".nightwright/hooks/started.sample", "changed"),
         (".nightwright/.gitignore", "archive/\nlogs/\nmine\n"),
         (".nightwright/tasks/a/INSTRUCTIONS.md", "Work."),
     ]);
-    hermit.run(&["init"]).exits(0).says(&["started.sample` exists and is left as it is"]);
-    assert_eq!(text(&hermit, ".nightwright/hooks/started.sample"), "changed");
-    let ignored = text(&hermit, ".nightwright/.gitignore");
+    env.run(&["init"]).exits(0).says(&["started.sample` exists and is left as it is"]);
+    assert_eq!(text(&env, ".nightwright/hooks/started.sample"), "changed");
+    let ignored = text(&env, ".nightwright/.gitignore");
     assert!(ignored.starts_with("archive/\nlogs/\nmine\ntasks/*/.status.json\n"), "{ignored}");
 }
 
@@ -216,9 +214,9 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
         CONFIG,
         ".nightwright/.gitignore",
     ] {
-        let hermit = with(&[(".ralph/PROMPT.md", "Work.")]);
-        let outside = hermit.path("outside");
-        let path = hermit.project().join(link);
+        let env = with(&[(".ralph/PROMPT.md", "Work.")]);
+        let outside = env.path("outside");
+        let path = env.project().join(link);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         if link == CONFIG || link.ends_with("ignore") {
             fs::write(&outside, "theirs").unwrap();
@@ -226,9 +224,9 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
             fs::create_dir(&outside).unwrap();
         }
         symlink(&outside, &path).unwrap();
-        let before = tree(&hermit.project());
-        hermit.run(&["init", "--force"]).exits(1).says(&["leads out of the project"]);
-        assert_eq!(tree(&hermit.project()), before, "{link}");
+        let before = tree(&env.project());
+        env.run(&["init", "--force"]).exits(1).says(&["leads out of the project"]);
+        assert_eq!(tree(&env.project()), before, "{link}");
         match fs::read_to_string(&outside) {
             Ok(text) => assert_eq!(text, "theirs"),
             Err(_) => assert_eq!(tree(&outside), [""; 0]),
@@ -238,41 +236,41 @@ fn a_link_out_of_the_project_is_refused_before_anything_is_written() {
 
 #[test]
 fn broken_and_foreign_files_of_a_project_are_notes() {
-    let hermit = with(&[("package.json", "{\"scripts\":"), ("prd.json", "[")]);
-    fs::write(hermit.path("outside.toml"), "secret = true").unwrap();
-    symlink(hermit.path("outside.toml"), hermit.project().join("Cargo.toml")).unwrap();
-    fs::create_dir(hermit.path("ralph")).unwrap();
-    fs::write(hermit.path("ralph/PROMPT.md"), "secret").unwrap();
-    symlink(hermit.path("ralph"), hermit.project().join(".ralph")).unwrap();
-    fs::write(hermit.project().join("Makefile"), b"test:\n\t\xff\n").unwrap();
-    let did = hermit.run(&["init"]).exits(0).says(&[
+    let env = with(&[("package.json", "{\"scripts\":"), ("prd.json", "[")]);
+    fs::write(env.path("outside.toml"), "secret = true").unwrap();
+    symlink(env.path("outside.toml"), env.project().join("Cargo.toml")).unwrap();
+    fs::create_dir(env.path("ralph")).unwrap();
+    fs::write(env.path("ralph/PROMPT.md"), "secret").unwrap();
+    symlink(env.path("ralph"), env.project().join(".ralph")).unwrap();
+    fs::write(env.project().join("Makefile"), b"test:\n\t\xff\n").unwrap();
+    let output = env.run(&["init"]).exits(0).says(&[
         "note: `package.json` is not valid JSON",
         "Cargo.toml` leads out of the project",
         ".ralph` leads out of the project",
         "note: `Makefile` is not UTF-8",
         "note: `prd.json` is not valid JSON",
     ]);
-    assert!(!did.err.contains("secret"), "{}", did.err);
-    assert!(!hermit.project().join(".nightwright/tasks").exists());
+    assert!(!output.err.contains("secret"), "{}", output.err);
+    assert!(!env.project().join(".nightwright/tasks").exists());
 }
 
 #[test]
 fn something_else_in_the_place_of_the_folder_is_refused() {
-    let hermit = with(&[(".nightwright", "a file")]);
-    hermit.run(&["init"]).exits(1).says(&["can't write", ".nightwright"]);
-    let hermit = with(&[(".nightwright/hooks", "a file")]);
-    let did = hermit.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
-    assert_eq!(did.out, "");
-    assert_eq!(tree(&hermit.project().join(".nightwright")), ["hooks"]);
+    let env = with(&[(".nightwright", "a file")]);
+    env.run(&["init"]).exits(1).says(&["can't write", ".nightwright"]);
+    let env = with(&[(".nightwright/hooks", "a file")]);
+    let output = env.run(&["init"]).exits(1).says(&[".nightwright/hooks"]);
+    assert_eq!(output.out, "");
+    assert_eq!(tree(&env.project().join(".nightwright")), ["hooks"]);
 }
 
 #[test]
 fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
-    let hermit = with(&[("Cargo.toml", "")]);
+    let env = with(&[("Cargo.toml", "")]);
     let mode =
         |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    mode(&hermit.path(""), 0o755);
-    mode(&hermit.project(), 0o555);
+    mode(&env.path(""), 0o755);
+    mode(&env.project(), 0o555);
     // Root may write everywhere, so somebody else has to try.
     let mut command = if rustix::process::getuid().is_root() {
         let mut command = Command::new("setpriv");
@@ -283,40 +281,40 @@ fn a_folder_that_may_not_be_written_to_stays_as_it_is() {
         command.arg("init");
         command
     };
-    command.current_dir(hermit.project()).stdin(Stdio::null());
+    command.current_dir(env.project()).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let did = finish(command.spawn().unwrap());
-    mode(&hermit.project(), 0o755);
-    if did.err.starts_with("setpriv:") {
-        eprintln!("skipped: a folder that may not be written to: {}", did.err);
+    let output = finish(command.spawn().unwrap());
+    mode(&env.project(), 0o755);
+    if output.err.starts_with("setpriv:") {
+        eprintln!("skipped: a folder that may not be written to: {}", output.err);
         return;
     }
-    let did = did.exits(1).says(&["can't write", "Permission denied"]);
-    assert_eq!(did.out, "");
-    assert_eq!(tree(&hermit.project()), ["Cargo.toml"]);
+    let output = output.exits(1).says(&["can't write", "Permission denied"]);
+    assert_eq!(output.out, "");
+    assert_eq!(tree(&env.project()), ["Cargo.toml"]);
 }
 
 #[test]
 fn a_path_with_spaces_and_other_letters_works() {
-    let hermit = Hermit::new();
-    let project = hermit.path("mein größtes Projekt 日本");
+    let env = TestEnv::new();
+    let project = env.path("mein größtes Projekt 日本");
     fs::create_dir(&project).unwrap();
     fs::write(project.join("go.mod"), "module a").unwrap();
-    hermit.run(&["init", "-C", project.to_str().unwrap()]).exits(0).says(&["go test ./..."]);
+    env.run(&["init", "-C", project.to_str().unwrap()]).exits(0).says(&["go test ./..."]);
     assert!(project.join(CONFIG).exists());
-    assert_eq!(tree(&hermit.project()), [""; 0]);
+    assert_eq!(tree(&env.project()), [""; 0]);
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_a_usage_error() {
-    Hermit::new()
+    TestEnv::new()
         .run(&["init", "-C", "nowhere"])
         .exits(2)
         .says(&["cannot use the project folder `nowhere`"]);
 }
 
 /// A project that several tools were used in.
-fn used() -> Hermit {
+fn used() -> TestEnv {
     with(&[
         (
             ".fresher/config.sh",
@@ -343,19 +341,19 @@ fn used() -> Hermit {
 
 #[test]
 fn what_other_tools_left_is_imported_and_stays_where_it_is() {
-    let hermit = used();
-    let before: Vec<_> = tree(&hermit.project())
+    let env = used();
+    let before: Vec<_> = tree(&env.project())
         .into_iter()
-        .filter_map(|name| Some((name.clone(), fs::read(hermit.project().join(name)).ok()?)))
+        .filter_map(|name| Some((name.clone(), fs::read(env.project().join(name)).ok()?)))
         .collect();
-    let did = hermit.run(&["init", "--yes"]).exits(0).says(&[
+    let output = env.run(&["init", "--yes"]).exits(0).says(&[
         ".ralph/fix_plan.md -> .nightwright/tasks/ralph/TODO.md",
         "limits.max_iterations = 25",
         "the commands of fresher (`.fresher/`) are left out, as nobody was asked",
         "`.ralph/AGENT.md` is left out: something else became `.nightwright/AGENTS.md`",
         ".claude/principles.yaml -> .nightwright/principles.toml",
     ]);
-    assert_snapshot!(did.out, @"
+    assert_snapshot!(output.out, @"
     .nightwright/config.schema.json
     .nightwright/.gitignore
     .nightwright/hooks/started.sample
@@ -377,7 +375,7 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     .nightwright/principles.toml
     .nightwright/config.toml
     ");
-    assert_snapshot!(set(&hermit), @r#"
+    assert_snapshot!(set(&env), @r#"
     [commands]
     test = "cargo test"
     build = "cargo build"
@@ -389,35 +387,35 @@ fn what_other_tools_left_is_imported_and_stays_where_it_is() {
     [limits]
     max_iterations = 25
     "#);
-    assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use tabs.");
-    assert_eq!(text(&hermit, ".nightwright/tasks/App/TODO.md"), "# To do\n\n- [x] 1: A\n");
+    assert_eq!(text(&env, ".nightwright/AGENTS.md"), "Use tabs.");
+    assert_eq!(text(&env, ".nightwright/tasks/App/TODO.md"), "# To do\n\n- [x] 1: A\n");
     for (name, bytes) in before {
-        assert_eq!(fs::read(hermit.project().join(&name)).unwrap(), bytes, "{name}");
+        assert_eq!(fs::read(env.project().join(&name)).unwrap(), bytes, "{name}");
     }
 }
 
 #[test]
 fn what_was_imported_is_named_and_not_imported_again() {
-    let hermit = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
-    hermit.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
-    let before = tree(&hermit.project());
-    let did = hermit.run(&["init", "--yes", "--force"]).exits(0);
-    assert!(did.err.contains("the task `ralph` is there already"), "{}", did.err);
-    assert!(!did.err.contains("nightwright run ralph"), "{}", did.err);
-    let mut after = tree(&hermit.project());
+    let env = with(&[(".ralph/PROMPT.md", "Work."), (".ralph/fix_plan.md", "- [ ] one\n")]);
+    env.run(&["init", "--yes"]).exits(0).says(&["Next:\n  nightwright run ralph   "]);
+    let before = tree(&env.project());
+    let output = env.run(&["init", "--yes", "--force"]).exits(0);
+    assert!(output.err.contains("the task `ralph` is there already"), "{}", output.err);
+    assert!(!output.err.contains("nightwright run ralph"), "{}", output.err);
+    let mut after = tree(&env.project());
     after.retain(|name| name != ".nightwright/config.toml.bak");
     assert_eq!(after, before);
     // Another task of the same name is no reason to leave one out.
-    hermit.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
-    hermit.run(&["init", "--yes", "--force"]).exits(0).says(&["nightwright run ralph-2 "]);
+    env.file(".nightwright/tasks/ralph/INSTRUCTIONS.md", "Something else.");
+    env.run(&["init", "--yes", "--force"]).exits(0).says(&["nightwright run ralph-2 "]);
 }
 
 #[test]
 fn no_import_leaves_other_tools_alone() {
-    let hermit = used();
-    let did = hermit.run(&["init", "--yes", "--no-import"]).exits(0);
-    assert!(!did.err.contains("fresher") && !did.err.contains("ralph"), "{}", did.err);
-    assert!(!hermit.project().join(".nightwright/tasks").exists());
+    let env = used();
+    let output = env.run(&["init", "--yes", "--no-import"]).exits(0);
+    assert!(!output.err.contains("fresher") && !output.err.contains("ralph"), "{}", output.err);
+    assert!(!env.project().join(".nightwright/tasks").exists());
 }
 
 fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
@@ -430,8 +428,8 @@ fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
 
 #[test]
 fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
-    let hermit = used();
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init"));
+    let env = used();
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
     answers(
         &terminal,
         &[
@@ -448,7 +446,7 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     );
     let screen = terminal.shows("exit=0");
     assert!(screen.contains("warning: the agent can run any command"), "{screen}");
-    assert_snapshot!(set(&hermit), @r#"
+    assert_snapshot!(set(&env), @r#"
     [commands]
     test = "make check"
     lint = "cargo clippy --all-targets"
@@ -457,37 +455,37 @@ fn on_a_terminal_commands_permissions_and_imports_are_asked_for() {
     [agent]
     permissions = "bypass"
     "#);
-    assert_eq!(text(&hermit, ".nightwright/AGENTS.md"), "Use spaces.");
-    assert!(!hermit.project().join(".nightwright/tasks/App").exists());
+    assert_eq!(text(&env, ".nightwright/AGENTS.md"), "Use spaces.");
+    assert!(!env.project().join(".nightwright/tasks/App").exists());
 }
 
 #[test]
 fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
     for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
-        let hermit = with(&[("Cargo.toml", "")]);
-        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init"));
+        let env = with(&[("Cargo.toml", "")]);
+        let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init"));
         answers(&terminal, &[("test  [cargo test]", "make check")]);
         terminal.shows("build [cargo build]");
         terminal.tmux(&["send-keys", key]);
         let screen = terminal.shows(code);
         assert!(screen.to_lowercase().contains("nothing was written"), "{screen}");
-        assert_eq!(tree(&hermit.project()), ["Cargo.toml"]);
+        assert_eq!(tree(&env.project()), ["Cargo.toml"]);
     }
 }
 
 #[test]
 fn with_yes_nothing_is_asked_on_a_terminal() {
-    let hermit = with(&[("Cargo.toml", "")]);
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} init --yes"));
+    let env = with(&[("Cargo.toml", "")]);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} init --yes"));
     let screen = terminal.shows("exit=0");
     assert!(!screen.contains("permissions [1]"), "{screen}");
-    assert!(text(&hermit, CONFIG).contains("permissions = \"usual\""));
+    assert!(text(&env, CONFIG).contains("permissions = \"usual\""));
 }
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
-    let hermit = with(&[("Cargo.toml", "")]);
+    let env = with(&[("Cargo.toml", "")]);
     let (reader, _writer) = std::io::pipe().unwrap();
-    let did = finish(hermit.command(&["init"]).stdin(reader).spawn().unwrap());
-    did.exits(0).says(&["There is no terminal to ask on"]);
+    let output = finish(env.command(&["init"]).stdin(reader).spawn().unwrap());
+    output.exits(0).says(&["There is no terminal to ask on"]);
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 use super::stage::NIGHTWRIGHT;
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
@@ -15,22 +15,22 @@ const BASH: &str = r#"{"type":"assistant","message":{"id":"a","model":"claude-op
 const FAILED: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"no rule \u001b[2Jto make","is_error":true}]}}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done.\n<promise>COMPLETE</promise>","num_turns":2,"stop_reason":"end_turn","total_cost_usd":0.5,"modelUsage":{"m":{"inputTokens":10,"outputTokens":20,"cacheReadInputTokens":30,"cacheCreationInputTokens":40,"costUSD":0.5}}}"#;
 
-fn stream(hermit: &Hermit, lines: &[&str]) -> String {
-    let path = hermit.path("stream.ndjson");
+fn stream(env: &TestEnv, lines: &[&str]) -> String {
+    let path = env.path("stream.ndjson");
     fs::write(&path, lines.join("\n") + "\n").unwrap();
     path.display().to_string()
 }
 
-fn object(did: &Did) -> Value {
-    serde_json::from_str(&did.out).unwrap()
+fn object(output: &Output) -> Value {
+    serde_json::from_str(&output.out).unwrap()
 }
 
 /// The object for these lines and further arguments.
 fn inspected(lines: &[&str], more: &[&str]) -> Value {
-    let hermit = Hermit::new();
-    let path = stream(&hermit, lines);
+    let env = TestEnv::new();
+    let path = stream(&env, lines);
     let arguments = [&["inspect", path.as_str(), "--json"], more].concat();
-    object(&hermit.run(&arguments).exits(0))
+    object(&env.run(&arguments).exits(0))
 }
 
 /// A recording of the real program.
@@ -50,7 +50,7 @@ fn the_object_has_every_member_and_no_other() {
         "turns": 2, "results": 1, "tool_calls": 1, "tool_errors": 1,
         "bad_lines": 1, "unknown_events": 1,
         "final_text": "All done.\n<promise>COMPLETE</promise>",
-        "markers": ["promise", "says_done"],
+        "markers": ["promise", "states_done"],
     });
     assert_eq!(inspected(&lines, &["--exit-code", "0"]), expected);
 }
@@ -72,14 +72,18 @@ fn how_the_process_ended_decides_where_the_stream_does_not() {
 
 #[test]
 fn what_was_printed_on_standard_error_tells_of_a_bad_start() {
-    let hermit = Hermit::new();
-    let (empty, errors) = (stream(&hermit, &[]), hermit.path("stderr.txt"));
+    let env = TestEnv::new();
+    let (empty, errors) = (stream(&env, &[]), env.path("stderr.txt"));
     fs::write(&errors, "error: unknown option '--frobnicate'\n").unwrap();
     let errors = errors.display().to_string();
-    let did = hermit.run(&["inspect", &empty, "--stderr", &errors, "--exit-code", "1"]).exits(0);
-    assert!(did.out.contains("bad_start: did not start: error: unknown option"), "{}", did.out);
-    assert!(did.out.contains("the run ends"), "{}", did.out);
-    let object = object(&hermit.run(&["inspect", &empty, "--stderr", &errors, "--json"]).exits(0));
+    let output = env.run(&["inspect", &empty, "--stderr", &errors, "--exit-code", "1"]).exits(0);
+    assert!(
+        output.out.contains("bad_start: did not start: error: unknown option"),
+        "{}",
+        output.out
+    );
+    assert!(output.out.contains("the run ends"), "{}", output.out);
+    let object = object(&env.run(&["inspect", &empty, "--stderr", &errors, "--json"]).exits(0));
     let facts = (&object["outcome"], &object["retry"], &object["cost_usd"]);
     assert_eq!(facts, (&json!("bad_start"), &json!("stop"), &json!(0.0)));
 }
@@ -94,7 +98,7 @@ fn what_a_killed_agent_did_not_live_to_report_is_an_estimate_or_unknown() {
 
 #[test]
 fn recordings_of_the_real_program_come_to_what_they_are() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let cases = [
         ("a_plain", "finished", "no", Value::Null),
         ("f_empty", "suspect", "retry", Value::Null),
@@ -108,7 +112,7 @@ fn recordings_of_the_real_program_come_to_what_they_are() {
     ];
     for (name, outcome, retry, until) in cases {
         let path = recording(name).join("stdout.ndjson").display().to_string();
-        let object = object(&hermit.run(&["inspect", &path, "--json"]).exits(0));
+        let object = object(&env.run(&["inspect", &path, "--json"]).exits(0));
         let found = (&object["outcome"], &object["retry"], &object["until"]);
         assert_eq!(found, (&json!(outcome), &json!(retry), &until), "{name}");
         assert_eq!(object["unknown_events"], 0, "{name}");
@@ -117,12 +121,12 @@ fn recordings_of_the_real_program_come_to_what_they_are() {
 
 #[test]
 fn without_json_the_stream_is_shown_and_summed_up_and_nothing_of_it_reaches_the_terminal_raw() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let text = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"I look\u001b]0;x\u0007 first."}]}}"#;
     let mood = r#"{"type":"mo\u001b[2Jod"}"#;
-    let path = stream(&hermit, &[INIT, text, BASH, FAILED, mood, RESULT]);
-    let did = hermit.run(&["inspect", &path]).exits(0);
-    insta::assert_snapshot!(did.out, @r"
+    let path = stream(&env, &[INIT, text, BASH, FAILED, mood, RESULT]);
+    let output = env.run(&["inspect", &path]).exits(0);
+    insta::assert_snapshot!(output.out, @r"
       ● I look first.
       → Bash: make
         ❌ failed
@@ -134,14 +138,13 @@ fn without_json_the_stream_is_shown_and_summed_up_and_nothing_of_it_reaches_the_
       its last words say: the promise marker, that the work is done
       unknown to this version of nightwright: 1 (mood)
     ");
-    assert_eq!(did.err, "");
+    assert_eq!(output.err, "");
 }
 
 #[test]
 fn a_dash_is_standard_input() {
-    let hermit = Hermit::new();
-    let mut child =
-        hermit.command(&["inspect", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let env = TestEnv::new();
+    let mut child = env.command(&["inspect", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
     // Without an end of the last line.
     child.stdin.take().unwrap().write_all(format!("{INIT}\n{RESULT}").as_bytes()).unwrap();
     assert_eq!(object(&finish(child).exits(0))["outcome"], "finished");
@@ -149,22 +152,22 @@ fn a_dash_is_standard_input() {
 
 #[test]
 fn what_cannot_be_read_is_said_with_its_name() {
-    let hermit = Hermit::new();
-    let path = stream(&hermit, &[INIT]);
-    let project = hermit.project().display().to_string();
-    hermit.run(&["inspect", "nowhere.ndjson"]).exits(1).says(&["can't read `nowhere.ndjson`"]);
-    hermit.run(&["inspect", &project]).exits(1).says(&["it is a folder", "hint:"]);
-    let did = hermit.run(&["inspect", &path, "--stderr", "nowhere.txt"]).exits(1);
-    assert_eq!(did.says(&["can't read `nowhere.txt`"]).out, "");
-    let did = hermit.run(&["inspect", &path, "--stderr", &project]).exits(1);
-    let did = did.says(&["it is a folder", "printed on standard error"]);
-    assert!(!did.err.contains("ndjson"), "{}", did.err);
+    let env = TestEnv::new();
+    let path = stream(&env, &[INIT]);
+    let project = env.project().display().to_string();
+    env.run(&["inspect", "nowhere.ndjson"]).exits(1).says(&["can't read `nowhere.ndjson`"]);
+    env.run(&["inspect", &project]).exits(1).says(&["it is a folder", "hint:"]);
+    let output = env.run(&["inspect", &path, "--stderr", "nowhere.txt"]).exits(1);
+    assert_eq!(output.says(&["can't read `nowhere.txt`"]).out, "");
+    let output = env.run(&["inspect", &path, "--stderr", &project]).exits(1);
+    let output = output.says(&["it is a folder", "printed on standard error"]);
+    assert!(!output.err.contains("ndjson"), "{}", output.err);
 }
 
 #[test]
 fn an_ending_that_no_process_has_is_a_usage_error() {
-    let hermit = Hermit::new();
-    let path = stream(&hermit, &[INIT]);
+    let env = TestEnv::new();
+    let path = stream(&env, &[INIT]);
     let cases: [&[&str]; 6] = [
         &["--exit-code", "1", "--signal", "9"],
         &["--exit-code", "256"],
@@ -174,17 +177,17 @@ fn an_ending_that_no_process_has_is_a_usage_error() {
         &["--signal", "KILL"],
     ];
     for more in cases {
-        hermit.run(&[&["inspect", path.as_str()], more].concat()).exits(2);
+        env.run(&[&["inspect", path.as_str()], more].concat()).exits(2);
     }
-    hermit.run(&["inspect"]).exits(2);
+    env.run(&["inspect"]).exits(2);
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let text = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"on and on"}]}}"#;
-    let path = stream(&hermit, &vec![text; 50_000]);
-    let mut child = hermit.command(&["inspect", &path]).spawn().unwrap();
+    let path = stream(&env, &vec![text; 50_000]);
+    let mut child = env.command(&["inspect", &path]).spawn().unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
     assert!(status.success(), "{status:?}");
@@ -231,18 +234,18 @@ fn secrets_are_masked_in_all_that_is_shown() {
     ] } });
     let result = json!({ "type": "result", "subtype": "success", "is_error": false,
         "result": format!("Done with correct-horse-9x.\nSee {token}.") });
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     // A word in two pieces, and a last line without an end.
     let lines = [INIT, &delta("correct-ho"), &delta("rse-9x here\n"), &said.to_string(), BASH];
-    let path = stream(&hermit, &[&lines[..], &[&result.to_string()]].concat());
+    let path = stream(&env, &[&lines[..], &[&result.to_string()]].concat());
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.trim_end()).unwrap();
-    let stderr = hermit.path("stderr");
+    let stderr = env.path("stderr");
     fs::write(&stderr, "can't log in with correct-horse-9x").unwrap();
     let stderr = stderr.display().to_string();
     let inspect = |path: &str, more: &[&str]| {
         let arguments = [&["inspect", path, "--stderr", &stderr], more].concat();
-        let mut command = hermit.command(&arguments);
+        let mut command = env.command(&arguments);
         command.env("MY_DB_PASSWORD", "correct-horse-9x");
         finish(command.spawn().unwrap()).exits(0)
     };
@@ -253,16 +256,16 @@ fn secrets_are_masked_in_all_that_is_shown() {
     let masked = format!("Done with ****************.\nSee {stars}.");
     assert_eq!(object(&object_of_it)["final_text"], masked);
     // What it died of comes from standard error.
-    let nothing = hermit.path("nothing");
+    let nothing = env.path("nothing");
     fs::write(&nothing, "").unwrap();
     let died = inspect(nothing.to_str().unwrap(), &["--exit-code", "1"]);
     assert!(died.out.contains("can't log in with ****************"), "{}", died.out);
-    for did in [shown, object_of_it, died] {
+    for output in [shown, object_of_it, died] {
         for secret in ["horse", "rse-9x", &token[4..]] {
             assert!(
-                !did.out.contains(secret) && !did.err.contains(secret),
+                !output.out.contains(secret) && !output.err.contains(secret),
                 "{secret}: {}",
-                did.out
+                output.out
             );
         }
     }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
 use nightwright::journal::{
-    Journal, JournalError, Lock, Owner, RunDir, Tail, Writer, create, open_for_append, read, resume,
+    Journal, JournalError, JournalTail, JournalWriter, Lock, LockOwner, RunDir, create,
+    open_for_append, read, resume,
 };
 use nightwright_core::event::{self, Event, Record};
 use nightwright_core::journal::{crc32c, encode};
@@ -39,18 +40,18 @@ fn last_words() -> Vec<Record> {
 }
 
 /// A journal on disk with these records.
-struct OnDisk {
+struct JournalOnDisk {
     _folder: tempfile::TempDir,
     path: PathBuf,
 }
 
-fn on_disk(records: &[Record]) -> OnDisk {
+fn on_disk(records: &[Record]) -> JournalOnDisk {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
     let mut writer = create(&path, run()).unwrap();
     writer.append(records).unwrap();
     writer.close().unwrap();
-    OnDisk { _folder: folder, path }
+    JournalOnDisk { _folder: folder, path }
 }
 
 fn add(path: &Path, bytes: &[u8]) {
@@ -71,18 +72,18 @@ fn sealed(members: &str) -> Vec<u8> {
     format!("{members},\"crc\":\"{crc:08x}\"}}\n").into_bytes()
 }
 
-fn begin(disk: &FakeDisk) -> Writer<FakeFile> {
-    Writer::new(disk.open(), run()).unwrap()
+fn begin(disk: &FakeDisk) -> JournalWriter<FakeFile> {
+    JournalWriter::new(disk.open(), run()).unwrap()
 }
 
-fn reopened(disk: &FakeDisk) -> (Journal, Writer<FakeFile>) {
+fn reopened(disk: &FakeDisk) -> (Journal, JournalWriter<FakeFile>) {
     resume(disk.open(), &run()).unwrap()
 }
 
 #[test]
 fn what_was_recorded_is_read_again_and_goes_on() {
     let everything: Vec<_> = event::samples().into_iter().map(record).collect();
-    let OnDisk { path, _folder } = on_disk(&everything);
+    let JournalOnDisk { path, _folder } = on_disk(&everything);
     let count = everything.len() as u64;
     assert_eq!(
         read(&path).unwrap(),
@@ -104,7 +105,7 @@ fn a_torn_last_line_is_cut_off_and_reported() {
     let mut flipped = next.clone();
     flipped[30] ^= 1;
     for tail in [&next[..1], &next[..next.len() - 1], &flipped, b"\0\0\0\0"] {
-        let OnDisk { path, _folder } = on_disk(&records(1, 3));
+        let JournalOnDisk { path, _folder } = on_disk(&records(1, 3));
         add(&path, tail);
         assert_eq!(read(&path).unwrap().records, records(1, 3));
 
@@ -123,7 +124,7 @@ fn a_torn_last_line_is_cut_off_and_reported() {
 
 #[test]
 fn damage_elsewhere_is_an_error_that_names_the_line_and_changes_nothing() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 5));
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 5));
     let second = lines(&records(1, 1), 1).len();
     let mut bytes = fs::read(&path).unwrap();
     bytes[second + 30] ^= 1;
@@ -138,7 +139,7 @@ fn damage_elsewhere_is_an_error_that_names_the_line_and_changes_nothing() {
 
 #[test]
 fn a_missing_line_is_damage() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 2));
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
     add(&path, &lines(&records(4, 4), 4));
     let reason = read(&path).unwrap_err().reason();
     assert!(reason.ends_with("its number is 4 and should be 3"), "{reason}");
@@ -151,7 +152,7 @@ fn what_a_newer_nightwright_wrote_is_refused_with_the_way_out_and_never_cut() {
         (format!("{{\"v\":2,{common},\"event\":\"warning\""), "has version 2"),
         (format!("{{\"v\":1,{common},\"event\":\"agent_dreamt\""), "`agent_dreamt`"),
     ] {
-        let OnDisk { path, _folder } = on_disk(&records(1, 1));
+        let JournalOnDisk { path, _folder } = on_disk(&records(1, 1));
         add(&path, &sealed(&members));
         let before = fs::read(&path).unwrap();
         let error = open_for_append(&path, &run()).unwrap_err();
@@ -164,7 +165,7 @@ fn what_a_newer_nightwright_wrote_is_refused_with_the_way_out_and_never_cut() {
 
 #[test]
 fn the_journal_of_another_run_is_not_taken_over() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 1));
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 1));
     let other = RunId("20200101-000000-0000".to_owned());
     let error = open_for_append(&path, &other).unwrap_err();
     assert!(matches!(error, JournalError::OtherRun { .. }), "{error}");
@@ -172,7 +173,7 @@ fn the_journal_of_another_run_is_not_taken_over() {
 
 #[test]
 fn a_run_that_crashed_before_its_first_event_can_be_taken_over() {
-    let OnDisk { path, _folder } = on_disk(&[]);
+    let JournalOnDisk { path, _folder } = on_disk(&[]);
     let (journal, mut writer) = open_for_append(&path, &run()).unwrap();
     assert_eq!((journal.run, journal.records), (None, vec![]));
     writer.append_last(&records(1, 1)).unwrap();
@@ -306,8 +307,8 @@ fn whatever_fails_and_wherever_it_crashes_the_journal_is_valid_and_keeps_its_wor
 
 #[test]
 fn a_reader_follows_a_growing_journal_line_by_line() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 2));
-    let mut tail = Tail::open(&path).unwrap();
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
+    let mut tail = JournalTail::open(&path).unwrap();
     let mut poll = || -> Vec<_> {
         let lines = tail.poll().unwrap();
         lines.into_iter().map(|line| (line.seq, line.record)).collect()
@@ -334,17 +335,17 @@ fn a_reader_follows_a_growing_journal_line_by_line() {
 
 #[test]
 fn a_reader_can_have_the_bytes_of_each_line_as_they_were_written() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 3));
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 3));
     let mut bytes = Vec::new();
-    let mut tail = Tail::open(&path).unwrap();
+    let mut tail = JournalTail::open(&path).unwrap();
     tail.poll_raw(|_, raw| bytes.extend([raw, b"\n"].concat())).unwrap();
     assert_eq!(bytes, fs::read(&path).unwrap());
 }
 
 #[test]
 fn a_reader_that_read_too_much_says_so() {
-    let OnDisk { path, _folder } = on_disk(&records(1, 2));
-    let mut tail = Tail::open(&path).unwrap();
+    let JournalOnDisk { path, _folder } = on_disk(&records(1, 2));
+    let mut tail = JournalTail::open(&path).unwrap();
     tail.poll().unwrap();
     File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
     assert!(matches!(tail.poll(), Err(JournalError::CutBack { .. })));
@@ -357,7 +358,7 @@ fn everything_of_a_run_is_its_owners_only() {
     let run = run.unwrap();
     let mut writer = create(&run.journal(), run.id().clone()).unwrap();
     writer.append(&records(1, 1)).unwrap();
-    let owner = Owner::current(run.id().clone(), "2026-11-15T23:34:12Z".parse().unwrap());
+    let owner = LockOwner::current(run.id().clone(), "2026-11-15T23:34:12Z".parse().unwrap());
     let _lock = Lock::take(&run.lock(), &owner).unwrap();
 
     let mut names = Vec::new();

@@ -18,16 +18,16 @@ use nightwright::process::tree_lock;
 use rustix::process::Signal;
 
 use self::cell::Cell;
-use super::fake_agent::{Scene, send};
+use super::fake_agent::{FakeAgentEnv, send};
 
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 20;
 /// So many at a time: most of each is waiting.
-const AT_ONCE: usize = 20;
+const MAX_PARALLEL: usize = 20;
 /// How long anybody may live after the kill.
-const BURIAL: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked who does.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When a run is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ impl Moment {
 }
 
 /// What came of one kill.
-struct Death {
+struct KillResult {
     moment: Moment,
     kept_by: &'static str,
     /// How long until nobody was alive, if that came.
@@ -97,12 +97,12 @@ fn scatter(number: u64) -> u64 {
 }
 
 /// The `number`th kill.
-fn kill(number: u64, cell: Option<&Cell>) -> Death {
+fn kill(number: u64, cell: Option<&Cell>) -> KillResult {
     let kinds = Moment::ALL.len() as u64;
     let moment = Moment::ALL[usize::try_from(number % kinds).unwrap()];
     // Each moment is tried in turn with and without groups, where there are any.
     let cell = cell.filter(|_| (number / kinds).is_multiple_of(2));
-    let scene = Scene::new(moment.words());
+    let scene = FakeAgentEnv::new(moment.words());
     let mut child = begin(&scene, moment, cell);
     thread::sleep(Duration::from_millis(scatter(number) % moment.breadth()));
     // It may have left by itself, and then there is nobody any more who could be killed.
@@ -114,31 +114,31 @@ fn kill(number: u64, cell: Option<&Cell>) -> Death {
         if census.noted_alive().is_empty() && census.alive().is_empty() {
             break Some(killed.elapsed());
         }
-        if killed.elapsed() > BURIAL {
+        if killed.elapsed() > EXIT_TIMEOUT {
             break None;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     // Nobody comes back either.
-    thread::sleep(BURIAL.saturating_sub(killed.elapsed()));
+    thread::sleep(EXIT_TIMEOUT.saturating_sub(killed.elapsed()));
     let mut survivors = scene.census().alive();
-    let locks = scene.hermit.runs().into_iter().map(|run| run.join("tree.lock"));
+    let locks = scene.env.runs().into_iter().map(|run| run.join("tree.lock"));
     survivors.extend(
         locks
             .filter(|lock| !tree_lock::is_free(lock, Duration::ZERO).unwrap())
             .map(|lock| format!("whoever holds `{}`", lock.display())),
     );
     scene.census().end();
-    Death { moment, kept_by: kept_by(&scene, cell), took, survivors }
+    KillResult { moment, kept_by: kept_by(&scene, cell), took, survivors }
 }
 
 /// A run, or its resumption, that has come to its moment.
-fn begin(scene: &Scene, moment: Moment, cell: Option<&Cell>) -> Child {
+fn begin(scene: &FakeAgentEnv, moment: Moment, cell: Option<&Cell>) -> Child {
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script("trap '' TERM; family; sleep 300")).unwrap();
     let check = format!("sh '{}'", check.display());
     let start = |arguments: &[&str]| {
-        let mut command = scene.hermit.command(arguments);
+        let mut command = scene.env.command(arguments);
         if let Some(cell) = cell {
             command = cell.inside(&command);
         }
@@ -165,13 +165,13 @@ fn begin(scene: &Scene, moment: Moment, cell: Option<&Cell>) -> Child {
 }
 
 /// What kept the processes, by the journal if it had come so far.
-fn kept_by(scene: &Scene, cell: Option<&Cell>) -> &'static str {
+fn kept_by(scene: &FakeAgentEnv, cell: Option<&Cell>) -> &'static str {
     let wanted = if cell.is_some() || nightwright::process::groups_folder().is_none() {
         "guard"
     } else {
         "guard and cgroup"
     };
-    let journal = scene.hermit.runs().first().map(|run| run.join("journal.jsonl"));
+    let journal = scene.env.runs().first().map(|run| run.join("journal.jsonl"));
     let text = journal.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     if text.contains("run_started") {
         let said = format!("\"containment\":\"{wanted}\"");
@@ -181,7 +181,7 @@ fn kept_by(scene: &Scene, cell: Option<&Cell>) -> &'static str {
 }
 
 /// All of them, several at a time.
-fn kill_all(kills: u64) -> Vec<Death> {
+fn kill_all(kills: u64) -> Vec<KillResult> {
     let (next, cell) = (AtomicU64::new(0), Cell::make());
     let one_after_the_other = || {
         let mut deaths = Vec::new();
@@ -194,13 +194,13 @@ fn kill_all(kills: u64) -> Vec<Death> {
         }
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(one_after_the_other)).collect();
+        let threads: Vec<_> = (0..MAX_PARALLEL).map(|_| scope.spawn(one_after_the_other)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
 }
 
 /// A line for each kind of kill.
-fn table(deaths: &[Death]) -> String {
+fn table(deaths: &[KillResult]) -> String {
     let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for death in deaths {
         kinds.entry((death.moment, death.kept_by)).or_default().push(death);
@@ -211,7 +211,7 @@ fn table(deaths: &[Death]) -> String {
     );
     for ((moment, kept_by), deaths) in kinds {
         let survivors: usize = deaths.iter().map(|death| death.survivors.len()).sum();
-        let slowest = deaths.iter().map(|death| death.took.unwrap_or(BURIAL)).max();
+        let slowest = deaths.iter().map(|death| death.took.unwrap_or(EXIT_TIMEOUT)).max();
         let slowest = slowest.unwrap_or_default().as_secs_f64();
         // Writing to a string can't fail.
         let _ = writeln!(
@@ -237,7 +237,11 @@ fn five_seconds_after_a_kill_at_any_moment_nobody_is_alive() {
         .filter(|death| !death.survivors.is_empty())
         .map(|death| (death.moment, death.kept_by, &death.survivors))
         .collect();
-    assert!(survivors.is_empty(), "alive after {BURIAL:?}: {survivors:#?}\n{}", table(&deaths));
+    assert!(
+        survivors.is_empty(),
+        "alive after {EXIT_TIMEOUT:?}: {survivors:#?}\n{}",
+        table(&deaths)
+    );
     assert_eq!(deaths.len() as u64, kills);
     // A kill that comes before anything is there proves nothing, so most must come later.
     let late = deaths.iter().filter(|death| death.took > Some(Duration::from_secs(1))).count();

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use nightwright::journal::lock::peek;
-use nightwright::journal::{Lock, LockError, Owner};
+use nightwright::journal::{Lock, LockError, LockOwner};
 use nightwright_core::units::RunId;
 
 #[test]
@@ -22,7 +22,8 @@ fn of_many_racing_starts_one_wins_and_the_others_learn_who() {
                     let (path, start) = (&path, &start);
                     scope.spawn(move || {
                         let run = RunId(format!("round {round} racer {racer}"));
-                        let owner = Owner::current(run, "2026-11-15T23:34:12Z".parse().unwrap());
+                        let owner =
+                            LockOwner::current(run, "2026-11-15T23:34:12Z".parse().unwrap());
                         start.wait();
                         (owner.clone(), Lock::take(path, &owner))
                     })
@@ -53,7 +54,7 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
     let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(file)).spawn().unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let started = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse();
-    let holder = Owner {
+    let holder = LockOwner {
         pid: child.id(),
         started: Some(started.unwrap()),
         run: RunId("20261115-233412-7f3a".to_owned()),
@@ -62,7 +63,7 @@ fn the_lock_of_a_dead_process_is_free_at_once_and_that_of_a_live_one_never() {
     };
     fs::write(&path, format!("{}\n", serde_json::to_string(&holder).unwrap())).unwrap();
 
-    let us = Owner::current(RunId("ours".to_owned()), "2026-11-16T08:00:00Z".parse().unwrap());
+    let us = LockOwner::current(RunId("ours".to_owned()), "2026-11-16T08:00:00Z".parse().unwrap());
     match Lock::take(&path, &us) {
         Err(LockError::Held(held)) => assert_eq!(held.owner, Some(holder.clone())),
         other => panic!("{other:?}"),
@@ -92,7 +93,8 @@ fn a_lock_that_only_a_child_of_a_dead_owner_has_is_waited_for_and_taken_over() {
     let file = File::create(&path).unwrap();
     file.try_lock().unwrap();
     let mut child = Command::new("sleep").arg("0.5").stdin(Stdio::from(file)).spawn().unwrap();
-    let owner = Owner::current(RunId("next".to_owned()), "2026-11-15T23:34:12Z".parse().unwrap());
+    let owner =
+        LockOwner::current(RunId("next".to_owned()), "2026-11-15T23:34:12Z".parse().unwrap());
     let _taken = Lock::take(&path, &owner).unwrap();
     child.wait().unwrap();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 
 const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
 
@@ -18,11 +18,11 @@ fn starts() -> usize {
 
 #[test]
 fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
-    let hermit = Hermit::new();
-    let script = hermit.script(HANGING);
+    let env = TestEnv::new();
+    let script = env.script(HANGING);
     let arguments = ["run", "-p", "x", "-m", "3", "--dry-run", "--rehearsal", &script];
-    let mut children: Vec<_> = (0..starts()).map(|_| hermit.start(&arguments)).collect();
-    hermit.wait_for("agent_ready");
+    let mut children: Vec<_> = (0..starts()).map(|_| env.start(&arguments)).collect();
+    env.wait_for("agent_ready");
     // Losers leave at once; whoever is still there when all others are gone has won.
     let begun = Instant::now();
     let mut losers = Vec::new();
@@ -43,54 +43,54 @@ fn of_two_hundred_simultaneous_starts_one_wins_and_the_others_name_it() {
     for loser in losers {
         finish(loser).exits(1).says(&["is in use by run", &id, "nightwright stop"]);
     }
-    hermit.run(&["stop", "--now"]).exits(0);
+    env.run(&["stop", "--now"]).exits(0);
     finish(winner).exits(130);
-    assert_eq!(hermit.runs().len(), 1, "those who lost leave nothing behind");
+    assert_eq!(env.runs().len(), 1, "those who lost leave nothing behind");
 }
 
 /// A project with a run that has ended, and another that waits for what the first has left: the
 /// lock says that something of it is alive. Gives the id of the first.
-fn waiting_start() -> (Hermit, String, Child, File) {
-    let hermit = Hermit::new();
-    let script = hermit.script("[[attempt]]\nending = { result = \"Done.\" }\n");
+fn waiting_start() -> (TestEnv, String, Child, File) {
+    let env = TestEnv::new();
+    let script = env.script("[[attempt]]\nending = { result = \"Done.\" }\n");
     let arguments = ["run", "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script];
-    hermit.run(&arguments).exits(0);
-    let first = hermit.runs().pop().unwrap();
+    env.run(&arguments).exits(0);
+    let first = env.runs().pop().unwrap();
     let mut options = File::options();
     let alive = options.create(true).append(true).open(first.join("tree.lock")).unwrap();
     alive.lock_shared().unwrap();
     let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
-    let child = hermit.start(&arguments);
+    let child = env.start(&arguments);
     let begun = Instant::now();
-    while !hermit.runs().iter().any(|run| *run != first && run.join("lock").exists()) {
+    while !env.runs().iter().any(|run| *run != first && run.join("lock").exists()) {
         assert!(begun.elapsed() < Duration::from_mins(1), "it does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
-    (hermit, name(&first), child, alive)
+    (env, name(&first), child, alive)
 }
 
 #[test]
 fn a_start_that_is_interrupted_while_it_waits_leaves_nothing() {
-    let (hermit, first, child, _alive) = waiting_start();
+    let (env, first, child, _alive) = waiting_start();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     finish(child).exits(130);
-    assert_eq!(hermit.runs().len(), 1, "{:?}", hermit.runs());
-    let status = hermit.run(&["status"]).exits(0);
+    assert_eq!(env.runs().len(), 1, "{:?}", env.runs());
+    let status = env.run(&["status"]).exits(0);
     assert!(status.out.contains(&first), "{}", status.out);
 }
 
 #[test]
 fn a_start_that_is_killed_while_it_waits_is_no_run() {
-    let (hermit, first, mut child, alive) = waiting_start();
+    let (env, first, mut child, alive) = waiting_start();
     child.kill().unwrap();
     child.wait().unwrap();
     drop(alive);
-    assert_eq!(hermit.runs().len(), 2, "{:?}", hermit.runs());
-    let status = hermit.run(&["status"]).exits(0);
+    assert_eq!(env.runs().len(), 2, "{:?}", env.runs());
+    let status = env.run(&["status"]).exits(0);
     assert!(status.out.contains(&first), "{}", status.out);
-    hermit.run(&["log"]).exits(0);
-    hermit.run(&["resume"]).exits(1).says(&[&first, "ended because it reached 1 iteration"]);
-    let printed = hermit.run(&["service", "install", "--print"]).exits(0);
+    env.run(&["log"]).exits(0);
+    env.run(&["resume"]).exits(1).says(&[&first, "ended because it reached 1 iteration"]);
+    let printed = env.run(&["service", "install", "--print"]).exits(0);
     assert!(printed.out.contains(&first), "{}", printed.out);
-    hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
+    env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(0);
 }

@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use nightwright::report::Reporter as _;
-use nightwright::report::log::{Log, Out};
-use nightwright_core::agent::message::{AgentMessage, Owner, Part, Said, Went};
+use nightwright::report::log::{LogOutput, LogReporter};
+use nightwright_core::agent::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
 use nightwright_core::event::{Event, Record};
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::redact::Secrets;
 use rustix::process::Signal;
 
 use super::fake_agent::send;
-use super::harness::{Hermit, finish};
-use super::report::{Paper, WORKER, records, run};
+use super::harness::{TestEnv, finish};
+use super::report::{SharedBuffer, WORKER, records, run};
 
 /// A crash, a claim that is not believed, and an iteration that fails.
 const STORY: &str = r#"
@@ -70,17 +70,17 @@ fn logs(run: &Path) -> Vec<PathBuf> {
 }
 
 /// The only log of the only run.
-fn the_log(hermit: &Hermit) -> String {
-    let logs = logs(&hermit.runs()[0]);
+fn the_log(env: &TestEnv) -> String {
+    let logs = logs(&env.runs()[0]);
     assert_eq!(logs.len(), 1, "{logs:?}");
     fs::read_to_string(&logs[0]).unwrap()
 }
 
 /// Every figure that is another each time, masked.
-fn masked(text: &str, hermit: &Hermit) -> String {
-    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+fn masked(text: &str, env: &TestEnv) -> String {
+    let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
     let text = text.replace(&run, "RUN");
-    let text = text.replace(&hermit.project().canonicalize().unwrap().display().to_string(), "DIR");
+    let text = text.replace(&env.project().canonicalize().unwrap().display().to_string(), "DIR");
     let text = text.replace(super::stage::NIGHTWRIGHT, "NIGHTWRIGHT");
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -132,11 +132,11 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A run that is in its second iteration.
-fn in_the_second_iteration(hermit: &Hermit) -> Child {
-    let script = hermit.script(PATIENT);
-    let child = hermit.start(&run_of(&script, &["-m", "5"]));
+fn in_the_second_iteration(env: &TestEnv) -> Child {
+    let script = env.script(PATIENT);
+    let child = env.start(&run_of(&script, &["-m", "5"]));
     until("in the second iteration", || {
-        hermit.runs().iter().any(|run| {
+        env.runs().iter().any(|run| {
             let said = fs::read_to_string(run.join("output/002-1.ndjson")).unwrap_or_default();
             let log = logs(run).first().and_then(|log| fs::read_to_string(log).ok());
             said.contains("The second part.")
@@ -148,10 +148,10 @@ fn in_the_second_iteration(hermit: &Hermit) -> Child {
 
 #[test]
 fn the_log_tells_a_run_section_by_section() {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    hermit.run(&run_of(&script, &["-m", "2", "--retry-delay", "1s"])).exits(0);
-    assert_snapshot!(masked(&the_log(&hermit), &hermit), @r"
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    env.run(&run_of(&script, &["-m", "2", "--retry-delay", "1s"])).exits(0);
+    assert_snapshot!(masked(&the_log(&env), &env), @r"
     ================================================================================
     NIGHTWRIGHT - EXECUTION LOG
     ================================================================================
@@ -253,23 +253,23 @@ fn the_log_tells_a_run_section_by_section() {
       next: raise the limit and continue: nightwright resume RUN --max-iterations 4
             see what was done: nightwright log RUN
     ");
-    let log = &logs(&hermit.runs()[0])[0];
+    let log = &logs(&env.runs()[0])[0];
     assert_eq!(fs::metadata(log).unwrap().permissions().mode() & 0o777, 0o600);
     let name = log.file_name().unwrap().to_str().unwrap();
     assert_eq!(name.len(), "iterate-YYYYMMDD-HHMMSS.log".len(), "{name}");
     // What is said of the system prompt is what the agent got.
-    let system = fs::read_to_string(hermit.runs()[0].join("prompts/001-1.system.md")).unwrap();
-    assert!(the_log(&hermit).contains(&format!("\nSYSTEM PROMPT\n{}\n{system}", "-".repeat(80))));
-    assert_eq!(hermit.run(&["log"]).exits(0).out, the_log(&hermit));
+    let system = fs::read_to_string(env.runs()[0].join("prompts/001-1.system.md")).unwrap();
+    assert!(the_log(&env).contains(&format!("\nSYSTEM PROMPT\n{}\n{system}", "-".repeat(80))));
+    assert_eq!(env.run(&["log"]).exits(0).out, the_log(&env));
 }
 
 #[test]
 fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let written = paper.clone();
-    let out = Out::new(Box::new(|why| panic!("{why}")));
+    let out = LogOutput::new(Box::new(|why| panic!("{why}")));
     let out = out.to("the log", Path::new("log"), move || Ok(Box::new(written)));
-    let mut log = Log::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
+    let mut log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
     for (mut record, seq) in records().into_iter().zip(1..) {
         match &mut record.event {
             Event::RunStarted(started) => {
@@ -281,10 +281,10 @@ fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
         let finished = matches!(record.event, Event::AttemptFinished { .. });
         if finished {
             let text = "Look:\u{1b}[31m red\u{9b}1m\u{8}".into();
-            let said = Said::Text { text, part: Part::Whole };
-            log.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+            let kind = MessageKind::Text { text, part: TextPart::Whole };
+            log.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
         }
-        log.event(&Line { seq, run: run(), record }, b"").unwrap();
+        log.event(&JournalLine { seq, run: run(), record }, b"").unwrap();
     }
     log.close().unwrap();
     let text = paper.text();
@@ -305,19 +305,19 @@ fn every_event_is_told_and_nothing_in_it_can_be_obeyed_by_a_terminal() {
 
 #[test]
 fn a_line_of_ours_between_a_call_and_its_result_is_no_riddle_in_the_log() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let written = paper.clone();
-    let out = Out::new(Box::new(|why| panic!("{why}")));
+    let out = LogOutput::new(Box::new(|why| panic!("{why}")));
     let out = out.to("the log", Path::new("log"), move || Ok(Box::new(written)));
-    let mut log = Log::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
+    let mut log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
     let input = r#"{"command":"make"}"#;
-    let said = Said::ToolCall { id: "1".into(), name: "Bash".into(), input };
-    log.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+    let kind = MessageKind::ToolCall { id: "1".into(), name: "Bash".into(), input };
+    log.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
     let event = Event::Warning { text: "odd".to_owned() };
     let record = Record { event, ..records()[0].clone() };
-    log.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
-    let said = Said::ToolResult { id: "1".into(), went: Went::Well, content: "7" };
-    log.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+    log.event(&JournalLine { seq: 1, run: run(), record }, b"").unwrap();
+    let kind = MessageKind::ToolResult { id: "1".into(), status: ToolStatus::Ok, content: "7" };
+    log.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
     log.close().unwrap();
     let text = paper.text();
     assert!(text.contains("odd\n\n  ← Bash: make\n    ok, 1 line\n"), "{text}");
@@ -325,20 +325,17 @@ fn a_line_of_ours_between_a_call_and_its_result_is_no_riddle_in_the_log() {
 
 #[test]
 fn the_log_of_a_task_has_its_instructions_and_what_remains() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "migrate"]).exits(0);
-    hermit.file(
-        ".nightwright/tasks/migrate/INSTRUCTIONS.md",
-        "Move every handler.\nOne at a time.\n",
-    );
+    let env = TestEnv::new();
+    env.run(&["new", "migrate"]).exits(0);
+    env.file(".nightwright/tasks/migrate/INSTRUCTIONS.md", "Move every handler.\nOne at a time.\n");
     let status = r#"{"complete":false,"progress":{"completed":3,"total":7},"worked":true,"summary":"Three moved."}"#;
-    let script = hermit.script(&format!(
+    let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ write = '.nightwright/tasks/migrate/.status.json', text = '{status}' }},\n\
          {{ write = 'a.txt', text = 'a' }}]\nending = {{ result = 'Three moved.' }}\n"
     ));
     let run = ["run", "migrate", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
-    hermit.run(&run).exits(0);
-    let log = the_log(&hermit);
+    env.run(&run).exits(0);
+    let log = the_log(&env);
     for part in [
         "\nTask:         migrate\nMode:         loop\n",
         "\nMove every handler.\nOne at a time.\n",
@@ -357,35 +354,35 @@ fn the_log_of_a_task_has_its_instructions_and_what_remains() {
 
 #[test]
 fn a_wait_is_in_the_log_while_it_lasts() {
-    let hermit = Hermit::new();
-    let script = hermit.script("[[attempt]]\nending = { limit = '2h' }");
-    let child = hermit.start(&run_of(&script, &["-m", "2"]));
-    hermit.wait_for("limit_wait_started");
+    let env = TestEnv::new();
+    let script = env.script("[[attempt]]\nending = { limit = '2h' }");
+    let child = env.start(&run_of(&script, &["-m", "2"]));
+    env.wait_for("limit_wait_started");
     until("in the log", || {
-        hermit.runs().first().is_some_and(|run| {
+        env.runs().first().is_some_and(|run| {
             let text = logs(run).first().and_then(|log| fs::read_to_string(log).ok());
             text.is_some_and(|text| text.contains("usage limit: waiting until"))
         })
     });
-    hermit.run(&["stop", "--now"]).exits(0);
+    env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
-    let log = the_log(&hermit);
+    let log = the_log(&env);
     assert!(log.contains("\nSTATUS: interrupted\n") && log.contains("\nEND OF RUN\n"), "{log}");
     assert!(log.contains("\nRetried after: attempt 1: usage limit until "), "{log}");
 }
 
 #[test]
 fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later_process_goes_on() {
-    let hermit = Hermit::new();
-    let mut child = in_the_second_iteration(&hermit);
+    let env = TestEnv::new();
+    let mut child = in_the_second_iteration(&env);
     kill(&mut child);
-    let log = the_log(&hermit);
+    let log = the_log(&env);
     assert!(log.contains("The first part.") && log.contains("\nSTATUS: success\n"), "{log}");
-    let did = hermit.run(&["log", "-f"]).exits(0).says(&["is gone", "nightwright resume 2"]);
-    assert_eq!(did.out, log);
+    let output = env.run(&["log", "-f"]).exits(0).says(&["is gone", "nightwright resume 2"]);
+    assert_eq!(output.out, log);
 
-    hermit.run(&["resume"]).exits(0);
-    let run = &hermit.runs()[0];
+    env.run(&["resume"]).exits(0);
+    let run = &env.runs()[0];
     let both = logs(run);
     assert_eq!(both.len(), 2, "{both:?}");
     let later = fs::read_to_string(&both[1]).unwrap();
@@ -394,53 +391,53 @@ fn killed_in_the_middle_everything_up_to_the_last_iteration_is_there_and_a_later
         assert!(later.contains(part), "{part} is not in:\n{later}");
     }
     assert!(!later.contains("\nSYSTEM PROMPT\n"), "that is told once:\n{later}");
-    let did = hermit.run(&["log"]).exits(0);
-    assert_eq!((did.out, did.err.as_str()), (log + &later, ""));
+    let output = env.run(&["log"]).exits(0);
+    assert_eq!((output.out, output.err.as_str()), (log + &later, ""));
 }
 
 #[test]
 fn a_log_can_be_followed_until_the_run_ends() {
-    let hermit = Hermit::new();
-    let child = in_the_second_iteration(&hermit);
-    let mut follower = hermit.start(&["log", "-f"]);
-    let events = hermit.start(&["log", "-f", "--json"]);
-    let raw = hermit.start(&["log", "-f", "--raw"]);
+    let env = TestEnv::new();
+    let child = in_the_second_iteration(&env);
+    let mut follower = env.start(&["log", "-f"]);
+    let events = env.start(&["log", "-f", "--json"]);
+    let raw = env.start(&["log", "-f", "--raw"]);
     // It is being read before the run goes on.
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().unwrap().contains("The second part.")).unwrap().unwrap();
-    hermit.file("go", "");
+    env.file("go", "");
     finish(child).exits(0);
     let rest: Vec<_> = lines.map(Result::unwrap).collect();
     assert!(rest.contains(&"END OF RUN".to_owned()), "{rest:?}");
     assert!(follower.wait().unwrap().success());
-    let journal = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let journal = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     assert_eq!(finish(events).exits(0).out, journal);
-    let output = hermit.runs()[0].join("output");
+    let output = env.runs()[0].join("output");
     let outputs = ["001-1", "002-1", "002-verify-1"]
         .map(|label| fs::read_to_string(output.join(format!("{label}.ndjson"))).unwrap());
     assert_eq!(finish(raw).exits(0).out, outputs.concat());
-    assert_eq!(hermit.run(&["log", "--raw"]).exits(0).out, outputs.concat());
+    assert_eq!(env.run(&["log", "--raw"]).exits(0).out, outputs.concat());
 }
 
 #[test]
 fn whoever_reads_only_the_first_line_hears_no_complaint() {
-    let hermit = Hermit::new();
-    let script = hermit.script(
+    let env = TestEnv::new();
+    let script = env.script(
         "[[attempt]]\nsteps = [{ say = 'A line that fills a pipe.', times = 1000 }]\n\
          ending = { result = '<promise>COMPLETE</promise>' }",
     );
-    hermit.run(&run_of(&script, &["-m", "1"])).exits(0);
-    let mut child = hermit.start(&["log", "--raw"]);
+    env.run(&run_of(&script, &["-m", "1"])).exits(0);
+    let mut child = env.start(&["log", "--raw"]);
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let did = child.wait_with_output().unwrap();
-    assert_eq!((did.status.code(), did.stderr.as_slice()), (Some(0), b"".as_slice()));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
     assert!(line.starts_with('{'), "{line}");
 }
 
 #[test]
 fn a_run_that_is_not_there_is_an_error() {
-    let hermit = Hermit::new();
-    hermit.run(&["log"]).exits(1).says(&["there is no run in `", "hint: "]);
-    hermit.run(&["log", "nothing"]).exits(1).says(&["there is no run `nothing`"]);
+    let env = TestEnv::new();
+    env.run(&["log"]).exits(1).says(&["there is no run in `", "hint: "]);
+    env.run(&["log", "nothing"]).exits(1).says(&["there is no run `nothing`"]);
 }

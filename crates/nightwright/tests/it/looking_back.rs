@@ -14,7 +14,7 @@ use nightwright_core::journal::encode;
 use serde_json::Value;
 
 use super::git::git;
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 
 /// A rejected claim, then one that is believed.
 const TWO_CLAIMS: &str = r#"
@@ -29,23 +29,23 @@ steps = [{ write = "done.txt", text = "yes" }]
 ending = { result = "Now really <b>all</b> of it, @everyone.\n<promise>COMPLETE</promise>" }
 "#;
 
-fn over() -> Hermit {
-    let hermit = Hermit::new();
-    let script = hermit.script(TWO_CLAIMS);
+fn over() -> TestEnv {
+    let env = TestEnv::new();
+    let script = env.script(TWO_CLAIMS);
     let mut arguments =
         vec!["run", "-p", "Do it all.", "-m", "5", "--max-cost", "10", "--no-delay"];
     arguments.extend(["--verify", "test -e done.txt", "--dry-run", "--rehearsal", &script]);
-    hermit.run(&arguments).exits(0);
-    hermit
+    env.run(&arguments).exits(0);
+    env
 }
 
-fn report(hermit: &Hermit, more: &[&str]) -> String {
-    hermit.run(&[&["report"], more].concat()).exits(0).out
+fn report(env: &TestEnv, more: &[&str]) -> String {
+    env.run(&[&["report"], more].concat()).exits(0).out
 }
 
 /// Puts the journal of a made-up run into the state of the project.
-pub(crate) fn made_up(hermit: &Hermit, run: &SampleRun) -> RunDir {
-    let home = run_dir::project_folder(&hermit.path("state"), &hermit.project()).unwrap();
+pub(crate) fn made_up(env: &TestEnv, run: &SampleRun) -> RunDir {
+    let home = run_dir::project_folder(&env.path("state"), &env.project()).unwrap();
     let folder = RunDir::create(&home, run.start).unwrap();
     write(&folder, &run.records());
     folder
@@ -96,8 +96,8 @@ fn noon() -> Timestamp {
 
 #[test]
 fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
-    let hermit = over();
-    let page = report(&hermit, &[]);
+    let env = over();
+    let page = report(&env, &[]);
     for part in [
         "# Do it all.\n\n**Only a rehearsal.** Task completed successfully after 2 iterations; \
          verified by `test -e done.txt` and a model's verdict\n\n*This is a rehearsal: the agent is a script, ",
@@ -116,45 +116,42 @@ fn a_report_tells_the_claims_what_they_cost_and_what_became_of_them() {
 
 #[test]
 fn the_ending_of_the_file_chooses_the_format() {
-    let hermit = over();
+    let env = over();
     for (name, begins) in
         [("a.html", "<!doctype html>"), ("a.md", "# Do it all."), ("a.json", "{"), ("a", "# Do")]
     {
-        hermit.run(&["report", "-o", name]).exits(0).says(&["wrote the report of run", name]);
-        let text = fs::read_to_string(hermit.project().join(name)).unwrap();
+        env.run(&["report", "-o", name]).exits(0).says(&["wrote the report of run", name]);
+        let text = fs::read_to_string(env.project().join(name)).unwrap();
         assert!(text.starts_with(begins), "{name}: {text}");
     }
-    hermit.run(&["report", "--html", "-o", "b.md"]).exits(0);
-    let text = fs::read_to_string(hermit.project().join("b.md")).unwrap();
+    env.run(&["report", "--html", "-o", "b.md"]).exits(0);
+    let text = fs::read_to_string(env.project().join("b.md")).unwrap();
     assert!(text.starts_with("<!doctype html>"));
-    assert!(report(&hermit, &["--html"]).starts_with("<!doctype html>"));
-    hermit.run(&["report", "--html", "--json"]).exits(2);
+    assert!(report(&env, &["--html"]).starts_with("<!doctype html>"));
+    env.run(&["report", "--html", "--json"]).exits(2);
 }
 
 #[test]
 fn a_dash_is_standard_output_and_a_folder_that_is_not_there_is_a_slip() {
-    let hermit = over();
-    assert_eq!(report(&hermit, &["-o", "-"]), report(&hermit, &[]));
-    assert!(!hermit.project().join("-").exists());
-    hermit
-        .run(&["report", "-o", "nigth/a.html"])
-        .exits(2)
-        .says(&["the folder `nigth` is not there"]);
-    assert!(!hermit.project().join("nigth").exists());
+    let env = over();
+    assert_eq!(report(&env, &["-o", "-"]), report(&env, &[]));
+    assert!(!env.project().join("-").exists());
+    env.run(&["report", "-o", "nigth/a.html"]).exits(2).says(&["the folder `nigth` is not there"]);
+    assert!(!env.project().join("nigth").exists());
 }
 
 #[test]
 fn nothing_but_a_plain_file_is_written_over() {
-    let hermit = over();
-    hermit.file("mine.txt", "mine");
-    fs::create_dir(hermit.project().join("folder")).unwrap();
-    symlink(hermit.project().join("mine.txt"), hermit.project().join("link.html")).unwrap();
+    let env = over();
+    env.file("mine.txt", "mine");
+    fs::create_dir(env.project().join("folder")).unwrap();
+    symlink(env.project().join("mine.txt"), env.project().join("link.html")).unwrap();
     for name in ["folder", "link.html", "/dev/null"] {
-        hermit.run(&["report", "-o", name]).exits(2).says(&[name, "is not a plain file"]);
+        env.run(&["report", "-o", name]).exits(2).says(&[name, "is not a plain file"]);
     }
-    assert_eq!(fs::read_to_string(hermit.project().join("mine.txt")).unwrap(), "mine");
-    hermit.run(&["report", "-o", "mine.txt"]).exits(0);
-    assert_ne!(fs::read_to_string(hermit.project().join("mine.txt")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(env.project().join("mine.txt")).unwrap(), "mine");
+    env.run(&["report", "-o", "mine.txt"]).exits(0);
+    assert_ne!(fs::read_to_string(env.project().join("mine.txt")).unwrap(), "mine");
 }
 
 /// Fails if a member of an object, or of an object in it, is not in the help of its command.
@@ -172,19 +169,19 @@ fn is_documented(help: &str, object: &Value) {
 
 #[test]
 fn the_object_has_what_the_help_says_and_no_more() {
-    let hermit = over();
-    let page: Value = serde_json::from_str(&report(&hermit, &["--json"])).unwrap();
+    let env = over();
+    let page: Value = serde_json::from_str(&report(&env, &["--json"])).unwrap();
     assert_eq!((&page["verdict"], &page["is_rehearsal"]), (&"rehearsed".into(), &true.into()));
-    assert_eq!(page["iterations"][0]["fate"], "rejected");
+    assert_eq!(page["iterations"][0]["status"], "rejected");
     assert_eq!(page["iterations"][0]["claims"][0]["checks"][0]["verdict"]["how"]["code"], 1);
     assert!(page["places"]["log"].as_str().unwrap().contains("/iterate-"), "{page}");
     // One of everything that can be looked at.
-    hermit.run(&["new", "a"]).exits(0);
-    hermit.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
-    made_up(&hermit, &SampleRun::new("a", 2, noon()));
+    env.run(&["new", "a"]).exits(0);
+    env.file(".nightwright/tasks/a/TODO.md", "- [x] one\n- [ ] two\n");
+    made_up(&env, &SampleRun::new("a", 2, noon()));
     for words in [&["report"][..], &["status"], &["list"], &["show", "a"]] {
-        let help = hermit.run(&[words[0], "--help"]).exits(0).out;
-        let page = hermit.run(&[words, &["--json"]].concat()).exits(0).out;
+        let help = env.run(&[words[0], "--help"]).exits(0).out;
+        let page = env.run(&[words, &["--json"]].concat()).exits(0).out;
         let page: Value = serde_json::from_str(&page).unwrap();
         let page = if page.is_array() { page[0].clone() } else { page };
         assert!(page.is_object(), "{page}");
@@ -194,80 +191,84 @@ fn the_object_has_what_the_help_says_and_no_more() {
 
 #[test]
 fn a_run_that_is_going_on_is_told_as_far_as_it_is() {
-    let hermit = Hermit::new();
-    let script = hermit.script(
+    let env = TestEnv::new();
+    let script = env.script(
         "[[attempt]]\nsteps = [{ run = \"while [ ! -e go ]; do sleep 0.02; done\" }]\n\
          ending = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let mut arguments = vec!["run", "-p", "Do it", "-m", "2", "--no-delay", "--dry-run"];
     arguments.extend(["--rehearsal", &script]);
-    let child = hermit.start(&arguments);
-    hermit.wait_for("agent_ready");
-    let page = report(&hermit, &[]);
+    let child = env.start(&arguments);
+    env.wait_for("agent_ready");
+    let page = report(&env, &[]);
     assert!(page.contains("**Still running.**"), "{page}");
     assert!(page.contains("*The run is going on; this is how far it is.*"), "{page}");
     assert!(page.contains("- **Iteration 1:** going on"), "{page}");
-    hermit.file("go", "");
+    env.file("go", "");
     finish(child).exits(0);
-    assert!(!report(&hermit, &[]).contains("going on"));
+    assert!(!report(&env, &[]).contains("going on"));
 }
 
 #[test]
 fn a_damaged_journal_is_told_up_to_the_damage_and_says_so() {
-    let hermit = Hermit::new();
-    let run = made_up(&hermit, &SampleRun::new("a", 6, noon()));
+    let env = TestEnv::new();
+    let run = made_up(&env, &SampleRun::new("a", 6, noon()));
     let text = fs::read_to_string(run.journal()).unwrap();
     let lines: Vec<_> = text.lines().collect();
     damage(&run, 10);
-    let did = hermit.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
+    let output = env.run(&["report"]).exits(0).says(&["warning: line 10 of", "is damaged"]);
     assert!(
-        did.out.contains(
+        output.out.contains(
             "**Not known.** What it came to is not known: the journal is damaged from line 10 on"
         ),
         "{}",
-        did.out
+        output.out
     );
-    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
-    assert!(did.out.contains("## This is not all of it"), "{}", did.out);
-    assert!(did.out.contains("that line and all after it are missing here"), "{}", did.out);
-    assert!(did.out.contains("**Iteration 1:**"), "{}", did.out);
-    assert!(hermit.run(&["report", "--html"]).exits(0).out.contains("This is not all of it"));
+    assert!(!output.out.contains("nightwright resume"), "{}", output.out);
+    assert!(output.out.contains("## This is not all of it"), "{}", output.out);
+    assert!(output.out.contains("that line and all after it are missing here"), "{}", output.out);
+    assert!(output.out.contains("**Iteration 1:**"), "{}", output.out);
+    assert!(env.run(&["report", "--html"]).exits(0).out.contains("This is not all of it"));
 
     fs::write(run.journal(), format!("{}\n{}", lines[..12].join("\n"), &lines[12][..20])).unwrap();
-    let page = report(&hermit, &[]);
+    let page = report(&env, &[]);
     assert!(page.contains("the last 20 bytes of the journal were not written whole"), "{page}");
     assert!(page.contains("**Broken off.**"), "{page}");
 }
 
 #[test]
 fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "a"]).exits(0);
-    made_up(&hermit, &SampleRun::new("a", 2, noon()));
-    let last = made_up(&hermit, &SampleRun::new("a", 6, noon() + SignedDuration::from_hours(3)));
+    let env = TestEnv::new();
+    env.run(&["new", "a"]).exits(0);
+    made_up(&env, &SampleRun::new("a", 2, noon()));
+    let last = made_up(&env, &SampleRun::new("a", 6, noon() + SignedDuration::from_hours(3)));
     damage(&last, 15);
     let id = last.id().0.as_str();
 
-    let did = hermit.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
-    assert!(did.out.contains("state         not known: its journal can't be read"), "{}", did.out);
-    assert!(did.out.contains("not all of it line 15 of"), "{}", did.out);
+    let output = env.run(&["status"]).exits(0).says(&["warning: line 15 of", "is damaged"]);
     assert!(
-        did.out.contains("iteration     3 of at most 20\n"),
-        "what is before it is told: {}",
-        did.out
+        output.out.contains("state         not known: its journal can't be read"),
+        "{}",
+        output.out
     );
-    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
+    assert!(output.out.contains("not all of it line 15 of"), "{}", output.out);
+    assert!(
+        output.out.contains("iteration     3 of at most 20\n"),
+        "what is before it is told: {}",
+        output.out
+    );
+    assert!(!output.out.contains("nightwright resume"), "{}", output.out);
 
-    let did = hermit.run(&["list"]).exits(0);
-    let line = did.out.lines().nth(1).unwrap();
+    let output = env.run(&["list"]).exits(0);
+    let line = output.out.lines().nth(1).unwrap();
     assert!(line.contains("error") && line.contains("is not known: line 15 of"), "{line}");
-    let did = hermit.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
-    assert!(did.out.contains(&format!("last run      {id}: what it came to is not known")));
-    assert!(!did.out.contains("nightwright resume"), "{}", did.out);
-    assert!(did.out.contains("start another: nightwright run a"), "{}", did.out);
+    let output = env.run(&["show", "a"]).exits(0).says(&["warning: what run ", "is damaged"]);
+    assert!(output.out.contains(&format!("last run      {id}: what it came to is not known")));
+    assert!(!output.out.contains("nightwright resume"), "{}", output.out);
+    assert!(output.out.contains("start another: nightwright run a"), "{}", output.out);
 
     let object = |words: &[&str]| -> Value {
-        serde_json::from_str(&hermit.run(&[words, &["--json"]].concat()).exits(0).out).unwrap()
+        serde_json::from_str(&env.run(&[words, &["--json"]].concat()).exits(0).out).unwrap()
     };
     for words in [&["status"][..], &["status", "a"], &["report"], &["report", "a"]] {
         let page = object(words);
@@ -282,18 +283,18 @@ fn all_agree_on_the_last_run_though_its_journal_is_damaged() {
 
 #[test]
 fn the_commits_of_a_run_are_told_by_their_subjects() {
-    let hermit = Hermit::new();
-    let project = hermit.project();
+    let env = TestEnv::new();
+    let project = env.project();
     git(&project, &["init", "--quiet"]);
     let from = commit(&project, "before the run");
     commit(&project, "orders: use the new router");
     let to = commit(&project, "invoices: see https://example.org\n\nand more");
     let run = SampleRun::new("a", 2, noon());
-    let folder = made_up(&hermit, &run);
+    let folder = made_up(&env, &run);
     let mut records = run.records();
     between(&mut records, &from, &to);
     write(&folder, &records);
-    let page = report(&hermit, &[]);
+    let page = report(&env, &[]);
     assert!(
         page.contains(&format!("- `{}` `invoices: see https://example.org`\n", &to[..10])),
         "{page}"
@@ -301,7 +302,7 @@ fn the_commits_of_a_run_are_told_by_their_subjects() {
     assert!(page.contains("` orders: use the new router\n"), "{page}");
     assert!(!page.contains("before the run"), "{page}");
     fs::remove_dir_all(project.join(".git")).unwrap();
-    let page = report(&hermit, &[]);
+    let page = report(&env, &[]);
     assert!(page.contains("what they say is not known: the repository is not there"), "{page}");
 }
 
@@ -309,8 +310,8 @@ fn the_commits_of_a_run_are_told_by_their_subjects() {
 fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     const VARIABLE: &str = "hunter2-of-the-environment";
     const TOLD: &str = "hunter3-that-the-run-was-told";
-    let hermit = Hermit::new();
-    let project = hermit.project();
+    let env = TestEnv::new();
+    let project = env.project();
     git(&project, &["init", "--quiet"]);
     let from = commit(&project, "before the run");
     // The second is where a long subject is cut.
@@ -319,18 +320,18 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     let token = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let to = commit(&project, &format!("log in with {VARIABLE}, {TOLD} and {token}"));
     let run = SampleRun::new("a", 2, noon());
-    let folder = made_up(&hermit, &run);
+    let folder = made_up(&env, &run);
     let mut records = run.records();
     between(&mut records, &from, &to);
     if let Event::RunStarted(started) = &mut records[0].event {
         started.settings.goal = format!("Use {TOLD}.");
         started.settings.masked = true;
-        secrets::keep_told(folder.path(), &started.settings).unwrap();
+        secrets::save_settings(folder.path(), &started.settings).unwrap();
         started.settings.goal = format!("Use {}.", "*".repeat(TOLD.len()));
     }
     write(&folder, &records);
     for format in ["--markdown", "--html", "--json"] {
-        let mut command = hermit.command(&["report", format]);
+        let mut command = env.command(&["report", format]);
         let page = finish(command.env("DB_PASSWORD", VARIABLE).spawn().unwrap()).exits(0).out;
         assert!(page.contains("log in with ****"), "{page}");
         for part in ["hunter2", "hunter3", "a1B2c3"] {
@@ -339,36 +340,36 @@ fn secrets_in_the_subjects_of_commits_are_masked_in_every_format() {
     }
     // Where nobody can say what is secret, nothing is told.
     fs::create_dir_all(project.join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
-    let page = report(&hermit, &[]);
+    env.file(".nightwright/config.toml", "[redact]\npatterns = [\"(\"]\n");
+    let page = report(&env, &[]);
     assert!(page.contains("what they say is not known: "), "{page}");
     assert!(!page.contains("log in"), "{page}");
 }
 
 #[test]
 fn the_last_of_two_runs_of_the_same_second_is_the_one_that_began_later() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "a"]).exits(0);
+    let env = TestEnv::new();
+    env.run(&["new", "a"]).exits(0);
     // By chance the names are in either order: with five of them it is never luck.
     let began = |millis| SampleRun::new("a", 1, noon() + SignedDuration::from_millis(millis));
-    let later = made_up(&hermit, &began(900));
+    let later = made_up(&env, &began(900));
     let others: Vec<PathBuf> =
-        (1..5).map(|number| made_up(&hermit, &began(number)).path().to_owned()).collect();
+        (1..5).map(|number| made_up(&env, &began(number)).path().to_owned()).collect();
     let wanted = later.id().0.as_str();
     for words in [&["status", "--json"][..], &["status", "a", "--json"], &["report", "--json"]] {
-        let page: Value = serde_json::from_str(&hermit.run(words).exits(0).out).unwrap();
+        let page: Value = serde_json::from_str(&env.run(words).exits(0).out).unwrap();
         assert_eq!(page["run"], wanted, "{words:?}, not one of {others:?}");
     }
     let page: Value =
-        serde_json::from_str(&hermit.run(&["show", "a", "--json"]).exits(0).out).unwrap();
+        serde_json::from_str(&env.run(&["show", "a", "--json"]).exits(0).out).unwrap();
     assert_eq!(page["last_run"]["id"], wanted);
     assert_eq!(page["iterations"]["execution"], 5);
 }
 
 #[test]
 fn what_the_next_iteration_is_told_can_be_had_as_an_object() {
-    let hermit = Hermit::new();
-    let object = hermit.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
+    let env = TestEnv::new();
+    let object = env.run(&["prompt", "-p", "Do it all.", "-m", "2", "--json"]).exits(0).out;
     let page: Value = serde_json::from_str(&object).unwrap();
     assert!(page["prompt"].as_str().unwrap().contains("Do it all."), "{page}");
     assert!(page["system"].is_string() && page["notes"].is_array(), "{page}");

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use super::harness::{Hermit, ending, finish};
+use super::harness::{TestEnv, ending, finish};
 
 const MIB: u64 = 1 << 20;
 /// For lines of up to a MiB. Without the pages of the program itself: those of a program made for
@@ -17,7 +17,7 @@ const PIECES: u64 = 13 * MIB;
 const EVER: u64 = 51 * MIB;
 
 /// Nothing takes so long: whoever waits for more waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-opus-5-5"}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","total_cost_usd":0.1,"modelUsage":{"m":{"inputTokens":1,"outputTokens":2}},"model_usage_since_last_result":{"m":{"inputTokens":1,"outputTokens":2,"costUSD":0.1}}}"#;
@@ -25,8 +25,8 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"n
 /// The most memory that a run held at once, with an agent that does `first` and then prints these
 /// lines. All of them have to be kept, and the result among them found.
 fn peak(first: &str, lines: &[String], times: usize) -> u64 {
-    let hermit = Hermit::new();
-    let path = hermit.path("stream.ndjson");
+    let env = TestEnv::new();
+    let path = env.path("stream.ndjson");
     let mut stream = BufWriter::new(fs::File::create(&path).unwrap());
     writeln!(stream, "{INIT}").unwrap();
     for line in lines.iter().cycle().take(lines.len() * times) {
@@ -34,7 +34,7 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     }
     writeln!(stream, "{RESULT}").unwrap();
     stream.flush().unwrap();
-    let agent = hermit.path("bin/claude");
+    let agent = env.path("bin/claude");
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit; }}\n{first}\nexec cat '{}'\n",
         path.display()
@@ -43,20 +43,20 @@ fn peak(first: &str, lines: &[String], times: usize) -> u64 {
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
 
     let arguments = ["run", "-p", "go", "-m", "1", "--max-retries", "0", "--quiet"];
-    let child = hermit.start(&arguments);
+    let child = env.start(&arguments);
     let status = format!("/proc/{}/status", child.id());
     let begin = Instant::now();
     let mut peak = 0;
     // A process that is over and not yet waited for has no memory.
     while let Some(now) = fs::read_to_string(&status).ok().and_then(|text| high_water(&text)) {
         peak = now;
-        assert!(begin.elapsed() < PATIENCE, "not done after {PATIENCE:?}");
+        assert!(begin.elapsed() < TEST_TIMEOUT, "not done after {TEST_TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
     assert!(peak > 0, "it was over before anybody looked");
     finish(child).exits(0);
-    assert_eq!(ending(&hermit.journal()), "max_iterations");
-    let kept = fs::metadata(hermit.runs()[0].join("output/001-1.ndjson")).unwrap().len();
+    assert_eq!(ending(&env.journal()), "max_iterations");
+    let kept = fs::metadata(env.runs()[0].join("output/001-1.ndjson")).unwrap().len();
     assert_eq!(kept, fs::metadata(&path).unwrap().len());
     peak
 }

@@ -18,37 +18,37 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use scenario::{Answer, Fault, Message, Moment, Scenario, When};
+use scenario::{AnswerPhase, ApiAnswer, Fault, ModelMessage, Scenario, When};
 
 /// Nothing here takes so long: whoever waits for more waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a connection that is silent on purpose looks whether anybody is still there.
 const BLINK: Duration = Duration::from_millis(50);
 
 /// A provider that is up.
 pub(crate) struct Api {
-    shared: Arc<Shared>,
+    shared: Arc<ApiShared>,
     address: SocketAddr,
     door: Option<JoinHandle<()>>,
 }
 
 /// What the model was asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct ApiRequest {
     headers: Vec<(String, String)>,
     pub(crate) body: Value,
 }
 
-struct Shared {
+struct ApiShared {
     scenario: Scenario,
-    book: Mutex<Book>,
+    book: Mutex<RequestLog>,
     news: Condvar,
     closing: AtomicBool,
 }
 
 #[derive(Default)]
-struct Book {
-    asked: Vec<Request>,
+struct RequestLog {
+    asked: Vec<ApiRequest>,
     /// How many answers each route has given.
     given: Vec<usize>,
     /// Whether answers that pause may go on.
@@ -68,8 +68,8 @@ impl Api {
 
     fn listen(listener: TcpListener, scenario: Scenario) -> Self {
         let address = listener.local_addr().unwrap();
-        let book = Book { given: vec![0; scenario.routes.len()], ..Book::default() };
-        let shared = Arc::new(Shared {
+        let book = RequestLog { given: vec![0; scenario.routes.len()], ..RequestLog::default() };
+        let shared = Arc::new(ApiShared {
             scenario,
             book: Mutex::new(book),
             news: Condvar::new(),
@@ -91,19 +91,19 @@ impl Api {
     }
 
     /// Everything the model was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Request> {
+    pub(crate) fn asked(&self) -> Vec<ApiRequest> {
         self.shared.book().asked.clone()
     }
 
     /// Waits until it was asked something that this is true of, and gives that.
-    pub(crate) fn wait_for(&self, what: &str, wanted: impl Fn(&Request) -> bool) -> Request {
+    pub(crate) fn wait_for(&self, what: &str, wanted: impl Fn(&ApiRequest) -> bool) -> ApiRequest {
         let begun = Instant::now();
         let mut book = self.shared.book();
         loop {
             if let Some(found) = book.asked.iter().find(|request| wanted(request)) {
                 return found.clone();
             }
-            let left = PATIENCE.checked_sub(begun.elapsed());
+            let left = TEST_TIMEOUT.checked_sub(begun.elapsed());
             let left = left.unwrap_or_else(|| panic!("the model was never asked: {what}"));
             book = self.shared.news.wait_timeout(book, left).unwrap().0;
         }
@@ -122,7 +122,7 @@ impl Drop for Api {
     }
 }
 
-impl Request {
+impl ApiRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(there, _)| there == name);
         found.map(|(_, value)| value.as_str())
@@ -212,8 +212,8 @@ fn texts(content: &Value) -> Vec<&str> {
     }
 }
 
-impl Shared {
-    fn book(&self) -> MutexGuard<'_, Book> {
+impl ApiShared {
+    fn book(&self) -> MutexGuard<'_, RequestLog> {
         self.book.lock().unwrap()
     }
 
@@ -255,23 +255,23 @@ impl Shared {
         Ok(())
     }
 
-    fn message(&self, writer: &mut TcpStream, message: http::Message) -> io::Result<Keep> {
-        let http::Message { headers, body, .. } = message;
+    fn message(&self, writer: &mut TcpStream, message: http::HttpMessage) -> io::Result<Keep> {
+        let http::HttpMessage { headers, body, .. } = message;
         let body: Value = serde_json::from_slice(&body).map_err(io::Error::other)?;
-        let request = Request { headers, body };
+        let request = ApiRequest { headers, body };
         let model = request.model().to_owned();
         let streams = request.body["stream"] == true;
         let (answer, number) = self.take_note(request);
         match answer {
-            Answer::Error(error) => {
+            ApiAnswer::Error(error) => {
                 let mut headers = with_id(error.headers, number);
                 headers.extend(error.resets_in.into_iter().flat_map(limit));
                 let body = complaint(error.kind, &error.text);
                 http::answer(writer, error.status, &headers, &body)?;
                 Ok(Keep::Open)
             }
-            Answer::Message(message) if streams => self.stream(writer, &message, &model, number),
-            Answer::Message(message) => {
+            ApiAnswer::Message(message) if streams => self.stream(writer, &message, &model, number),
+            ApiAnswer::Message(message) => {
                 if let Some(fault) = message.fault
                     && self.happens(writer, fault)? == Keep::Closed
                 {
@@ -286,7 +286,7 @@ impl Shared {
     }
 
     /// Keeps the request, and finds its answer and its number.
-    fn take_note(&self, request: Request) -> (Answer, usize) {
+    fn take_note(&self, request: ApiRequest) -> (ApiAnswer, usize) {
         let mut book = self.book();
         let fits = |when: When| match when {
             When::Begins(words) => request.opening().iter().any(|text| text.contains(words)),
@@ -310,11 +310,11 @@ impl Shared {
     fn stream(
         &self,
         writer: &mut TcpStream,
-        message: &Message,
+        message: &ModelMessage,
         model: &str,
         number: usize,
     ) -> io::Result<Keep> {
-        if let Some(fault) = message.fault.filter(|fault| fault.moment() == Moment::Headers)
+        if let Some(fault) = message.fault.filter(|fault| fault.moment() == AnswerPhase::Headers)
             && self.happens(writer, fault)? == Keep::Closed
         {
             return Ok(Keep::Closed);
@@ -346,8 +346,9 @@ impl Shared {
                 }
             }
             Fault::Pause(_) => {
-                let held = |book: &mut Book| !book.released;
-                let (book, _) = self.news.wait_timeout_while(self.book(), PATIENCE, held).unwrap();
+                let held = |book: &mut RequestLog| !book.released;
+                let (book, _) =
+                    self.news.wait_timeout_while(self.book(), TEST_TIMEOUT, held).unwrap();
                 Ok(if book.released { Keep::Open } else { Keep::Closed })
             }
         }

@@ -4,31 +4,31 @@ use std::fs;
 
 use nightwright_core::event::Event;
 
-use super::harness::{Did, Hermit, ending, names};
+use super::harness::{Output, TestEnv, ending, names};
 
 /// A project with a task in this mode.
-fn with_task(mode: &str) -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "port", "--mode", mode]).exits(0);
-    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser.\n");
-    hermit
+fn with_task(mode: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "port", "--mode", mode]).exits(0);
+    env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser.\n");
+    env
 }
 
 /// An attempt that works and claims nothing.
 const WORK: &str = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n";
 
-fn rehearse(hermit: &Hermit, command: &[&str], script: &str) -> Did {
-    let script = hermit.script(script);
+fn rehearse(env: &TestEnv, command: &[&str], script: &str) -> Output {
+    let script = env.script(script);
     let mut arguments = command.to_vec();
     arguments.extend(["--dry-run", "--rehearsal", &script, "--no-delay"]);
-    hermit.run(&arguments)
+    env.run(&arguments)
 }
 
 #[test]
 fn loop_does_item_by_item_until_the_status_file_says_complete() {
-    let hermit = with_task("loop");
+    let env = with_task("loop");
     rehearse(
-        &hermit,
+        &env,
         &["run", "port"],
         r#"
         [[attempt]]
@@ -50,13 +50,13 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
     )
     .exits(0)
     .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
-    assert_eq!(ending(&hermit.journal()), "completed");
-    let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
+    assert_eq!(ending(&env.journal()), "completed");
+    let second = env.asked()[1]["prompt"].as_str().unwrap().to_owned();
     for said in ["The one before said: “the lexer”", "Done by then: 1 of 2.", "It was at: parser."]
     {
         assert!(second.contains(said), "{said} is not in:\n{second}");
     }
-    let shown = hermit.run(&["show", "port"]).exits(0);
+    let shown = env.run(&["show", "port"]).exits(0);
     assert!(
         !shown.out.contains("completed"),
         "a rehearsal says nothing of the task: {}",
@@ -66,9 +66,9 @@ fn loop_does_item_by_item_until_the_status_file_says_complete() {
 
 #[test]
 fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
-    let hermit = with_task("loop");
+    let env = with_task("loop");
     rehearse(
-        &hermit,
+        &env,
         &["run", "port", "-m", "2"],
         r#"
         [[attempt]]
@@ -77,9 +77,9 @@ fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
     )
     .exits(0)
     .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
-    let hermit = with_task("loop");
+    let env = with_task("loop");
     rehearse(
-        &hermit,
+        &env,
         &["run", "port", "-m", "1"],
         r#"
         [[attempt]]
@@ -95,13 +95,13 @@ fn loop_takes_ticked_boxes_for_a_claim_only_without_a_status_file() {
 
 #[test]
 fn iterative_stops_when_two_iterations_in_a_row_do_nothing() {
-    let hermit = with_task("iterative");
-    rehearse(&hermit, &["run", "port"], "[[attempt]]\nending = { result = \"Looking.\" }\n")
+    let env = with_task("iterative");
+    rehearse(&env, &["run", "port"], "[[attempt]]\nending = { result = \"Looking.\" }\n")
         .exits(0)
         .says(&["2 consecutive iterations with no work"]);
-    let hermit = with_task("iterative");
+    let env = with_task("iterative");
     rehearse(
-        &hermit,
+        &env,
         &["run", "port"],
         r#"
         [[attempt]]
@@ -115,10 +115,10 @@ fn iterative_stops_when_two_iterations_in_a_row_do_nothing() {
 
 #[test]
 fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_built() {
-    let hermit = Hermit::new();
-    hermit.run(&["build", "--dry-run"]).exits(1).says(&["No plan found. Run: nightwright plan"]);
+    let env = TestEnv::new();
+    env.run(&["build", "--dry-run"]).exits(1).says(&["No plan found. Run: nightwright plan"]);
     rehearse(
-        &hermit,
+        &env,
         &["plan"],
         r#"
         [[attempt]]
@@ -140,39 +140,39 @@ fn a_plan_is_complete_when_it_is_promised_and_has_an_open_box_and_can_then_be_bu
         ]
         ending = { result = "Built." }
         "#;
-    rehearse(&hermit, &["build", "-m", "3"], built)
+    rehearse(&env, &["build", "-m", "3"], built)
         .exits(0)
         .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
 }
 
 #[test]
 fn a_plan_whose_boxes_are_all_ticked_goes_to_the_gate_without_an_iteration() {
-    let hermit = Hermit::new();
-    hermit.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
-    rehearse(&hermit, &["build", "-m", "3", "--verify", "true"], "[[attempt]]\n").exits(0).says(&[
+    let env = TestEnv::new();
+    env.file("IMPLEMENTATION_PLAN.md", "- [x] the parser\n");
+    rehearse(&env, &["build", "-m", "3", "--verify", "true"], "[[attempt]]\n").exits(0).says(&[
         "Nothing is open any more",
         "judged complete by a model (the checks passed before the run began) after 0 iterations",
     ]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert!(!names(&journal).contains(&"attempt_started"), "{:?}", names(&journal));
 }
 
 #[test]
 fn build_ends_without_changes_after_two_idle_iterations_and_has_a_limit() {
-    let hermit = Hermit::new();
-    hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] the parser\n");
-    hermit.run(&["build", "--dry-run", "-m", "0"]).exits(2).says(&["a run needs a limit"]);
-    rehearse(&hermit, &["build", "-m", "9"], "[[attempt]]\nending = { result = \"Hm.\" }\n")
+    let env = TestEnv::new();
+    env.file("IMPLEMENTATION_PLAN.md", "- [ ] the parser\n");
+    env.run(&["build", "--dry-run", "-m", "0"]).exits(2).says(&["a run needs a limit"]);
+    rehearse(&env, &["build", "-m", "9"], "[[attempt]]\nending = { result = \"Hm.\" }\n")
         .exits(0)
         .says(&["No changes in 2 iterations"]);
-    assert_eq!(ending(&hermit.journal()), "no_changes");
+    assert_eq!(ending(&env.journal()), "no_changes");
 }
 
 #[test]
 fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     rehearse(
-        &hermit,
+        &env,
         &["run", "-p", "tidy up", "-m", "3"],
         r#"
         [[attempt]]
@@ -185,161 +185,154 @@ fn a_goal_is_reached_by_a_promise_and_handed_over_by_notes() {
     )
     .exits(0)
     .says(&["judged complete by a model (no checks configured) after 2 iterations"]);
-    let second = hermit.asked()[1]["prompt"].as_str().unwrap().to_owned();
+    let second = env.asked()[1]["prompt"].as_str().unwrap().to_owned();
     assert!(second.contains("the left half is tidy"), "{second}");
 }
 
 #[test]
 fn what_an_earlier_run_said_of_the_task_counts_nothing_in_this_one() {
-    let hermit = with_task("iterative");
-    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
-    let status = hermit.project().join(".nightwright/tasks/port/.status.json");
-    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+    let env = with_task("iterative");
+    env.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
+    let status = env.project().join(".nightwright/tasks/port/.status.json");
+    rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
         .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
     assert!(status.exists(), "a rehearsal leaves the task as it is");
-    fs::remove_dir_all(hermit.path("state")).unwrap();
+    fs::remove_dir_all(env.path("state")).unwrap();
 
-    hermit.file("agent.sh", "cat >/dev/null; date >a; echo working\n");
-    hermit
-        .run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
+    env.file("agent.sh", "cat >/dev/null; date >a; echo working\n");
+    env.run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
         .exits(0)
         .says(&["Reached maximum iterations (1)", "was left by an earlier run"]);
     assert!(!status.exists());
-    let kept = hermit.runs()[0].join("status-before.json");
+    let kept = env.runs()[0].join("status-before.json");
     assert_eq!(fs::read_to_string(kept).unwrap(), "{\"complete\": true}");
 }
 
 #[test]
 fn a_status_file_that_is_brought_back_from_before_counts_nothing() {
-    let hermit = with_task("iterative");
-    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
-    hermit.file(
+    let env = with_task("iterative");
+    env.file(".nightwright/tasks/port/.status.json", "{\"complete\": true}");
+    env.file(
         "agent.sh",
         "cat >/dev/null; date >a\n\
          printf '{\"complete\": true}' >.nightwright/tasks/port/.status.json; echo working\n",
     );
-    hermit
-        .run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
+    env.run(&["run", "port", "-m", "1", "--agent-command", "sh agent.sh"])
         .exits(0)
         .says(&["Reached maximum iterations (1)"]);
 }
 
 #[test]
 fn a_status_file_that_can_t_be_read_is_warned_of_and_stops_nothing() {
-    let hermit = with_task("iterative");
-    hermit.file(".nightwright/tasks/port/.status.json", "{\"complete\": tr");
-    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+    let env = with_task("iterative");
+    env.file(".nightwright/tasks/port/.status.json", "{\"complete\": tr");
+    rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
         .says(&["Reached maximum iterations (1)", "is not valid and no evidence"]);
-    let hermit = with_task("iterative");
-    fs::create_dir(hermit.project().join(".nightwright/tasks/port/.status.json")).unwrap();
-    rehearse(&hermit, &["run", "port", "-m", "1"], WORK)
+    let env = with_task("iterative");
+    fs::create_dir(env.project().join(".nightwright/tasks/port/.status.json")).unwrap();
+    rehearse(&env, &["run", "port", "-m", "1"], WORK)
         .exits(0)
         .says(&["Reached maximum iterations (1)", "the status file is no evidence"]);
 }
 
 #[test]
 fn the_project_can_be_named_before_the_command_and_after_it() {
-    let hermit = with_task("loop");
-    let project = hermit.project().display().to_string();
+    let env = with_task("loop");
+    let project = env.project().display().to_string();
     for arguments in [&["-C", &project, "list"][..], &["list", "-C", &project]] {
-        let mut command = hermit.command(arguments);
-        let did = super::harness::finish(command.current_dir("/").spawn().unwrap()).exits(0);
-        assert!(did.out.contains("port"), "{}", did.out);
+        let mut command = env.command(arguments);
+        let output = super::harness::finish(command.current_dir("/").spawn().unwrap()).exits(0);
+        assert!(output.out.contains("port"), "{}", output.out);
     }
 }
 
 #[test]
 fn a_mode_of_the_projects_own_works_by_its_own_words() {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright/modes/docs")).unwrap();
-    hermit.file(
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright/modes/docs")).unwrap();
+    env.file(
         ".nightwright/modes/docs/mode.toml",
         "description = \"writes pages\"\nworks_on = \"goal\"\nevidence = [\"promise\"]\n\
          [defaults]\nlimits.max_iterations = 2\ndelay = 0\n",
     );
-    hermit.file(
+    env.file(
         ".nightwright/modes/docs/prompt.md",
         "# Pages\n\nWrite one page in {{ project_root }}.\n",
     );
-    rehearse(&hermit, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
+    rehearse(&env, &["run", "-p", "all pages", "--mode", "docs"], "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\nsteps = [{ write = \"a\", text = \"a\" }]\n")
         .exits(0)
         .says(&["files of this project", "judged complete by a model"]);
-    let asked = hermit.asked()[0]["prompt"].as_str().unwrap().to_owned();
+    let asked = env.asked()[0]["prompt"].as_str().unwrap().to_owned();
     assert!(asked.starts_with("# Pages\n\nWrite one page in /"), "{asked}");
 
-    hermit.file(".nightwright/modes/docs/prompt.md", "# Pages\n\n{{ nope }}\n");
-    hermit.run(&["run", "-p", "x", "--mode", "docs", "--dry-run"]).exits(2).says(&[
+    env.file(".nightwright/modes/docs/prompt.md", "# Pages\n\n{{ nope }}\n");
+    env.run(&["run", "-p", "x", "--mode", "docs", "--dry-run"]).exits(2).says(&[
         "`.nightwright/modes/docs/prompt.md`, line 3",
         "`nope`",
         "project_root",
     ]);
-    hermit
-        .run(&["run", "-p", "x", "--mode", "dcos", "--dry-run"])
+    env.run(&["run", "-p", "x", "--mode", "dcos", "--dry-run"])
         .exits(2)
         .says(&["unknown mode `dcos`", "did you mean `docs`?"]);
 }
 
 #[test]
 fn a_task_needs_instructions_and_a_mode_that_works_on_tasks_needs_a_task() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "port"]).exits(0);
-    hermit
-        .run(&["run", "port", "--dry-run"])
+    let env = TestEnv::new();
+    env.run(&["new", "port"]).exits(0);
+    env.run(&["run", "port", "--dry-run"])
         .exits(2)
         .says(&["Instructions not found. Run setup first: nightwright setup port"]);
-    hermit.run(&["run", "nope", "--dry-run"]).exits(2).says(&["Task not found: nope"]);
-    hermit
-        .run(&["run", "-p", "x", "--mode", "loop", "-m", "1", "--dry-run"])
+    env.run(&["run", "nope", "--dry-run"]).exits(2).says(&["Task not found: nope"]);
+    env.run(&["run", "-p", "x", "--mode", "loop", "-m", "1", "--dry-run"])
         .exits(2)
         .says(&["works on a task", "nightwright new NAME --mode loop"]);
-    hermit
-        .run(&["run", "port", "-p", "x", "-m", "1", "--dry-run"])
+    env.run(&["run", "port", "-p", "x", "-m", "1", "--dry-run"])
         .exits(2)
         .says(&["cannot be used with"]);
-    hermit.run(&["run"]).exits(2).says(&["name a task (port)"]);
+    env.run(&["run"]).exits(2).says(&["name a task (port)"]);
 }
 
 #[test]
 fn a_task_that_was_taken_as_the_words_of_an_option_is_noticed() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "port"]).exits(0);
-    let did = hermit.run(&["run", "-r", "port"]).exits(2);
+    let env = TestEnv::new();
+    env.run(&["new", "port"]).exits(0);
+    let output = env.run(&["run", "-r", "port"]).exits(2);
     assert_eq!(
-        did.err,
+        output.err,
         "error: `port` was taken as the words of -r/--review-prompt\n\
          hint: put the task first: nightwright run port -r\n"
     );
-    hermit.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
+    env.run(&["run", "-r", "look at the port"]).exits(2).says(&["name a task (port)"]);
 }
 
 #[test]
 fn a_stop_file_in_the_folder_of_the_task_stops_its_run() {
-    let hermit = with_task("iterative");
-    let script = hermit.script(
+    let env = with_task("iterative");
+    let script = env.script(
         "[[attempt]]\nsteps = [{ run = \"touch .nightwright/tasks/port/.stop\" }, { wait = \"1s\" }, { write = \"a\", text = \"a\" }]\n",
     );
-    hermit
-        .run(&["run", "port", "--dry-run", "--rehearsal", &script])
+    env.run(&["run", "port", "--dry-run", "--rehearsal", &script])
         .exits(0)
         .says(&["Stopped after iteration 1 as asked"]);
 }
 
 #[test]
 fn settings_of_the_task_and_flags_are_what_the_run_records() {
-    let hermit = with_task("loop");
-    hermit.file(
+    let env = with_task("loop");
+    env.file(
         ".nightwright/tasks/port/task.toml",
         "mode = \"loop\"\nlimits.max_iterations = 7\nretry.delay = \"9s\"\n",
     );
     rehearse(
-        &hermit,
+        &env,
         &["run", "port", "--max-retries", "1"],
         "[[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
     )
     .exits(0);
-    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
     let settings = &started.settings;
     assert_eq!(settings.mode, "loop");
     assert_eq!(settings.limits.max_iterations, Some(7));
@@ -351,53 +344,52 @@ fn settings_of_the_task_and_flags_are_what_the_run_records() {
 
 #[test]
 fn text_with_a_space_is_a_goal_and_says_so() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "fix"]).exits(0);
-    let script = hermit.script("[[attempt]]\nsteps = [{ say = \"x\" }]\n");
+    let env = TestEnv::new();
+    env.run(&["new", "fix"]).exits(0);
+    let script = env.script("[[attempt]]\nsteps = [{ say = \"x\" }]\n");
     let run = ["run", "fix the tests", "-m", "1", "--dry-run", "--rehearsal", &script];
-    let did = hermit.run(&run).exits(0);
-    did.says(&["Goal: \"fix the tests\"", "because it contains a space"]);
-    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    let output = env.run(&run).exits(0);
+    output.says(&["Goal: \"fix the tests\"", "because it contains a space"]);
+    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
     assert_eq!(
         (started.settings.task.as_deref(), started.settings.goal.as_str()),
         (None, "fix the tests")
     );
     assert_eq!(started.settings.mode, "prompt");
 
-    let quiet = hermit.run(&[&run[..], &["-q"]].concat()).exits(0);
+    let quiet = env.run(&[&run[..], &["-q"]].concat()).exits(0);
     assert!(!quiet.err.contains("because"), "{}", quiet.err);
-    hermit.run(&["prompt", "fix the tests"]).exits(0);
-    hermit.run(&["run", "fix the tests", "-p", "x", "--dry-run"]).exits(2);
+    env.run(&["prompt", "fix the tests"]).exits(0);
+    env.run(&["run", "fix the tests", "-p", "x", "--dry-run"]).exits(2);
 }
 
 #[test]
 fn a_single_word_is_a_task_name_and_a_misspelt_one_never_starts_a_run() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "migrate-api"]).exits(0);
-    let did = hermit.run(&["run", "migrate-ap", "--dry-run"]).exits(2);
-    did.says(&[
+    let env = TestEnv::new();
+    env.run(&["new", "migrate-api"]).exits(0);
+    let output = env.run(&["run", "migrate-ap", "--dry-run"]).exits(2);
+    output.says(&[
         "error: Task not found: migrate-ap\n",
         "did you mean `migrate-api`?",
         "nightwright run -p migrate-ap",
     ]);
-    hermit
-        .run(&["build", "migrate-ap", "--dry-run"])
+    env.run(&["build", "migrate-ap", "--dry-run"])
         .exits(2)
         .says(&["nightwright build -p migrate-ap"]);
-    hermit.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
-    assert!(hermit.runs().is_empty());
+    env.run(&["run", " ", "--dry-run"]).exits(2).says(&["neither a task nor a goal was given"]);
+    assert!(env.runs().is_empty());
     // Commands that take no goal say nothing of one.
-    let did = hermit.run(&["show", "migrate-ap"]).exits(2);
-    assert!(!did.err.contains("-p "), "{}", did.err);
+    let output = env.run(&["show", "migrate-ap"]).exits(2);
+    assert!(!output.err.contains("-p "), "{}", output.err);
 }
 
 #[test]
 fn a_run_without_a_cost_limit_says_so_in_its_first_lines() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let script = "[[attempt]]\nsteps = [{ say = \"x\" }]\n";
-    let did = hermit.rehearse(script, "1", &[]);
-    let first: Vec<_> = did.err.lines().take(6).collect();
-    assert!(first.iter().any(|line| line.contains("no cost limit")), "{}", did.err);
-    let did = hermit.rehearse(script, "1", &["--max-cost", "2"]);
-    assert!(!did.err.contains("no cost limit"), "{}", did.err);
+    let output = env.rehearse(script, "1", &[]);
+    let first: Vec<_> = output.err.lines().take(6).collect();
+    assert!(first.iter().any(|line| line.contains("no cost limit")), "{}", output.err);
+    let output = env.rehearse(script, "1", &["--max-cost", "2"]);
+    assert!(!output.err.contains("no cost limit"), "{}", output.err);
 }

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use nightwright_core::event::{Event, Movement, Record};
+use nightwright_core::event::{Event, Progress, Record};
 
 use super::git::git;
-use super::harness::{Hermit, ending, finish};
+use super::harness::{TestEnv, ending, finish};
 
 /// What each iteration came to.
-fn movements(journal: &[Record]) -> Vec<Movement> {
+fn movements(journal: &[Record]) -> Vec<Progress> {
     let finished = |record: &Record| match &record.event {
         Event::IterationFinished(finished) => Some(finished.progress),
         _ => None,
@@ -35,14 +35,14 @@ fn warnings(journal: &[Record]) -> Vec<String> {
 }
 
 /// A repository with one commit.
-fn repository() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.file("a.txt", "one\n").file("results.json", "{}\n");
-    let project = hermit.project();
+fn repository() -> TestEnv {
+    let env = TestEnv::new();
+    env.file("a.txt", "one\n").file("results.json", "{}\n");
+    let project = env.project();
     git(&project, &["init", "--quiet", "--initial-branch=main"]);
     git(&project, &["add", "--all"]);
     git(&project, &["commit", "--quiet", "-m", "first"]);
-    hermit
+    env
 }
 
 /// Attempts that all do the same.
@@ -53,10 +53,10 @@ fn always(steps: &str, count: usize) -> String {
 #[test]
 fn what_a_run_prints_into_the_project_is_no_work() {
     for with_git in [true, false] {
-        let hermit = if with_git { repository() } else { Hermit::new() };
-        let script = hermit.script(&always(r#"{ say = "Let me look." }"#, 9));
-        let into = |name: &str| Stdio::from(File::create(hermit.project().join(name)).unwrap());
-        let mut command = hermit.command(&[
+        let env = if with_git { repository() } else { TestEnv::new() };
+        let script = env.script(&always(r#"{ say = "Let me look." }"#, 9));
+        let into = |name: &str| Stdio::from(File::create(env.project().join(name)).unwrap());
+        let mut command = env.command(&[
             "run",
             "look around",
             "-m",
@@ -70,56 +70,56 @@ fn what_a_run_prints_into_the_project_is_no_work() {
         ]);
         let mut child = command.stdout(into("run.json")).stderr(into("run.log")).spawn().unwrap();
         child.wait().unwrap();
-        let journal = hermit.journal();
+        let journal = env.journal();
         assert_eq!(ending(&journal), "stagnated", "with git: {with_git}");
-        assert_eq!(movements(&journal), [Movement::Idle; 3], "with git: {with_git}");
+        assert_eq!(movements(&journal), [Progress::Idle; 3], "with git: {with_git}");
     }
 }
 
 #[test]
 fn nor_is_the_file_of_a_tee_behind_a_pipe() {
-    let hermit = repository();
-    let script = hermit.script(&always(r#"{ say = "Let me look." }"#, 9));
-    std::os::unix::fs::symlink(super::stage::NIGHTWRIGHT, hermit.path("bin/nightwright")).unwrap();
+    let env = repository();
+    let script = env.script(&always(r#"{ say = "Let me look." }"#, 9));
+    std::os::unix::fs::symlink(super::stage::NIGHTWRIGHT, env.path("bin/nightwright")).unwrap();
     let line = format!(
         "nightwright run 'look around' -m 9 --no-delay --dry-run --rehearsal '{script}' 2>&1 | \
          cat | tee run.log"
     );
     let mut command = std::process::Command::new("sh");
-    command.env_clear().envs(hermit.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
-    let command = command.args(["-c", &line]).current_dir(hermit.project());
-    let did = finish(
+    command.env_clear().envs(env.command(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let command = command.args(["-c", &line]).current_dir(env.project());
+    let output = finish(
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(),
     );
-    assert!(did.out.contains("Run "), "{}", did.out);
-    assert!(std::fs::read_to_string(hermit.project().join("run.log")).unwrap().contains("Run "));
-    let journal = hermit.journal();
+    assert!(output.out.contains("Run "), "{}", output.out);
+    assert!(std::fs::read_to_string(env.project().join("run.log")).unwrap().contains("Run "));
+    let journal = env.journal();
     assert_eq!(ending(&journal), "stagnated");
-    assert_eq!(movements(&journal), [Movement::Idle; 3]);
+    assert_eq!(movements(&journal), [Progress::Idle; 3]);
 }
 
 #[test]
 fn the_gate_does_not_see_what_the_run_prints_also_after_a_resumption() {
-    let hermit = repository();
-    let script = hermit.script(&format!(
+    let env = repository();
+    let script = env.script(&format!(
         "{}[[attempt]]\nsteps = [{{ write = \"b.txt\", text = \"b\" }}]\n\
          ending = {{ result = \"<promise>COMPLETE</promise>\" }}\n",
         always(r#"{ write = "a.txt", text = "two\n" }"#, 1),
     ));
-    let into = |name: &str| Stdio::from(File::create(hermit.project().join(name)).unwrap());
+    let into = |name: &str| Stdio::from(File::create(env.project().join(name)).unwrap());
     let first = ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
-    let mut command = hermit.command(&[&first[..], &["--verify", "true"]].concat());
+    let mut command = env.command(&[&first[..], &["--verify", "true"]].concat());
     command.stderr(into("first.log")).spawn().unwrap().wait().unwrap();
-    let mut command = hermit.command(&["resume", "-m", "2"]);
+    let mut command = env.command(&["resume", "-m", "2"]);
     command.stderr(into("second.log")).spawn().unwrap().wait().unwrap();
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(ending(&journal), "completed");
     assert_eq!(inspected(&journal), ["a.txt", "b.txt"]);
 }
 
 #[test]
 fn what_a_check_writes_is_no_work_and_is_named() {
-    let hermit = repository();
+    let env = repository();
     let check = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; \
                  echo \"{ \\\"run\\\": $n }\" > results.json; false";
     // The agent works once and claims; then it only runs the tests itself, which writes the same files.
@@ -130,10 +130,10 @@ fn what_a_check_writes_is_no_work_and_is_named() {
             r#"{{ write = "n", text = "9{n}" }}, {{ write = "results.json", text = "9{n}" }}"#
         ), 1)).collect::<String>(),
     );
-    hermit.rehearse(&script, "9", &["--verify", check]);
-    let journal = hermit.journal();
-    let idle = [Movement::Idle; 3];
-    assert_eq!(movements(&journal), [&[Movement::Work][..], &idle].concat());
+    env.rehearse(&script, "9", &["--verify", check]);
+    let journal = env.journal();
+    let idle = [Progress::Idle; 3];
+    assert_eq!(movements(&journal), [&[Progress::Work][..], &idle].concat());
     assert_eq!(ending(&journal), "stagnated");
     let said = warnings(&journal);
     let named: Vec<_> = said.iter().filter(|text| text.contains("the checks wrote")).collect();
@@ -147,9 +147,9 @@ fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_sa
     let script = "[[attempt]]\nsteps = [{ write = \"a.txt\", text = \"two\" }]\n\
                   ending = { result = \"<promise>COMPLETE</promise>\" }\n";
     for with in [&["--no-baseline"][..], &[]] {
-        let hermit = repository();
-        hermit.rehearse(script, "1", &[&["--verify", check], with].concat());
-        let journal = hermit.journal();
+        let env = repository();
+        env.rehearse(script, "1", &[&["--verify", check], with].concat());
+        let journal = env.journal();
         // What was there before the first iteration and is as it was is no change.
         let expected: &[&str] = match with {
             [] => &["a.txt", "results.json"],
@@ -161,8 +161,8 @@ fn files_of_checks_stay_in_the_diff_if_they_are_tracked_or_decide_what_checks_sa
 
 #[test]
 fn source_code_that_a_check_formats_is_still_work() {
-    let hermit = repository();
-    hermit.file("lib.rs", "fn a() {}\n");
+    let env = repository();
+    env.file("lib.rs", "fn a() {}\n");
     let check = "sed -i 's/;/ ;/' lib.rs; false";
     let claim = "ending = { result = \"<promise>COMPLETE</promise>\" }\n";
     let attempt = |n: u32, end: &str| {
@@ -171,9 +171,9 @@ fn source_code_that_a_check_formats_is_still_work() {
         )
     };
     let script = [attempt(1, claim), attempt(2, ""), attempt(3, "")].concat();
-    hermit.rehearse(&script, "3", &["--verify", check]);
-    let journal = hermit.journal();
-    assert_eq!(movements(&journal), [Movement::Work; 3]);
+    env.rehearse(&script, "3", &["--verify", check]);
+    let journal = env.journal();
+    assert_eq!(movements(&journal), [Progress::Work; 3]);
     let said = warnings(&journal);
     assert!(said.iter().any(|text| text == "the checks changed files: `lib.rs`"), "{said:?}");
 }

@@ -11,9 +11,9 @@ use ring::digest::{SHA256, digest};
 use rustix::process::Signal;
 use serde_json::json;
 
-use self::server::{Answer, Sent, Server, nobody};
+use self::server::{Sent, Server, ServerAnswer, nobody};
 use super::fake_agent::send;
-use super::harness::{Did, Hermit, ending, finish};
+use super::harness::{Output, TestEnv, ending, finish};
 
 const DONE: &str = "[[attempt]]\nsteps = [{ write = 'a.txt', text = 'a' }]\n\
                     ending = { result = '<promise>COMPLETE</promise>' }\n";
@@ -23,8 +23,8 @@ const IDLE: &str = "[[attempt]]\nending = { result = 'I looked around.' }\n";
 const HANGING: &str = "[[attempt]]\nending = { hang = true }\n";
 
 /// Puts these addresses into the user's own configuration.
-fn configure(hermit: &Hermit, text: &str) {
-    let folder = hermit.path("home").join(".config/nightwright");
+fn configure(env: &TestEnv, text: &str) {
+    let folder = env.path("home").join(".config/nightwright");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
 }
@@ -37,12 +37,12 @@ fn rehearsal<'a>(script: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// A run whose agent plays this script, with everybody told at one server.
-fn told(script: &str, more: &[&str]) -> (Hermit, Server, Did) {
-    let (hermit, server) = (Hermit::new(), Server::kind());
-    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
-    let script = hermit.script(script);
-    let did = hermit.run(&rehearsal(&script, more));
-    (hermit, server, did)
+fn told(script: &str, more: &[&str]) -> (TestEnv, Server, Output) {
+    let (env, server) = (TestEnv::new(), Server::kind());
+    configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
+    let script = env.script(script);
+    let output = env.run(&rehearsal(&script, more));
+    (env, server, output)
 }
 
 /// The kinds of what a webhook got.
@@ -62,20 +62,20 @@ fn at<'a>(sent: &'a [Sent], path: &str) -> Vec<&'a Sent> {
     sent.iter().filter(|sent| sent.path == path).collect()
 }
 
-fn warnings(hermit: &Hermit) -> Vec<String> {
+fn warnings(env: &TestEnv) -> Vec<String> {
     let text = |event: &Event| match event {
         Event::Warning { text } => Some(text.clone()),
         _ => None,
     };
-    hermit.journal().iter().filter_map(|record| text(&record.event)).collect()
+    env.journal().iter().filter_map(|record| text(&record.event)).collect()
 }
 
 #[test]
 fn everybody_gets_it_in_the_form_they_take() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
+    let (env, server) = (TestEnv::new(), Server::kind());
     let at_path = |path: &str| server.url(path);
     configure(
-        &hermit,
+        &env,
         &format!(
             "[[notify]]\nurl = '{}'\nkind = 'ntfy'\ntoken = 'tk_mine'\n\
              [[notify]]\nurl = '{}'\nkind = 'slack'\nevents = ['completion']\n\
@@ -87,12 +87,12 @@ fn everybody_gets_it_in_the_form_they_take() {
             at_path("/hook"),
         ),
     );
-    let script = hermit.script(DONE);
+    let script = env.script(DONE);
     let mut command =
-        hermit.command(&rehearsal(&script, &["-m", "3", "--verify", "true", "--no-baseline"]));
+        env.command(&rehearsal(&script, &["-m", "3", "--verify", "true", "--no-baseline"]));
     finish(command.env("HUSH", "a secret of ours").spawn().unwrap()).exits(0);
     let seen = server.seen();
-    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
 
     let ntfy = at(&seen, "/ntfy");
     assert_eq!(ntfy.len(), 3, "{seen:?}");
@@ -159,21 +159,21 @@ fn every_ending_sends_exactly_one_of_the_three() {
         (IDLE, &["-m", "1", "--require-complete"], 3, "max_iterations", "stopped"),
         (CRASHING, &["-m", "9", "--max-retries", "0"], 1, "consecutive_errors", "error"),
     ] {
-        let (hermit, server, did) = told(script, more);
-        let did = did.exits(code);
-        assert_eq!(ending(&hermit.journal()), name);
-        assert_eq!(endings(&server.seen()), [kind], "{name}: {}", did.err);
-        assert_eq!(warnings(&hermit), [""; 0], "{name}");
+        let (env, server, output) = told(script, more);
+        let output = output.exits(code);
+        assert_eq!(ending(&env.journal()), name);
+        assert_eq!(endings(&server.seen()), [kind], "{name}: {}", output.err);
+        assert_eq!(warnings(&env), [""; 0], "{name}");
     }
 }
 
 #[test]
 fn an_interrupt_is_told_too() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
-    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
-    let script = hermit.script(HANGING);
-    let child = hermit.start(&rehearsal(&script, &["-m", "3"]));
-    hermit.wait_for("agent_ready");
+    let (env, server) = (TestEnv::new(), Server::kind());
+    configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
+    let script = env.script(HANGING);
+    let child = env.start(&rehearsal(&script, &["-m", "3"]));
+    env.wait_for("agent_ready");
     send(&child, Signal::INT);
     finish(child).exits(130);
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
@@ -187,14 +187,14 @@ fn an_interrupt_is_told_too() {
 
 #[test]
 fn an_ending_that_nobody_could_record_is_told() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
-    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
-    let state = hermit.path("state").display().to_string();
-    let script = hermit.script(&format!(
+    let (env, server) = (TestEnv::new(), Server::kind());
+    configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
+    let state = env.path("state").display().to_string();
+    let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ run = \"rm -rf {state}/*/runs/*/journal.jsonl\" }}]\n\
          ending = {{ result = \"gone\" }}\n"
     ));
-    hermit.run(&rehearsal(&script, &["-m", "9"])).exits(1);
+    env.run(&rehearsal(&script, &["-m", "9"])).exits(1);
     assert_eq!(endings(&server.seen()), ["error"]);
     let last = server.seen().pop().unwrap().json();
     assert_eq!(last["event"], json!(null));
@@ -203,10 +203,10 @@ fn an_ending_that_nobody_could_record_is_told() {
 
 #[test]
 fn a_run_that_goes_on_tells_its_next_end_and_not_its_past() {
-    let (hermit, server, did) = told(IDLE, &["-m", "1"]);
-    did.exits(0);
+    let (env, server, output) = told(IDLE, &["-m", "1"]);
+    output.exits(0);
     assert_eq!(kinds(&server.seen()), ["setup_complete", "execution_start", "stopped"]);
-    hermit.run(&["resume", "-m", "2"]).exits(0);
+    env.run(&["resume", "-m", "2"]).exits(0);
     assert_eq!(kinds(&server.seen()[3..]), ["stopped"]);
     let keys: Vec<_> = server
         .seen()
@@ -218,32 +218,32 @@ fn a_run_that_goes_on_tells_its_next_end_and_not_its_past() {
 
 #[test]
 fn what_fails_at_first_is_tried_again_under_the_same_key() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let server = Server::start(vec![
-        Answer::With(500, "", "try later"),
-        Answer::With(429, "retry-after: 1\r\n", ""),
-        Answer::With(204, "", ""),
+        ServerAnswer::With(500, "", "try later"),
+        ServerAnswer::With(429, "retry-after: 1\r\n", ""),
+        ServerAnswer::With(204, "", ""),
     ]);
-    configure(&hermit, &format!("[notify]\nurl = '{}'\nevents = ['completion']", server.url("/h")));
-    let script = hermit.script(DONE);
-    let did = hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    configure(&env, &format!("[notify]\nurl = '{}'\nevents = ['completion']", server.url("/h")));
+    let script = env.script(DONE);
+    let output = env.run(&rehearsal(&script, &["-m", "3"])).exits(0);
     let seen = server.seen();
     assert_eq!(kinds(&seen), ["completion"; 3]);
     assert!(
         seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key"))
     );
     assert!(seen.iter().all(|sent| sent.body == seen[0].body));
-    assert!(!did.err.contains("don't arrive"), "{}", did.err);
+    assert!(!output.err.contains("don't arrive"), "{}", output.err);
 }
 
 #[test]
 fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let elsewhere = Server::kind();
-    let never = Server::start(vec![Answer::Never]);
-    let drip = Server::start(vec![Answer::Drip]);
-    let broken = Server::start(vec![Answer::With(503, "", "out of order")]);
-    let moved = Server::start(vec![Answer::Elsewhere(elsewhere.url("/secret-place"))]);
+    let never = Server::start(vec![ServerAnswer::Never]);
+    let drip = Server::start(vec![ServerAnswer::Drip]);
+    let broken = Server::start(vec![ServerAnswer::With(503, "", "out of order")]);
+    let moved = Server::start(vec![ServerAnswer::Elsewhere(elsewhere.url("/secret-place"))]);
     let well = Server::kind();
     let urls = [
         never.url("/topic-1"),
@@ -254,10 +254,10 @@ fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
         well.url("/topic-5"),
     ];
     let text = urls.map(|url| format!("[[notify]]\nurl = '{url}'\n")).concat();
-    configure(&hermit, &text);
-    let script = hermit.script(DONE);
-    let did = hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    configure(&env, &text);
+    let script = env.script(DONE);
+    let output = env.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    assert_eq!(ending(&env.journal()), "completed");
     // What fails before the end is in the journal and on the screen, the rest is said after it.
     for (server, why) in [
         (&never, " did not arrive before the end"),
@@ -266,11 +266,11 @@ fn whoever_is_dead_costs_one_warning_each_and_not_the_run() {
         (&moved, " don't arrive: it answered 301 Moved Permanently, which leads to 127.0.0.1:"),
     ] {
         let told = format!("to webhook at {}", server.url("").replace("http://", ""));
-        assert_eq!(did.err.matches(&told).count(), 1, "{told}: {}", did.err);
-        assert!(did.err.contains(&format!("{told}{why}")), "{told}{why}: {}", did.err);
+        assert_eq!(output.err.matches(&told).count(), 1, "{told}: {}", output.err);
+        assert!(output.err.contains(&format!("{told}{why}")), "{told}{why}: {}", output.err);
     }
-    assert_eq!(did.err.matches("notifications to webhook").count(), 5, "{}", did.err);
-    let said = format!("{:?} {}", warnings(&hermit), did.err);
+    assert_eq!(output.err.matches("notifications to webhook").count(), 5, "{}", output.err);
+    let said = format!("{:?} {}", warnings(&env), output.err);
     assert!(!said.contains("topic-") && !said.contains("secret-place"), "{said}");
     assert!(elsewhere.seen().is_empty(), "a redirect was followed");
     assert_eq!(kinds(&well.seen()), ["setup_complete", "execution_start", "completion"]);
@@ -290,40 +290,40 @@ fn what_a_server_repeats_of_its_address_is_masked_before_it_is_cut() {
              or would ever tell if so: topic-of-mine is unknown",
         ),
     ] {
-        let hermit = Hermit::new();
-        let server = Server::start(vec![Answer::With(404, "", answer)]);
-        configure(&hermit, &format!("notify.url = '{}'", server.url(path)));
-        let did = hermit.run(&["notify", "test"]).exits(1);
-        assert!(did.out.contains("it answered 404 Not Found: "), "{}", did.out);
-        assert!(!did.out.contains("topic-o"), "{}", did.out);
+        let env = TestEnv::new();
+        let server = Server::start(vec![ServerAnswer::With(404, "", answer)]);
+        configure(&env, &format!("notify.url = '{}'", server.url(path)));
+        let output = env.run(&["notify", "test"]).exits(1);
+        assert!(output.out.contains("it answered 404 Not Found: "), "{}", output.out);
+        assert!(!output.out.contains("topic-o"), "{}", output.out);
     }
 }
 
 #[test]
 fn whoever_is_overloaded_says_for_how_long() {
-    let hermit = Hermit::new();
-    let busy = Answer::With(503, "retry-after: 2\r\n", "");
-    let server = Server::start(vec![busy, Answer::With(200, "", "")]);
-    configure(&hermit, &format!("notify.url = '{}'", server.url("/hook")));
-    let did = hermit.run(&["notify", "test", "--json"]).exits(0);
-    let tried: serde_json::Value = serde_json::from_str(&did.out).unwrap();
+    let env = TestEnv::new();
+    let busy = ServerAnswer::With(503, "retry-after: 2\r\n", "");
+    let server = Server::start(vec![busy, ServerAnswer::With(200, "", "")]);
+    configure(&env, &format!("notify.url = '{}'", server.url("/hook")));
+    let output = env.run(&["notify", "test", "--json"]).exits(0);
+    let tried: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     // By itself it would be tried again after one.
     assert!(tried[0]["seconds"].as_f64().unwrap() >= 2.0, "{tried}");
 }
 
 #[test]
 fn nothing_is_sent_of_what_nobody_wants() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
-    configure(&hermit, &format!("[notify]\nurl = '{}'\nevents = []", server.url("/hook")));
-    let script = hermit.script(DONE);
-    hermit.run(&rehearsal(&script, &["-m", "3"])).exits(0);
+    let (env, server) = (TestEnv::new(), Server::kind());
+    configure(&env, &format!("[notify]\nurl = '{}'\nevents = []", server.url("/hook")));
+    let script = env.script(DONE);
+    env.run(&rehearsal(&script, &["-m", "3"])).exits(0);
     assert!(server.seen().is_empty());
 }
 
 #[test]
 fn mistakes_are_told_before_a_run_begins() {
-    let hermit = Hermit::new();
-    let script = hermit.script(DONE);
+    let env = TestEnv::new();
+    let script = env.script(DONE);
     for (name, value, wanted) in [
         (
             "NIGHTWRIGHT_NOTIFY_URL",
@@ -335,74 +335,74 @@ fn mistakes_are_told_before_a_run_begins() {
         ("NIGHTWRIGHT_NOTIFY_EVENTS", "morning", "a list of any of `setup_complete`"),
         ("NIGHTWRIGHT_NOTIFY", "[{ kind = 'ntfy' }]", "each with `url`"),
     ] {
-        let mut command = hermit.command(&rehearsal(&script, &["-m", "1"]));
-        let did =
+        let mut command = env.command(&rehearsal(&script, &["-m", "1"]));
+        let output =
             finish(command.env(name, value).spawn().unwrap()).exits(2).says(&[wanted, "hint: "]);
-        assert!(!did.err.contains("topic-of-mine"), "{}", did.err);
+        assert!(!output.err.contains("topic-of-mine"), "{}", output.err);
     }
-    let mut command = hermit.command(&rehearsal(&script, &["-m", "1"]));
+    let mut command = env.command(&rehearsal(&script, &["-m", "1"]));
     command
         .env("NIGHTWRIGHT_NOTIFY_URL", "https://ntfy.sh/x")
         .env("NIGHTWRIGHT_NOTIFY_TOKEN_ENV", "NOPE");
     finish(command.spawn().unwrap())
         .exits(2)
         .says(&["names the variable `NOPE`, which is not set"]);
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn what_a_project_configures_needs_an_approval() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(
+    let (env, server) = (TestEnv::new(), Server::kind());
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    env.file(
         ".nightwright/config.toml",
         &format!("notify.url = '{}'", server.url("/topic-of-mine")),
     );
-    let script = hermit.script(DONE);
+    let script = env.script(DONE);
     let run = rehearsal(&script, &["-m", "3"]);
-    let did = hermit
-        .run(&run)
-        .exits(2)
-        .says(&["you have not approved", "notify.url = \"http://127.0.0.1:"]);
-    assert!(!did.err.contains("topic-of-mine"), "{}", did.err);
-    hermit.run(&["notify", "test"]).exits(2).says(&["you have not approved", "nightwright trust"]);
+    let output =
+        env.run(&run).exits(2).says(&["you have not approved", "notify.url = \"http://127.0.0.1:"]);
+    assert!(!output.err.contains("topic-of-mine"), "{}", output.err);
+    env.run(&["notify", "test"]).exits(2).says(&["you have not approved", "nightwright trust"]);
     let mut ignoring = run.clone();
     ignoring.push("--ignore-untrusted");
-    hermit.run(&ignoring).exits(0);
+    env.run(&ignoring).exits(0);
     assert!(server.seen().is_empty());
-    hermit.run(&["trust", "--yes"]).exits(0);
-    hermit.run(&["notify", "test"]).exits(0);
-    hermit.run(&run).exits(0);
+    env.run(&["trust", "--yes"]).exits(0);
+    env.run(&["notify", "test"]).exits(0);
+    env.run(&run).exits(0);
     assert_eq!(server.seen().len(), 4);
 }
 
 #[test]
 fn a_run_that_goes_on_needs_the_approval_too() {
-    let (hermit, server, did) = told(IDLE, &["-m", "1"]);
-    did.exits(0);
+    let (env, server, output) = told(IDLE, &["-m", "1"]);
+    output.exits(0);
     let seen = server.seen().len();
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", &format!("notify.url = '{}'", server.url("/theirs")));
-    hermit.run(&["resume", "-m", "2"]).exits(2).says(&["you have not approved", "notify.url"]);
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", &format!("notify.url = '{}'", server.url("/theirs")));
+    env.run(&["resume", "-m", "2"]).exits(2).says(&["you have not approved", "notify.url"]);
     assert_eq!(server.seen().len(), seen);
 }
 
 #[test]
 fn a_test_says_what_came_of_it() {
-    let hermit = Hermit::new();
-    hermit.run(&["notify", "test"]).exits(2).says(&["no address", "hint: ", "notify.url"]);
-    let (well, sick) =
-        (Server::kind(), Server::start(vec![Answer::With(404, "", "no <b>such\u{1b}[2J topic")]));
+    let env = TestEnv::new();
+    env.run(&["notify", "test"]).exits(2).says(&["no address", "hint: ", "notify.url"]);
+    let (well, sick) = (
+        Server::kind(),
+        Server::start(vec![ServerAnswer::With(404, "", "no <b>such\u{1b}[2J topic")]),
+    );
     configure(
-        &hermit,
+        &env,
         &format!(
             "[[notify]]\nurl = '{}'\nkind = 'ntfy'\nevents = []\n[[notify]]\nurl = '{}'\n",
             well.url("/t"),
             sick.url("/topic-of-mine")
         ),
     );
-    let did = hermit.run(&["notify", "test"]).exits(1);
-    let lines: Vec<_> = did.out.lines().collect();
+    let output = env.run(&["notify", "test"]).exits(1);
+    let lines: Vec<_> = output.out.lines().collect();
     assert!(
         lines[0].starts_with("ntfy at 127.0.0.1:")
             && lines[0].contains(": arrived (answered 200, ")
@@ -411,32 +411,32 @@ fn a_test_says_what_came_of_it() {
     assert_eq!(sick.seen().len(), 1, "it would be the same a second time");
     assert_eq!(well.seen()[0].header("title"), Some("nightwright: a test"));
     let json: serde_json::Value =
-        serde_json::from_str(&hermit.run(&["notify", "test", "--json"]).exits(1).out).unwrap();
+        serde_json::from_str(&env.run(&["notify", "test", "--json"]).exits(1).out).unwrap();
     assert_eq!((&json[0]["arrived"], &json[0]["status"]), (&json!(true), &json!(200)));
     assert_eq!((&json[1]["arrived"], &json[1]["status"]), (&json!(false), &json!(404)));
-    assert!(!did.out.contains("topic-of-mine") && !json.to_string().contains("topic-of-mine"));
+    assert!(!output.out.contains("topic-of-mine") && !json.to_string().contains("topic-of-mine"));
 }
 
 #[test]
 fn addresses_and_secrets_are_shown_and_kept_nowhere() {
-    let (hermit, server) = (Hermit::new(), Server::kind());
+    let (env, server) = (TestEnv::new(), Server::kind());
     let url = server.url("/topic-of-mine");
     configure(
-        &hermit,
+        &env,
         &format!("[notify]\nurl = '{url}'\nsecret = 'hush-hush-hush'\ntoken = 'tk-of-mine'"),
     );
-    let script = hermit.script(&format!(
+    let script = env.script(&format!(
         "[[attempt]]\nsteps = [{{ say = 'I send it to {url} with hush-hush-hush and tk-of-mine.' }}, \
          {{ write = 'a.txt', text = 'a' }}]\nending = {{ result = '<promise>COMPLETE</promise> {url}' }}\n"
     ));
-    let did = hermit.run(&rehearsal(&script, &["-m", "3", "--verbose"])).exits(0);
-    let list = hermit.run(&["config", "list"]).exits(0).out;
-    let explained = hermit.run(&["config", "explain", "notify.url"]).exits(0).out;
+    let output = env.run(&rehearsal(&script, &["-m", "3", "--verbose"])).exits(0);
+    let list = env.run(&["config", "list"]).exits(0).out;
+    let explained = env.run(&["config", "explain", "notify.url"]).exits(0).out;
     assert!(list.contains("http://127.0.0.1:") && list.contains("notify.secret"), "{list}");
-    let kept = texts(&hermit.path("state"));
+    let kept = texts(&env.path("state"));
     assert!(kept.contains("I send it to "), "the journal and the outputs are there");
     for secret in ["topic-of-mine", "hush-hush-hush", "tk-of-mine"] {
-        for text in [&did.err, &did.out, &list, &explained, &kept] {
+        for text in [&output.err, &output.out, &list, &explained, &kept] {
             assert!(!text.contains(secret), "{secret} is in {text}");
         }
     }
@@ -459,24 +459,20 @@ fn texts(folder: &Path) -> String {
 
 #[test]
 fn several_addresses_are_not_mixed_with_one() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
     let text = "[[notify]]\nurl = 'https://ntfy.sh/x'\n";
-    hermit.file(".nightwright/config.toml", text);
-    hermit
-        .run(&["config", "set", "notify.url", "https://ntfy.sh/y"])
+    env.file(".nightwright/config.toml", text);
+    env.run(&["config", "set", "notify.url", "https://ntfy.sh/y"])
         .exits(2)
         .says(&["`notify.url` was not set", "has several `[[notify]]`"]);
-    assert_eq!(
-        fs::read_to_string(hermit.project().join(".nightwright/config.toml")).unwrap(),
-        text
-    );
-    let did = hermit.run(&["config", "set", "notify", "{ url = 'https://ntfy.sh/z' }"]).exits(0);
+    assert_eq!(fs::read_to_string(env.project().join(".nightwright/config.toml")).unwrap(), text);
+    let output = env.run(&["config", "set", "notify", "{ url = 'https://ntfy.sh/z' }"]).exits(0);
     assert!(
-        did.err.contains("https://ntfy.sh/...") && !did.err.contains("ntfy.sh/z"),
+        output.err.contains("https://ntfy.sh/...") && !output.err.contains("ntfy.sh/z"),
         "{}",
-        did.err
+        output.err
     );
     // Who sets something has approved it.
-    hermit.run(&["trust", "--list"]).exits(0);
+    env.run(&["trust", "--list"]).exits(0);
 }

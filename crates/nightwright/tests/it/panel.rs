@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use super::agent_program::program;
-use super::harness::{Hermit, ending, finish, names};
+use super::harness::{TestEnv, ending, finish, names};
 use super::pty::Pty;
 use super::stage::NIGHTWRIGHT;
 use super::terminal::{Terminal, assert_sane};
@@ -41,17 +41,17 @@ fn arguments(script: &str) -> Vec<String> {
     fixed.split(' ').chain([script]).map(str::to_owned).collect()
 }
 
-fn command(hermit: &Hermit, script: &str, more: &[&str]) -> Command {
-    let script = hermit.script(script);
+fn command(env: &TestEnv, script: &str, more: &[&str]) -> Command {
+    let script = env.script(script);
     let arguments = arguments(&script);
     let words: Vec<_> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
-    let mut command = hermit.command(&words);
+    let mut command = env.command(&words);
     command.env("TERM", "xterm-256color").stdout(Stdio::null());
     command
 }
 
-fn go(hermit: &Hermit) {
-    fs::write(hermit.project().join("go"), "").unwrap();
+fn go(env: &TestEnv) {
+    fs::write(env.project().join("go"), "").unwrap();
 }
 
 fn wait(mut child: Child) -> Option<i32> {
@@ -67,9 +67,9 @@ fn count(screen: &str, what: &str) -> usize {
 #[test]
 fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it() {
     for (columns, level) in [(80, "progress"), (200, "progress"), (80, "verbose")] {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let pty = Pty::new(12, columns);
-        let mut command = command(&hermit, HELD, &["--output", level]);
+        let mut command = command(&env, HELD, &["--output", level]);
         let child = command.stderr(pty.end()).spawn().unwrap();
         drop(command);
         let watched = pty.watch(12, columns);
@@ -84,7 +84,7 @@ fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it()
         assert!(lines[..at].iter().any(|line| line.contains("Running iteration 1...")), "{screen}");
         // No keys are heard where nothing can be typed.
         assert!(!screen.contains("stop after"), "{screen}");
-        go(&hermit);
+        go(&env);
         assert_eq!(wait(child), Some(0));
         let all = watched.all();
         let text = all.join("\n");
@@ -93,23 +93,23 @@ fn the_panel_stands_below_the_lines_while_the_run_goes_on_and_is_gone_after_it()
             assert_eq!(all.iter().filter(|shown| *shown == line).count(), 1, "{text}");
         }
         assert_eq!(count(&text, "iteration 1: "), 1, "{text}");
-        assert_eq!(ending(&hermit.journal()), "completed");
+        assert_eq!(ending(&env.journal()), "completed");
     }
 }
 
 #[test]
 fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let piece = r#"{"type":"stream_event","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}}"#;
     let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"claude-x","tools":["Bash"],"mcp_servers":[],"permissionMode":"default","cwd":"/","apiKeySource":"none","slash_commands":[],"claude_code_version":"2.1.210"}"#;
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.210 (Claude Code)' && exit\nread -r prompt\n\
          echo '{init}'\nuntil [ -e go ]; do echo '{piece}'; sleep 0.1; done\n"
     );
-    program(&hermit, "claude", &script);
+    program(&env, "claude", &script);
     let pty = Pty::new(20, 100);
     let run = ["run", "-p", "x", "-m", "1", "--max-retries", "0"];
-    let mut command = hermit.command(&run);
+    let mut command = env.command(&run);
     command.env("TERM", "xterm-256color").stdout(Stdio::null());
     let child = command.stderr(pty.end()).spawn().unwrap();
     drop(command);
@@ -117,15 +117,15 @@ fn an_agent_that_talks_is_not_called_silent_before_its_line_is_whole() {
     // Longer than what is worth telling.
     let screen = watched.shows(|screen| screen.contains(" 8s ·") || screen.contains("silent"));
     assert!(screen.contains("working") && !screen.contains("silent"), "{screen}");
-    go(&hermit);
+    go(&env);
     wait(child);
 }
 
 #[test]
 fn a_terminal_that_is_made_narrower_shows_one_panel_that_fits() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let pty = Pty::new(20, 200);
-    let mut command = command(&hermit, HELD, &[]);
+    let mut command = command(&env, HELD, &[]);
     let child = command.stderr(pty.end()).spawn().unwrap();
     drop(command);
     let watched = pty.watch(20, 200);
@@ -140,7 +140,7 @@ fn a_terminal_that_is_made_narrower_shows_one_panel_that_fits() {
     let wider = |screen: &str| count(screen, "working") == 1 && screen.contains("a command that");
     let screen = watched.shows(wider);
     assert_eq!(count(&screen, "░"), 1, "{screen}");
-    go(&hermit);
+    go(&env);
     assert_eq!(wait(child), Some(0));
     let text = watched.all().join("\n");
     assert_eq!(count(&text, "working ·"), 0, "{text}");
@@ -148,15 +148,15 @@ fn a_terminal_that_is_made_narrower_shows_one_panel_that_fits() {
 
 #[test]
 fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
-    let hermit = Hermit::new();
-    go(&hermit);
-    let did = finish(command(&hermit, HELD, &[]).stdout(Stdio::piped()).spawn().unwrap()).exits(0);
-    assert!(!did.err.contains(['\u{1b}', '\r', '░', '█']), "{}", did.err);
+    let env = TestEnv::new();
+    go(&env);
+    let output = finish(command(&env, HELD, &[]).stdout(Stdio::piped()).spawn().unwrap()).exits(0);
+    assert!(!output.err.contains(['\u{1b}', '\r', '░', '█']), "{}", output.err);
 
     for term in [Some("dumb"), None] {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let pty = Pty::new(40, 100);
-        let mut command = command(&hermit, HELD, &[]);
+        let mut command = command(&env, HELD, &[]);
         match term {
             Some(term) => command.env("TERM", term),
             None => command.env_remove("TERM"),
@@ -166,7 +166,7 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
         let watched = pty.watch(40, 100);
         // Where there is a panel it is written together with the lines.
         watched.shows(|screen| screen.contains("Running iteration 1..."));
-        go(&hermit);
+        go(&env);
         assert_eq!(wait(child), Some(0));
         // The terminal makes two bytes of the end of a line.
         let text = String::from_utf8(watched.bytes()).unwrap().replace("\r\n", "\n");
@@ -179,19 +179,19 @@ fn without_a_terminal_or_on_a_dumb_one_there_is_not_a_byte_of_a_panel() {
 fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
     let is_panel = |line: &&str| line.contains('░') || line.starts_with("working ·");
     for rows in [2, 3] {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let pty = Pty::new(rows, 80);
-        let mut command = command(&hermit, HELD, &[]);
+        let mut command = command(&env, HELD, &[]);
         let child = command.stderr(pty.end()).spawn().unwrap();
         drop(command);
         let watched = pty.watch(rows, 80);
-        hermit.wait_for("agent_ready");
+        env.wait_for("agent_ready");
         // Drawn twice at least, and a row is left to the lines.
         let screen = watched.shows(|screen| screen.contains("1s ·"));
         let panel = screen.lines().filter(is_panel).count();
         assert_eq!(panel, usize::from(rows) - 1, "of {rows} rows:\n{screen}");
         assert!(!screen.lines().next().iter().any(is_panel), "of {rows} rows:\n{screen}");
-        go(&hermit);
+        go(&env);
         assert_eq!(wait(child), Some(0));
         let text = watched.all().join("\n");
         assert_eq!(text.lines().filter(is_panel).count(), 0, "{text}");
@@ -201,64 +201,64 @@ fn a_terminal_of_a_few_rows_keeps_its_lines_and_gets_no_copies_of_the_panel() {
 }
 
 /// A run in a terminal that can be typed into.
-fn typed(hermit: &Hermit, script: &str, line: impl Fn(&str) -> String) -> Terminal {
-    let script = hermit.script(script);
+fn typed(env: &TestEnv, script: &str, line: impl Fn(&str) -> String) -> Terminal {
+    let script = env.script(script);
     let command = format!("{NIGHTWRIGHT} {}", arguments(&script).join(" "));
-    Terminal::run(hermit, &line(&command))
+    Terminal::run(env, &line(&command))
 }
 
 #[test]
 fn the_key_s_stops_after_the_iteration_however_often_it_is_pressed() {
-    let hermit = Hermit::new();
-    let terminal = typed(&hermit, HELD, str::to_owned);
+    let env = TestEnv::new();
+    let terminal = typed(&env, HELD, str::to_owned);
     terminal.shows("s stop after this iteration");
     terminal.types(&["s"]);
     terminal.shows("Stopping after this iteration, asked by the key s");
     terminal.types(&["S"]);
-    go(&hermit);
+    go(&env);
     assert_sane(&terminal.shows("opost"));
-    let journal = hermit.journal();
+    let journal = env.journal();
     let asked = names(&journal).into_iter().filter(|name| *name == "stop_requested").count();
     assert_eq!((asked, ending(&journal)), (1, "stopped"));
 }
 
 #[test]
 fn what_is_pasted_or_typed_for_the_shell_and_keys_that_send_more_than_one_byte_stop_nothing() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let ahead = |command: &str| format!("until [ -e typed ]; do sleep 0.02; done; {command}");
-    let terminal = typed(&hermit, HELD, ahead);
+    let terminal = typed(&env, HELD, ahead);
     // A single key, before there is anybody to hear it.
     terminal.types(&["s"]);
     terminal.shows_when(|screen| screen.trim() == "s");
-    fs::write(hermit.project().join("typed"), "").unwrap();
+    fs::write(env.project().join("typed"), "").unwrap();
     terminal.shows("s stop after this iteration");
     terminal.types(&["-l", "git status"]);
     terminal.types(&["F4"]);
     terminal.types(&["M-s"]);
-    go(&hermit);
+    go(&env);
     assert_sane(&terminal.shows("opost"));
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert!(!names(&journal).contains(&"stop_requested"), "{:?}", names(&journal));
     assert_eq!(ending(&journal), "completed");
 }
 
 #[test]
 fn the_key_r_tries_at_once_what_is_being_waited_for() {
-    let hermit = Hermit::new();
-    let terminal = typed(&hermit, LIMITED, str::to_owned);
+    let env = TestEnv::new();
+    let terminal = typed(&env, LIMITED, str::to_owned);
     let screen = terminal.shows("r retry now");
     assert!(screen.contains("waiting until"), "{screen}");
     terminal.types(&["r"]);
     assert_sane(&terminal.shows("opost"));
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn ctrl_z_leaves_a_clean_terminal_and_the_run_goes_on_in_front() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let line =
         |command: &str| format!("set -m; {command}; echo \"stopped=$?\"; stty -a; read enter; fg");
-    let terminal = typed(&hermit, HELD, line);
+    let terminal = typed(&env, HELD, line);
     terminal.shows("s stop after this iteration");
     terminal.types(&["C-z"]);
     terminal.shows("stopped=1");
@@ -270,23 +270,23 @@ fn ctrl_z_leaves_a_clean_terminal_and_the_run_goes_on_in_front() {
     assert_eq!(count(&screen, "working"), 1, "{screen}");
     terminal.types(&["s"]);
     terminal.shows("asked by the key s");
-    go(&hermit);
+    go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
-    assert_eq!(ending(&hermit.journal()), "stopped");
+    assert_eq!(ending(&env.journal()), "stopped");
 }
 
 #[test]
 fn keys_are_heard_once_a_run_is_brought_to_the_front() {
     // This shell sends no signal to a job that runs already.
     for (then, key) in [("& read enter; fg", None), ("; bg; read enter; fg", Some("C-z"))] {
-        let hermit = Hermit::new();
-        let terminal = typed(&hermit, HELD, |command| format!("bash -m -c '{command} {then}'"));
+        let env = TestEnv::new();
+        let terminal = typed(&env, HELD, |command| format!("bash -m -c '{command} {then}'"));
         if let Some(key) = key {
             terminal.shows("s stop after this iteration");
             terminal.types(&[key]);
         }
-        hermit.wait_for("agent_ready");
+        env.wait_for("agent_ready");
         terminal.shows_when(|screen| {
             screen.contains("Running iteration 1...") && !screen.contains("s stop after")
         });
@@ -294,34 +294,34 @@ fn keys_are_heard_once_a_run_is_brought_to_the_front() {
         terminal.shows("s stop after this iteration");
         terminal.types(&["s"]);
         terminal.shows("asked by the key s");
-        go(&hermit);
+        go(&env);
         terminal.shows("exit=0");
         assert_sane(&terminal.shows("opost"));
-        assert_eq!(ending(&hermit.journal()), "stopped");
+        assert_eq!(ending(&env.journal()), "stopped");
     }
 }
 
 #[test]
 fn a_run_in_the_background_is_not_stopped_and_leaves_the_terminal_alone() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let line = |command: &str| format!("set -m; {command} & read enter; stty -a; wait $!");
-    let terminal = typed(&hermit, HELD, line);
+    let terminal = typed(&env, HELD, line);
     terminal.shows("Running iteration 1...");
-    hermit.wait_for("agent_ready");
+    env.wait_for("agent_ready");
     // It is for the shell, which waits for it.
     terminal.types(&["s", "Enter"]);
     assert_sane(&terminal.shows("opost"));
-    go(&hermit);
+    go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn a_terminal_that_wraps_lines_anew_shows_one_panel_all_the_same() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     // A screen that is full, as it is after a while: the panel stands at its bottom.
-    let terminal = typed(&hermit, HELD, |command| format!("seq 100; {command}"));
+    let terminal = typed(&env, HELD, |command| format!("seq 100; {command}"));
     terminal.shows("Ctrl-C");
     terminal.tmux(&["resize-window", "-x", "40"]);
     // At the new width there is no room for the last key, and before there was.
@@ -329,7 +329,7 @@ fn a_terminal_that_wraps_lines_anew_shows_one_panel_all_the_same() {
         count(screen, "s stop after this iteration") == 1 && !screen.contains("Ctrl-C")
     });
     assert_eq!(count(&screen, "working"), 1, "{screen}");
-    go(&hermit);
+    go(&env);
     let screen = terminal.shows("exit=0");
     assert_eq!(count(&screen, "working"), 0, "{screen}");
     assert!(screen.contains("Running iteration 1..."), "{screen}");

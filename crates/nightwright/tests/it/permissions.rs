@@ -7,7 +7,7 @@ use nightwright_core::event::{Event, Record};
 use nightwright_core::permissions::Permissions;
 use serde_json::Value;
 
-use super::harness::{Did, Hermit, ending};
+use super::harness::{Output, TestEnv, ending};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
@@ -38,91 +38,89 @@ fn denials(journal: &[Record]) -> Vec<(&str, &str, Option<&str>)> {
 
 #[test]
 fn a_denied_command_is_told_once_with_its_rule_wherever_a_run_is_told_of() {
-    let hermit = Hermit::new();
-    let did = hermit.rehearse(DENIED, "5", &[]).exits(0);
-    assert_eq!(did.err.matches(LINE).count(), 1, "{}", did.err);
-    assert!(!did.err.contains("may not use"), "{}", did.err);
-    let journal = hermit.journal();
+    let env = TestEnv::new();
+    let output = env.rehearse(DENIED, "5", &[]).exits(0);
+    assert_eq!(output.err.matches(LINE).count(), 1, "{}", output.err);
+    assert!(!output.err.contains("may not use"), "{}", output.err);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "blocked");
     let rule = Some("Bash(kubectl apply:*)");
     assert_eq!(denials(&journal), [("Bash", "kubectl apply -f x.yaml", rule)]);
 
-    let log = hermit.run(&["log"]).exits(0).out;
+    let log = env.run(&["log"]).exits(0).out;
     assert!(log.contains(LINE), "{log}");
-    let status = hermit.run(&["status"]).exits(0).out;
+    let status = env.run(&["status"]).exits(0).out;
     let told = LINE.strip_prefix("denied: ").unwrap();
     assert!(status.contains(told), "{status}");
-    let json: Value =
-        serde_json::from_str(&hermit.run(&["status", "--json"]).exits(0).out).unwrap();
+    let json: Value = serde_json::from_str(&env.run(&["status", "--json"]).exits(0).out).unwrap();
     let expected = serde_json::json!([
         { "tool": "Bash", "command": "kubectl apply -f x.yaml", "rule": "Bash(kubectl apply:*)" }
     ]);
     assert_eq!(json["denied"], expected);
 
-    let markdown = hermit.run(&["report"]).exits(0).out;
+    let markdown = env.run(&["report"]).exits(0).out;
     assert!(markdown.contains("## Denied") && markdown.contains("Bash(kubectl apply:*)"));
-    let html = hermit.run(&["report", "--html", "-o", "-"]).exits(0).out;
+    let html = env.run(&["report", "--html", "-o", "-"]).exits(0).out;
     assert!(html.contains("<h2>Denied</h2>") && html.contains("Bash(kubectl apply:*)"));
-    let json: Value =
-        serde_json::from_str(&hermit.run(&["report", "--json"]).exits(0).out).unwrap();
+    let json: Value = serde_json::from_str(&env.run(&["report", "--json"]).exits(0).out).unwrap();
     assert_eq!(json["denied"], expected);
 }
 
 #[test]
 fn a_denied_command_is_in_the_summary_of_a_run_that_worked_without_it() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let script = "
         [[attempt]]
         steps = [{ denied = \"WebFetch\" }, { write = \"a\", text = \"a\" }]
         ending = { result = \"<promise>COMPLETE</promise>\" }
     ";
-    let did = hermit.rehearse(script, "5", &["--verify", "test -f a"]).exits(0);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    let output = env.rehearse(script, "5", &["--verify", "test -f a"]).exits(0);
+    assert_eq!(ending(&env.journal()), "completed");
     let advice = "(allow with --allowed-tools \"WebFetch\")";
-    assert_eq!(did.err.matches(advice).count(), 2, "at once and at the end:\n{}", did.err);
+    assert_eq!(output.err.matches(advice).count(), 2, "at once and at the end:\n{}", output.err);
 }
 
 #[test]
 fn the_printed_option_allows_what_was_denied() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let script = "
         [[attempt]]
         steps = [{ denied = \"Bash\", command = \"touch made; sh -c 'echo x > made'\" }]
         ending = { result = \"<promise>COMPLETE</promise>\" }
     ";
     let arguments = ["--verify", "grep -q x made", "--permissions", "edits"];
-    let did = hermit.rehearse(script, "1", &arguments);
+    let output = env.rehearse(script, "1", &arguments);
     let rule = "Bash(sh -c 'echo x > made')";
-    assert!(did.err.contains(&format!("--allowed-tools \"{rule}\"")), "{}", did.err);
+    assert!(output.err.contains(&format!("--allowed-tools \"{rule}\"")), "{}", output.err);
     let allowed = [&arguments[..], &["--allowed-tools", rule, "--allowed-tools", "Bash(touch:*)"]];
-    hermit.rehearse(script, "1", &allowed.concat()).exits(0).says(&["completed successfully"]);
+    env.rehearse(script, "1", &allowed.concat()).exits(0).says(&["completed successfully"]);
 }
 
 /// Installs an agent that writes down what it is started with, and fails.
-fn install(hermit: &Hermit) {
+fn install(env: &TestEnv) {
     let agent = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n\
          printf '%s\\n' \"$@\" > {}\nexit 1\n",
-        hermit.path("said").display()
+        env.path("said").display()
     );
-    let path = hermit.path("bin/claude");
+    let path = env.path("bin/claude");
     fs::write(&path, agent).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// What the agent is started with.
-fn arguments(hermit: &Hermit, command: &[&str]) -> (Did, Vec<String>) {
-    install(hermit);
-    let did = hermit.run(&[command, &["-m", "1", "--max-retries", "0"]].concat());
-    let words = fs::read_to_string(hermit.path("said")).unwrap();
-    (did, words.lines().map(str::to_owned).collect())
+fn arguments(env: &TestEnv, command: &[&str]) -> (Output, Vec<String>) {
+    install(env);
+    let output = env.run(&[command, &["-m", "1", "--max-retries", "0"]].concat());
+    let words = fs::read_to_string(env.path("said")).unwrap();
+    (output, words.lines().map(str::to_owned).collect())
 }
 
 #[test]
 fn each_level_is_what_the_agent_program_is_started_with() {
     let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
-    let hermit = Hermit::new();
-    hermit.file("Cargo.toml", "[package]\nname = \"x\"\n");
+    let env = TestEnv::new();
+    env.file("Cargo.toml", "[package]\nname = \"x\"\n");
     for (more, level) in [
         (&[][..], Permissions::Usual),
         (&["--permissions", "usual"], Permissions::Usual),
@@ -130,8 +128,8 @@ fn each_level_is_what_the_agent_program_is_started_with() {
         (&["--permissions", "acceptEdits"], Permissions::Edits),
         (&["--permissions", "none"], Permissions::None),
     ] {
-        let (did, words) = arguments(
-            &hermit,
+        let (output, words) = arguments(
+            &env,
             &[&["run", "-p", "x"], more, &["--allowed-tools", "WebFetch"]].concat(),
         );
         let accepts = has(&words, "acceptEdits");
@@ -139,27 +137,27 @@ fn each_level_is_what_the_agent_program_is_started_with() {
         assert!(has(&words, "WebFetch"), "{words:?}");
         let usual = has(&words, "Bash(cargo test:*)") && has(&words, "Bash(git commit:*)");
         assert_eq!(usual, level == Permissions::Usual, "{words:?}");
-        assert!(did.err.contains("Everything else is denied"), "{}", did.err);
+        assert!(output.err.contains("Everything else is denied"), "{}", output.err);
         assert_eq!(
-            did.err.contains("run: cargo test,"),
+            output.err.contains("run: cargo test,"),
             level == Permissions::Usual,
             "{}",
-            did.err
+            output.err
         );
     }
-    let gone = hermit.run(&["run", "-p", "x", "-m", "1", "--permission-mode", "edits"]).exits(2);
+    let gone = env.run(&["run", "-p", "x", "-m", "1", "--permission-mode", "edits"]).exits(2);
     assert!(gone.err.contains("--permission-mode"), "{}", gone.err);
-    hermit.run(&["run", "-p", "x", "-m", "1", "--permissions", "listed"]).exits(2);
+    env.run(&["run", "-p", "x", "-m", "1", "--permissions", "listed"]).exits(2);
 }
 
 #[test]
 fn tools_of_the_command_line_add_to_those_that_are_configured() {
-    let hermit = Hermit::new();
-    hermit.run(&["config", "set", "--user", "agent.allowed_tools", "WebSearch"]).exits(0);
-    hermit.run(&["config", "set", "--user", "agent.disallowed_tools", "WebFetch", "Task"]).exits(0);
+    let env = TestEnv::new();
+    env.run(&["config", "set", "--user", "agent.allowed_tools", "WebSearch"]).exits(0);
+    env.run(&["config", "set", "--user", "agent.disallowed_tools", "WebFetch", "Task"]).exits(0);
     let more = ["--allowed-tools", "WebFetch", "--disallowed-tools", "NotebookEdit"];
     let command = [&["run", "-p", "x", "--permissions", "edits"], &more[..]].concat();
-    let (did, words) = arguments(&hermit, &command);
+    let (output, words) = arguments(&env, &command);
     let after = |option: &str| -> Vec<&str> {
         let values = words.iter().skip_while(|word| *word != option).skip(1);
         values.take_while(|word| !word.starts_with('-')).map(String::as_str).collect()
@@ -167,14 +165,14 @@ fn tools_of_the_command_line_add_to_those_that_are_configured() {
     assert_eq!(after("--allowedTools"), ["WebSearch", "WebFetch"], "{words:?}");
     assert_eq!(after("--disallowedTools"), ["Task", "NotebookEdit"], "{words:?}");
     let says = "It may also use: WebSearch, WebFetch. It may not use: Task, NotebookEdit.";
-    assert!(did.err.contains(says), "{}", did.err);
+    assert!(output.err.contains(says), "{}", output.err);
 }
 
 #[test]
 fn building_may_commit_even_where_only_edits_are_allowed() {
-    let hermit = Hermit::new();
-    hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
-    let (_, words) = arguments(&hermit, &["build", "--permissions", "edits"]);
+    let env = TestEnv::new();
+    env.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+    let (_, words) = arguments(&env, &["build", "--permissions", "edits"]);
     for rule in ["Bash(git add:*)", "Bash(git commit:*)"] {
         assert!(words.iter().any(|word| word == rule), "{words:?}");
     }
@@ -183,25 +181,25 @@ fn building_may_commit_even_where_only_edits_are_allowed() {
 
 #[test]
 fn the_rules_are_fixed_when_a_run_starts() {
-    let hermit = Hermit::new();
-    hermit.file("Cargo.toml", "[package]\nname = \"x\"\n");
-    hermit.rehearse(DENIED, "5", &[]).exits(0);
-    let Event::RunStarted(started) = &hermit.journal()[0].event else { panic!("no start") };
+    let env = TestEnv::new();
+    env.file("Cargo.toml", "[package]\nname = \"x\"\n");
+    env.rehearse(DENIED, "5", &[]).exits(0);
+    let Event::RunStarted(started) = &env.journal()[0].event else { panic!("no start") };
     let rules = &started.settings.agent.rules;
     assert!(rules.usual.iter().any(|rule| rule == "Bash(cargo test:*)"), "{rules:?}");
     assert!(!rules.usual.iter().any(|rule| rule == "Bash(npm test:*)"), "{rules:?}");
 }
 
 /// A terminal in which a run is started with an agent that does nothing.
-fn at_a_terminal(hermit: &Hermit, more: &str) -> Terminal {
-    typed(hermit, &format!("run -p x -m 1 --max-retries 0 {more}"))
+fn at_a_terminal(env: &TestEnv, more: &str) -> Terminal {
+    typed(env, &format!("run -p x -m 1 --max-retries 0 {more}"))
 }
 
 /// A terminal in which these words are typed, with the same agent.
-fn typed(hermit: &Hermit, words: &str) -> Terminal {
-    install(hermit);
-    let path = hermit.path("bin").display().to_string();
-    Terminal::run(hermit, &format!("PATH={path}:$PATH {NIGHTWRIGHT} {words}"))
+fn typed(env: &TestEnv, words: &str) -> Terminal {
+    install(env);
+    let path = env.path("bin").display().to_string();
+    Terminal::run(env, &format!("PATH={path}:$PATH {NIGHTWRIGHT} {words}"))
 }
 
 #[test]
@@ -210,8 +208,8 @@ fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
         ("", true, "The agent may edit files and run: "),
         ("2", true, "The agent may edit files. Everything else is denied"),
     ] {
-        let hermit = Hermit::new();
-        let terminal = at_a_terminal(&hermit, "");
+        let env = TestEnv::new();
+        let terminal = at_a_terminal(&env, "");
         let screen = terminal.shows("permissions [1]");
         for words in ["1  usual", "(recommended)", "2  edits only", "3  everything"] {
             assert!(screen.contains(words), "{words} is not in:\n{screen}");
@@ -220,57 +218,57 @@ fn the_first_run_at_a_terminal_asks_what_the_agent_may_do() {
         let screen = terminal.shows("exit=");
         assert!(screen.contains("`nightwright init` saves it"), "{screen}");
         assert!(screen.contains(says), "{screen}");
-        let words = fs::read_to_string(hermit.path("said")).unwrap();
+        let words = fs::read_to_string(env.path("said")).unwrap();
         assert_eq!(words.contains("acceptEdits"), accepts, "{words}");
-        assert!(!hermit.project().join(".nightwright/config.toml").exists(), "nothing is written");
+        assert!(!env.project().join(".nightwright/config.toml").exists(), "nothing is written");
     }
 }
 
 #[test]
 fn the_first_run_at_a_terminal_offers_the_test_command_as_the_check() {
     for (answer, checked) in [("", true), ("n", false)] {
-        let hermit = Hermit::new();
-        hermit.file("Makefile", "test:\n\tfalse\n");
-        let terminal = at_a_terminal(&hermit, "--permissions edits");
+        let env = TestEnv::new();
+        env.file("Makefile", "test:\n\tfalse\n");
+        let terminal = at_a_terminal(&env, "--permissions edits");
         terminal.shows("Use `make test` as the check? [Y/n]");
         terminal.types(&[answer, "Enter"]);
         let screen = terminal.shows("exit=");
         assert_eq!(screen.contains("`make test` fails now"), checked, "{screen}");
         assert_eq!(screen.contains("only a model will judge the work"), !checked, "{screen}");
     }
-    let hermit = Hermit::new();
-    hermit.file("Makefile", "test:\n\tfalse\n");
-    let screen = at_a_terminal(&hermit, "--permissions edits --verify false").shows("exit=");
+    let env = TestEnv::new();
+    env.file("Makefile", "test:\n\tfalse\n");
+    let screen = at_a_terminal(&env, "--permissions edits --verify false").shows("exit=");
     assert!(!screen.contains("as the check?"), "{screen}");
 }
 
 #[test]
 fn the_check_is_not_offered_to_a_run_that_has_no_use_for_it() {
     for more in ["--mode plan", "--no-detect"] {
-        let hermit = Hermit::new();
-        hermit.file("Makefile", "test:\n\tfalse\n");
-        let screen = at_a_terminal(&hermit, &format!("--permissions edits {more}")).shows("exit=");
+        let env = TestEnv::new();
+        env.file("Makefile", "test:\n\tfalse\n");
+        let screen = at_a_terminal(&env, &format!("--permissions edits {more}")).shows("exit=");
         assert!(!screen.contains("as the check?"), "{more}: {screen}");
     }
 }
 
 #[test]
 fn whatever_makes_a_run_refuse_comes_before_the_questions() {
-    let hermit = Hermit::new();
-    let screen = typed(&hermit, "run no-such-task").shows("exit=");
+    let env = TestEnv::new();
+    let screen = typed(&env, "run no-such-task").shows("exit=");
     assert!(screen.contains("Task not found"), "{screen}");
     assert!(!screen.contains("permissions [1]"), "{screen}");
 }
 
 #[test]
 fn a_project_that_only_has_tasks_is_asked_and_the_root_is_named_first() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "demo"]).exits(0);
-    fs::create_dir(hermit.project().join("sub")).unwrap();
-    install(&hermit);
-    let path = hermit.path("bin").display().to_string();
+    let env = TestEnv::new();
+    env.run(&["new", "demo"]).exits(0);
+    fs::create_dir(env.project().join("sub")).unwrap();
+    install(&env);
+    let path = env.path("bin").display().to_string();
     let line = format!("cd sub && PATH={path}:$PATH {NIGHTWRIGHT} run -p x -m 1 --max-retries 0");
-    let terminal = Terminal::run(&hermit, &line);
+    let terminal = Terminal::run(&env, &line);
     let screen = terminal.shows("permissions [1]");
     let root = screen.find("Project: `").unwrap_or_else(|| panic!("no root in:\n{screen}"));
     assert!(root < screen.find("What may the agent do?").unwrap(), "{screen}");
@@ -281,32 +279,32 @@ fn a_project_that_only_has_tasks_is_asked_and_the_root_is_named_first() {
 
 #[test]
 fn everything_comes_with_the_warning_and_the_end_of_input_starts_nothing() {
-    let hermit = Hermit::new();
-    let terminal = at_a_terminal(&hermit, "");
+    let env = TestEnv::new();
+    let terminal = at_a_terminal(&env, "");
     terminal.shows("permissions [1]");
     terminal.types(&["3", "Enter"]);
     terminal.shows("warning: the agent can run any command on this machine");
     terminal.shows("exit=");
 
-    let hermit = Hermit::new();
-    let terminal = at_a_terminal(&hermit, "");
+    let env = TestEnv::new();
+    let terminal = at_a_terminal(&env, "");
     terminal.shows("permissions [1]");
     terminal.types(&["C-d"]);
     let screen = terminal.shows("exit=2");
     assert!(screen.contains("answer it with `--permissions usual`"), "{screen}");
-    assert!(!hermit.path("said").exists(), "nothing was started");
+    assert!(!env.path("said").exists(), "nothing was started");
 }
 
 #[test]
 fn nothing_is_asked_once_a_choice_was_made_or_the_project_is_set_up() {
-    let chosen = Hermit::new();
+    let chosen = TestEnv::new();
     let screen = at_a_terminal(&chosen, "--permissions edits").shows("exit=");
     assert!(!screen.contains("permissions [1]"), "{screen}");
-    let set_up = Hermit::new();
+    let set_up = TestEnv::new();
     set_up.run(&["init", "--yes"]).exits(0);
     let screen = at_a_terminal(&set_up, "").shows("exit=");
     assert!(!screen.contains("permissions [1]"), "{screen}");
-    let of_user = Hermit::new();
+    let of_user = TestEnv::new();
     of_user.run(&["config", "set", "--user", "agent.permissions", "edits"]).exits(0);
     let screen = at_a_terminal(&of_user, "").shows("exit=");
     assert!(!screen.contains("permissions [1]"), "{screen}");
@@ -314,11 +312,11 @@ fn nothing_is_asked_once_a_choice_was_made_or_the_project_is_set_up() {
 
 #[test]
 fn a_run_that_leaves_its_terminal_asks_before_it_leaves() {
-    let hermit = Hermit::new();
-    let terminal = at_a_terminal(&hermit, "--detach");
+    let env = TestEnv::new();
+    let terminal = at_a_terminal(&env, "--detach");
     terminal.shows("permissions [1]");
     terminal.types(&["Enter"]);
     terminal.shows("exit=0");
-    hermit.wait_for("run_finished");
-    assert!(fs::read_to_string(hermit.path("said")).unwrap().contains("acceptEdits"));
+    env.wait_for("run_finished");
+    assert!(fs::read_to_string(env.path("said")).unwrap().contains("acceptEdits"));
 }

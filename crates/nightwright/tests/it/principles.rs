@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use insta::assert_snapshot;
 use nightwright_core::principles::{Preset, Principles, Weight};
 
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
@@ -17,14 +17,14 @@ const FOREIGN: &str = ".claude/principles.yaml";
 const YAML: &str = "version: \"2.3\"\npreset: opensource # ours\nlayer0:\n  auditability: 9\nlayer1:\n  blast_radius: 1\n";
 
 /// A project with these files in it.
-fn with(files: &[(&str, &str)]) -> Hermit {
-    let hermit = Hermit::new();
+fn with(files: &[(&str, &str)]) -> TestEnv {
+    let env = TestEnv::new();
     for (name, text) in files {
-        let path = hermit.project().join(name);
+        let path = env.project().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    hermit
+    env
 }
 
 fn weight(number: u8) -> Weight {
@@ -38,39 +38,39 @@ fn imported() -> Principles {
         .with("blast_radius", weight(1))
 }
 
-fn written(hermit: &Hermit) -> Principles {
-    Principles::parse_toml(&hermit.read(FILE)).unwrap()
+fn written(env: &TestEnv) -> Principles {
+    Principles::parse_toml(&env.read(FILE)).unwrap()
 }
 
 /// A prompt as it is kept in the folder of the only run.
-fn prompt(hermit: &Hermit, name: &str) -> String {
-    fs::read_to_string(hermit.runs()[0].join("prompts").join(name)).unwrap()
+fn prompt(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.runs()[0].join("prompts").join(name)).unwrap()
 }
 
-fn run(hermit: &Hermit, script: &str, more: &[&str]) -> Did {
-    let script = hermit.script(script);
+fn run(env: &TestEnv, script: &str, more: &[&str]) -> Output {
+    let script = env.script(script);
     let mut arguments =
         vec!["run", "-p", "work", "--dry-run", "--rehearsal", &script, "--no-delay"];
     arguments.extend(more);
-    hermit.run(&arguments)
+    env.run(&arguments)
 }
 
 #[test]
 fn a_preset_is_written_without_a_question() {
     for preset in Preset::ALL {
-        let hermit = Hermit::new();
-        let did = hermit.run(&["principles", "--preset", preset.name()]).exits(0);
-        assert_eq!(did.out, format!("{FILE}\n"));
-        assert_eq!(written(&hermit), Principles::of(preset));
-        assert!(did.err.contains("nightwright principles --show"), "{}", did.err);
+        let env = TestEnv::new();
+        let output = env.run(&["principles", "--preset", preset.name()]).exits(0);
+        assert_eq!(output.out, format!("{FILE}\n"));
+        assert_eq!(written(&env), Principles::of(preset));
+        assert!(output.err.contains("nightwright principles --show"), "{}", output.err);
     }
 }
 
 #[test]
 fn the_file_says_what_low_and_high_weights_mean() {
-    let hermit = Hermit::new();
-    hermit.run(&["principles", "--preset", "startup"]).exits(0);
-    let text = hermit.read(FILE);
+    let env = TestEnv::new();
+    env.run(&["principles", "--preset", "startup"]).exits(0);
+    let text = env.read(FILE);
     let head: Vec<_> = text.lines().take(12).collect();
     assert_snapshot!(head.join("\n"), @r#"
     # What this project goes by when two good things contradict each other: weights from 1 to 10. One
@@ -90,51 +90,51 @@ fn the_file_says_what_low_and_high_weights_mean() {
 
 #[test]
 fn a_file_that_exists_is_not_overwritten_and_with_force_it_is_kept() {
-    let hermit = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
-    let did = hermit.run(&["principles", "--preset", "startup"]).exits(1);
-    assert_snapshot!(did.err, @"
+    let env = with(&[(FILE, "# mine\npreset = \"custom\"\n")]);
+    let output = env.run(&["principles", "--preset", "startup"]).exits(1);
+    assert_snapshot!(output.err, @"
     error: .nightwright/principles.toml already exists
     hint: see what it says: nightwright principles --show; write it anew with `--force`: the old one is kept as `.nightwright/principles.toml.bak`
     ");
-    assert_eq!(hermit.read(FILE), "# mine\npreset = \"custom\"\n");
+    assert_eq!(env.read(FILE), "# mine\npreset = \"custom\"\n");
 
-    hermit.run(&["principles", "--preset", "startup", "--force"]).exits(0);
-    assert_eq!(written(&hermit), Principles::of(Preset::Startup));
-    assert_eq!(hermit.read(".nightwright/principles.toml.bak"), "# mine\npreset = \"custom\"\n");
+    env.run(&["principles", "--preset", "startup", "--force"]).exits(0);
+    assert_eq!(written(&env), Principles::of(Preset::Startup));
+    assert_eq!(env.read(".nightwright/principles.toml.bak"), "# mine\npreset = \"custom\"\n");
     // What would be the same is no reason for another copy.
-    hermit.run(&["principles", "--preset", "startup", "--force"]).exits(0);
-    hermit.run(&["principles", "--preset", "enterprise", "--force"]).exits(0);
-    assert!(hermit.read(".nightwright/principles.toml.bak2").contains("preset = \"startup\""));
-    assert!(!hermit.project().join(".nightwright/principles.toml.bak3").exists());
+    env.run(&["principles", "--preset", "startup", "--force"]).exits(0);
+    env.run(&["principles", "--preset", "enterprise", "--force"]).exits(0);
+    assert!(env.read(".nightwright/principles.toml.bak2").contains("preset = \"startup\""));
+    assert!(!env.project().join(".nightwright/principles.toml.bak3").exists());
 }
 
 #[test]
 fn without_a_terminal_nobody_is_waited_for() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let (reader, _writer) = std::io::pipe().unwrap();
-    let did = finish(hermit.command(&["principles"]).stdin(reader).spawn().unwrap()).exits(2);
-    assert_snapshot!(did.err, @"
+    let output = finish(env.command(&["principles"]).stdin(reader).spawn().unwrap()).exits(2);
+    assert_snapshot!(output.err, @"
     error: there is no terminal to ask on, and nothing was chosen
     hint: choose with --preset startup, enterprise, opensource or custom, or with --from FILE
     ");
-    assert!(!hermit.project().join(FILE).exists());
+    assert!(!env.project().join(FILE).exists());
 }
 
 #[test]
 fn without_a_terminal_the_file_of_another_tool_is_taken_unless_something_else_was_chosen() {
-    let hermit = with(&[(FOREIGN, YAML)]);
-    hermit.run(&["principles"]).exits(0).says(&["`.claude/principles.yaml` is taken"]);
-    assert_eq!(written(&hermit), imported());
-    assert_eq!(hermit.read(FOREIGN), YAML);
+    let env = with(&[(FOREIGN, YAML)]);
+    env.run(&["principles"]).exits(0).says(&["`.claude/principles.yaml` is taken"]);
+    assert_eq!(written(&env), imported());
+    assert_eq!(env.read(FOREIGN), YAML);
 
-    let hermit = with(&[(FOREIGN, YAML)]);
-    hermit.run(&["principles", "--preset", "startup"]).exits(0);
-    assert_eq!(written(&hermit), Principles::of(Preset::Startup));
+    let env = with(&[(FOREIGN, YAML)]);
+    env.run(&["principles", "--preset", "startup"]).exits(0);
+    assert_eq!(written(&env), Principles::of(Preset::Startup));
 }
 
 #[test]
 fn what_is_wrong_is_named_and_writes_nothing() {
-    let hermit = with(&[
+    let env = with(&[
         (FOREIGN, "layer0:\n  auditability: 99\n"),
         ("bad.toml", "[development]\nspeed_corectness = 3\n"),
         ("folder/x", ""),
@@ -158,31 +158,31 @@ fn what_is_wrong_is_named_and_writes_nothing() {
             vec!["did you mean `speed_correctness`?"],
         ),
     ] {
-        hermit.run(&arguments).exits(2).says(&words);
+        env.run(&arguments).exits(2).says(&words);
     }
-    assert!(!hermit.project().join(FILE).exists());
-    assert!(hermit.runs().is_empty());
+    assert!(!env.project().join(FILE).exists());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn a_link_out_of_the_project_is_not_followed() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.project().join(".nightwright")).unwrap();
-    fs::write(hermit.path("theirs"), "preset = \"startup\"").unwrap();
-    symlink(hermit.path("theirs"), hermit.project().join(FILE)).unwrap();
-    hermit.run(&["principles", "--preset", "custom", "--force"]).exits(1).says(&["leads out"]);
-    hermit.run(&["prompt", "-p", "x"]).exits(2).says(&["leads out of the project"]);
-    assert_eq!(fs::read_to_string(hermit.path("theirs")).unwrap(), "preset = \"startup\"");
+    let env = TestEnv::new();
+    fs::create_dir(env.project().join(".nightwright")).unwrap();
+    fs::write(env.path("theirs"), "preset = \"startup\"").unwrap();
+    symlink(env.path("theirs"), env.project().join(FILE)).unwrap();
+    env.run(&["principles", "--preset", "custom", "--force"]).exits(1).says(&["leads out"]);
+    env.run(&["prompt", "-p", "x"]).exits(2).says(&["leads out of the project"]);
+    assert_eq!(fs::read_to_string(env.path("theirs")).unwrap(), "preset = \"startup\"");
 }
 
 #[test]
 fn what_the_agent_is_told_can_be_seen_before_and_after_it_is_written() {
-    let hermit = Hermit::new();
-    hermit.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
-    let before = hermit.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;
-    assert!(!hermit.project().join(FILE).exists());
-    hermit.run(&["principles", "--preset", "startup"]).exits(0);
-    assert_eq!(hermit.run(&["principles", "--show"]).exits(0).out, before);
+    let env = TestEnv::new();
+    env.run(&["principles", "--show"]).exits(1).says(&["there are no principles here"]);
+    let before = env.run(&["principles", "--show", "--preset", "startup"]).exits(0).out;
+    assert!(!env.project().join(FILE).exists());
+    env.run(&["principles", "--preset", "startup"]).exits(0);
+    assert_eq!(env.run(&["principles", "--show"]).exits(0).out, before);
     assert_snapshot!(before, @"
     # What this project goes by
 
@@ -214,12 +214,12 @@ fn what_the_agent_is_told_can_be_seen_before_and_after_it_is_written() {
 
 #[test]
 fn every_prompt_of_a_run_begins_with_the_principles() {
-    let hermit = with(&[(FILE, "preset = \"startup\"\n")]);
+    let env = with(&[(FILE, "preset = \"startup\"\n")]);
     let told = Principles::of(Preset::Startup).text();
-    assert!(hermit.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&told));
-    run(&hermit, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
+    assert!(env.run(&["prompt", "-p", "work"]).exits(0).out.starts_with(&told));
+    run(&env, "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n", &["-m", "2"]).exits(0);
     for name in ["001.md", "002.md"] {
-        let prompt = prompt(&hermit, name);
+        let prompt = prompt(&env, name);
         assert!(prompt.starts_with(&format!("{told}\n# One iteration\n")), "{prompt}");
         assert!(!prompt.contains("## Principles to write down"));
     }
@@ -227,89 +227,82 @@ fn every_prompt_of_a_run_begins_with_the_principles() {
 
 #[test]
 fn a_file_named_for_a_run_beats_that_of_the_configuration() {
-    let hermit = with(&[(FILE, "preset = \"startup\"\n"), ("sub/x", "")]);
-    fs::write(hermit.path("mine.yaml"), YAML).unwrap();
-    let mut command = hermit.command(&[
-        "prompt",
-        "-p",
-        "work",
-        "-C",
-        "..",
-        "--principles-file",
-        "../../mine.yaml",
-    ]);
-    command.current_dir(hermit.project().join("sub"));
-    let did = finish(command.spawn().unwrap()).exits(0);
-    assert!(did.out.starts_with(&imported().text()), "{}", did.out);
+    let env = with(&[(FILE, "preset = \"startup\"\n"), ("sub/x", "")]);
+    fs::write(env.path("mine.yaml"), YAML).unwrap();
+    let mut command =
+        env.command(&["prompt", "-p", "work", "-C", "..", "--principles-file", "../../mine.yaml"]);
+    command.current_dir(env.project().join("sub"));
+    let output = finish(command.spawn().unwrap()).exits(0);
+    assert!(output.out.starts_with(&imported().text()), "{}", output.out);
 }
 
 #[test]
 fn a_file_that_the_configuration_names_has_to_be_there_unless_it_is_collected() {
-    let hermit = Hermit::new();
-    hermit.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
-    hermit.run(&["prompt", "-p", "work"]).exits(2).says(&["`docs/p.toml`, which is not there"]);
-    hermit.run(&["config", "set", "principles.collect", "true"]).exits(0);
-    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(did.out.contains("write them into `docs/p.toml`"), "{}", did.out);
+    let env = TestEnv::new();
+    env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
+    env.run(&["prompt", "-p", "work"]).exits(2).says(&["`docs/p.toml`, which is not there"]);
+    env.run(&["config", "set", "principles.collect", "true"]).exits(0);
+    let output = env.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(output.out.contains("write them into `docs/p.toml`"), "{}", output.out);
     // The command writes where the configuration looks.
-    assert_eq!(hermit.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
-    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(did.out.starts_with("# What this project goes by"), "{}", did.out);
-    hermit.run(&["config", "set", "principles.file", "p.yaml"]).exits(0);
-    hermit.run(&["principles", "--preset", "custom"]).exits(2).says(&["this command writes TOML"]);
-    hermit.run(&["prompt", "-p", "work"]).exits(2).says(&["ends in `.toml`"]);
-    hermit.run(&["config", "set", "principles.file", ""]).exits(0);
-    hermit.run(&["prompt", "-p", "work"]).exits(0);
+    assert_eq!(env.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
+    let output = env.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(output.out.starts_with("# What this project goes by"), "{}", output.out);
+    env.run(&["config", "set", "principles.file", "p.yaml"]).exits(0);
+    env.run(&["principles", "--preset", "custom"]).exits(2).says(&["this command writes TOML"]);
+    env.run(&["prompt", "-p", "work"]).exits(2).says(&["ends in `.toml`"]);
+    env.run(&["config", "set", "principles.file", ""]).exits(0);
+    env.run(&["prompt", "-p", "work"]).exits(0);
 }
 
 /// A project with its settings and a task.
-fn with_task() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "t"]).exits(0);
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n");
-    hermit
+fn with_task() -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "t"]).exits(0);
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n");
+    env
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named_with_who_names_it_and_what_helps() {
-    let hermit = with_task();
-    hermit.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
-    hermit.run(&["prompt", "t"]).exits(2).says(&[
+    let env = with_task();
+    env.run(&["config", "set", "principles.file", "docs/p.toml"]).exits(0);
+    env.run(&["prompt", "t"]).exits(2).says(&[
         "`docs/p.toml`, which is not there",
         "it is set by project (",
         "write it: nightwright principles;",
         "or go without it: nightwright config unset principles.file",
     ]);
-    hermit.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
-    hermit.run(&["config", "unset", "principles.file"]).exits(0);
+    env.run(&["principles", "--show"]).exits(1).says(&["it is set by project ("]);
+    env.run(&["config", "unset", "principles.file"]).exits(0);
 
-    hermit.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
-    let did = hermit.run(&["prompt", "t"]).exits(2).says(&[
+    env.run(&["config", "set", "--task", "t", "principles.file", "a b.toml"]).exits(0);
+    let output = env.run(&["prompt", "t"]).exits(2).says(&[
         "it is set by task (",
         "task.toml",
         "nightwright config unset --task t principles.file",
     ]);
     // What is advised really helps.
     let (name, file) = ("NIGHTWRIGHT_PRINCIPLES_FILE", "a b.toml");
-    assert!(did.err.contains(&format!("write it: {name}='{file}' nightwright principles")));
-    let mut command = hermit.command(&["principles", "--preset", "startup"]);
+    assert!(output.err.contains(&format!("write it: {name}='{file}' nightwright principles")));
+    let mut command = env.command(&["principles", "--preset", "startup"]);
     finish(command.env(name, file).spawn().unwrap()).exits(0);
-    hermit.run(&["prompt", "t"]).exits(0);
+    env.run(&["prompt", "t"]).exits(0);
 
-    hermit.run(&["config", "set", "--task", "t", "principles.file", "p.yaml"]).exits(0);
-    let did = hermit.run(&["prompt", "t"]).exits(2).says(&["put it there", "ends in `.toml`"]);
-    assert!(!did.err.contains("nightwright principles"), "{}", did.err);
+    env.run(&["config", "set", "--task", "t", "principles.file", "p.yaml"]).exits(0);
+    let output = env.run(&["prompt", "t"]).exits(2).says(&["put it there", "ends in `.toml`"]);
+    assert!(!output.err.contains("nightwright principles"), "{}", output.err);
 }
 
 #[test]
 fn a_usual_place_of_the_user_is_no_promise_that_a_file_is_there() {
-    let hermit = Hermit::new();
-    hermit.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
-    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(did.out.starts_with("# One iteration"), "{}", did.out);
-    assert_eq!(hermit.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
-    let did = hermit.run(&["prompt", "-p", "work"]).exits(0);
-    assert!(did.out.starts_with("# What this project goes by"), "{}", did.out);
+    let env = TestEnv::new();
+    env.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
+    let output = env.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(output.out.starts_with("# One iteration"), "{}", output.out);
+    assert_eq!(env.run(&["principles", "--preset", "custom"]).exits(0).out, "docs/p.toml\n");
+    let output = env.run(&["prompt", "-p", "work"]).exits(0);
+    assert!(output.out.starts_with("# What this project goes by"), "{}", output.out);
 }
 
 #[test]
@@ -318,80 +311,80 @@ fn where_there_shall_be_no_principles_none_are_written() {
         (&[][..], "nightwright config unset principles.file"),
         (&["--user"], "nightwright config unset --user principles.file"),
     ] {
-        let hermit = Hermit::new();
+        let env = TestEnv::new();
         let set = [&["config", "set"], whose, &["principles.file", ""]].concat();
-        hermit.run(&set).exits(0);
-        let did = hermit.run(&["principles", "--preset", "startup"]).exits(2);
+        env.run(&set).exits(0);
+        let output = env.run(&["principles", "--preset", "startup"]).exits(2);
         assert_eq!(
-            did.err,
+            output.err,
             format!(
                 "error: `principles.file` is empty: there shall be no principles here\n\
                  hint: take that back: {back}\n"
             )
         );
-        assert!(!hermit.project().join(FILE).exists());
-        hermit.run(&["principles", "--show"]).exits(2);
-        hermit.run(&["principles", "--show", "--preset", "startup"]).exits(0);
+        assert!(!env.project().join(FILE).exists());
+        env.run(&["principles", "--show"]).exits(2);
+        env.run(&["principles", "--show", "--preset", "startup"]).exits(0);
     }
 }
 
 #[test]
 fn a_place_that_can_t_be_written_to_is_named_before_anybody_is_asked() {
-    let hermit = with(&[("taken", "a file")]);
-    hermit.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
-    let did = hermit.run(&["principles"]).exits(1).says(&["can't write", "taken/p.toml"]);
-    assert!(!did.err.contains("terminal"), "{}", did.err);
+    let env = with(&[("taken", "a file")]);
+    env.run(&["config", "set", "principles.file", "taken/p.toml"]).exits(0);
+    let output = env.run(&["principles"]).exits(1).says(&["can't write", "taken/p.toml"]);
+    assert!(!output.err.contains("terminal"), "{}", output.err);
 }
 
 #[test]
 fn what_is_nightwrights_own_is_never_written_over() {
-    let hermit = with_task();
-    hermit.run(&["config", "set", "delay", "1s"]).exits(0);
-    symlink(".nightwright", hermit.project().join("link")).unwrap();
+    let env = with_task();
+    env.run(&["config", "set", "delay", "1s"]).exits(0);
+    symlink(".nightwright", env.project().join("link")).unwrap();
     let task = ".nightwright/tasks/t/task.toml";
-    hermit.file(task, "delay = \"2s\"\n");
+    env.file(task, "delay = \"2s\"\n");
     for (file, own) in [
         (".nightwright/config.toml", ".nightwright/config.toml"),
         ("link/config.toml", ".nightwright/config.toml"),
         (task, task),
         (".nightwright/tasks/t/INSTRUCTIONS.md", ".nightwright/tasks/t/INSTRUCTIONS.md"),
     ] {
-        hermit.run(&["config", "set", "principles.file", file]).exits(0);
-        let before = hermit.read(own);
+        env.run(&["config", "set", "principles.file", file]).exits(0);
+        let before = env.read(own);
         let arguments = ["principles", "--preset", "startup", "--force"];
-        hermit.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
+        env.run(&arguments).exits(2).says(&[file, "nightwright keeps something of its own"]);
         // An agent is not told to write there either.
-        let mut command = hermit.command(&["prompt", "t"]);
+        let mut command = env.command(&["prompt", "t"]);
         command.env("NIGHTWRIGHT_PRINCIPLES_COLLECT", "true");
         finish(command.spawn().unwrap()).exits(2).says(&["something of its own"]);
-        assert_eq!(hermit.read(own), before);
+        assert_eq!(env.read(own), before);
     }
-    hermit.run(&["config", "set", "principles.file", ".nightwright/tasks/t/p.toml"]).exits(0);
-    hermit.run(&["principles", "--preset", "startup"]).exits(0);
+    env.run(&["config", "set", "principles.file", ".nightwright/tasks/t/p.toml"]).exits(0);
+    env.run(&["principles", "--preset", "startup"]).exits(0);
 }
 
 #[test]
 fn who_only_judges_needs_no_principles() {
-    let hermit = with(&[(".nightwright/config.toml", "principles.collect = true\n")]);
-    hermit.run(&["new", "t"]).exits(0);
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n").file(FILE, "broken");
-    hermit.run(&["verify", "t", "--verify", "true", "--dry-run"]).exits(0);
+    let env = with(&[(".nightwright/config.toml", "principles.collect = true\n")]);
+    env.run(&["new", "t"]).exits(0);
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Work.\n").file(FILE, "broken");
+    env.run(&["verify", "t", "--verify", "true", "--dry-run"]).exits(0);
 }
 
 #[test]
 fn init_imports_them() {
-    let hermit = with(&[(FOREIGN, YAML)]);
-    hermit.run(&["init", "--yes"]).exits(0).says(&["Found principles (`.claude/principles.yaml`)"]);
-    assert_eq!(written(&hermit), imported());
+    let env = with(&[(FOREIGN, YAML)]);
+    env.run(&["init", "--yes"]).exits(0).says(&["Found principles (`.claude/principles.yaml`)"]);
+    assert_eq!(written(&env), imported());
 }
 
 #[test]
 fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
-    let hermit = with(&[(FOREIGN, YAML)]);
-    hermit.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
-    hermit.run(&["init", "--yes"]).exits(0).says(&[".claude/principles.yaml -> docs/p.toml"]);
-    assert_eq!(Principles::parse_toml(&hermit.read("docs/p.toml")).unwrap(), imported());
-    assert!(!hermit.project().join(FILE).exists());
+    let env = with(&[(FOREIGN, YAML)]);
+    env.run(&["config", "set", "--user", "principles.file", "docs/p.toml"]).exits(0);
+    env.run(&["init", "--yes"]).exits(0).says(&[".claude/principles.yaml -> docs/p.toml"]);
+    assert_eq!(Principles::parse_toml(&env.read("docs/p.toml")).unwrap(), imported());
+    assert!(!env.project().join(FILE).exists());
 
     for (file, why) in [
         ("", "`principles.file` says that there are none"),
@@ -400,11 +393,11 @@ fn init_imports_them_to_where_the_user_has_them_or_leaves_them_alone() {
         (".nightwright/config.toml", "`principles.file` names `.nightwright/config.toml`"),
         ("mine.toml", "`mine.toml` exists already"),
     ] {
-        let hermit = with(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
-        hermit.run(&["config", "set", "--user", "principles.file", file]).exits(0);
-        hermit.run(&["init", "--yes"]).exits(0).says(&["is left alone", why]);
-        assert!(!hermit.project().join(FILE).exists());
-        assert_eq!(hermit.read("mine.toml"), "mine");
+        let env = with(&[(FOREIGN, YAML), ("mine.toml", "mine")]);
+        env.run(&["config", "set", "--user", "principles.file", file]).exits(0);
+        env.run(&["init", "--yes"]).exits(0).says(&["is left alone", why]);
+        assert!(!env.project().join(FILE).exists());
+        assert_eq!(env.read("mine.toml"), "mine");
     }
 }
 
@@ -418,8 +411,8 @@ fn answers(terminal: &Terminal, all: &[(&str, &str)]) {
 
 #[test]
 fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
-    let hermit = with(&[(FOREIGN, YAML)]);
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+    let env = with(&[(FOREIGN, YAML)]);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
     answers(
         &terminal,
         &[
@@ -440,29 +433,29 @@ fn on_a_terminal_a_preset_and_single_weights_are_asked_for() {
     let wanted = Principles::of(Preset::Startup)
         .with("auditability", weight(8))
         .with("migration_burden", weight(2));
-    assert_eq!(written(&hermit), wanted);
+    assert_eq!(written(&env), wanted);
 }
 
 #[test]
 fn an_import_is_shown_once() {
-    let hermit = with(&[(FOREIGN, YAML)]);
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+    let env = with(&[(FOREIGN, YAML)]);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
     answers(&terminal, &[("Import it? [Y/n]", "y"), ("change which?", "")]);
     let screen = terminal.shows("exit=0");
     assert_eq!(screen.matches("migration_burden").count(), 1, "{screen}");
-    assert_eq!(written(&hermit), imported());
+    assert_eq!(written(&env), imported());
 }
 
 #[test]
 fn ctrl_c_or_the_end_of_input_at_a_question_writes_nothing() {
     for (key, code) in [("C-c", "exit=130"), ("C-d", "exit=1")] {
-        let hermit = Hermit::new();
-        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} principles"));
+        let env = TestEnv::new();
+        let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} principles"));
         answers(&terminal, &[("preset [custom]:", "2")]);
         terminal.shows("change which?");
         terminal.types(&[key]);
         let screen = terminal.shows(code).to_lowercase();
         assert!(screen.contains("nothing was written"), "{screen}");
-        assert!(!hermit.project().join(FILE).exists());
+        assert!(!env.project().join(FILE).exists());
     }
 }

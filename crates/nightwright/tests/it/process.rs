@@ -5,15 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightwright::process::{
-    Containment, Ended, Exit, Finished, OUTPUT_MAX, Stop, run_to_end, shell,
+    CommandEnd, Containment, Exit, FinishedCommand, OUTPUT_MAX, StopHandle, run_to_end, shell,
 };
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 use tempfile::TempDir;
 
 use crate::fake_agent::FakeAgent;
-use crate::stage::{GROWING, NIGHTWRIGHT, PATIENCE, eventually, is_alive};
+use crate::stage::{GROWING, NIGHTWRIGHT, TEST_TIMEOUT, eventually, is_alive};
 
-async fn run(folder: &TempDir, command: &str, limit: Duration, stop: &Stop) -> Finished {
+async fn run(
+    folder: &TempDir,
+    command: &str,
+    limit: Duration,
+    stop: &StopHandle,
+) -> FinishedCommand {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let launch = shell(command, vec![("PATH".into(), path)], folder.path(), &kept());
     run_to_end(&launch, limit, OUTPUT_MAX, stop).await
@@ -31,22 +36,22 @@ fn pid(folder: &TempDir, name: &str) -> String {
 async fn a_command_gives_its_exit_and_both_outputs_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let command = "echo one; echo two >&2; echo three; exit 7";
-    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
-    assert_eq!(finished.ended, Ended::Exited(Exit(Death::Code(7))));
+    let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
+    assert_eq!(finished.ended, CommandEnd::Exited(Exit(ProcessExit::Code(7))));
     assert_eq!(finished.output, "one\ntwo\nthree\n");
 }
 
 #[tokio::test]
 async fn a_command_that_a_signal_kills_is_told_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let finished = run(&folder, "kill -9 $$", PATIENCE, &Stop::default()).await;
-    assert_eq!(finished.ended, Ended::Exited(Exit(Death::Signal(9))));
+    let finished = run(&folder, "kill -9 $$", TEST_TIMEOUT, &StopHandle::default()).await;
+    assert_eq!(finished.ended, CommandEnd::Exited(Exit(ProcessExit::Signal(9))));
 }
 
 #[tokio::test]
 async fn a_command_finds_its_input_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let finished = run(&folder, "cat; echo end", PATIENCE, &Stop::default()).await;
+    let finished = run(&folder, "cat; echo end", TEST_TIMEOUT, &StopHandle::default()).await;
     assert_eq!(finished.output, "end\n");
 }
 
@@ -54,7 +59,7 @@ async fn a_command_finds_its_input_closed() {
 async fn of_a_flood_the_end_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end";
-    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
+    let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
     assert!(finished.output.len() < OUTPUT_MAX + 100, "{} bytes", finished.output.len());
     assert!(finished.output.ends_with("\nthe end\n"));
 }
@@ -64,8 +69,8 @@ async fn a_command_over_its_time_goes_with_its_group() {
     let command = "sleep 1000 & echo $! >new; mv new sleeper; wait";
     for limit in GROWING {
         let folder = tempfile::tempdir().unwrap();
-        let finished = run(&folder, command, limit, &Stop::default()).await;
-        assert_eq!(finished.ended, Ended::TimedOut);
+        let finished = run(&folder, command, limit, &StopHandle::default()).await;
+        assert_eq!(finished.ended, CommandEnd::TimedOut);
         if folder.path().join("sleeper").exists() {
             let sleeper = pid(&folder, "sleeper");
             return eventually("the group is gone", || !is_alive(&sleeper)).await;
@@ -77,26 +82,26 @@ async fn a_command_over_its_time_goes_with_its_group() {
 #[tokio::test]
 async fn a_command_can_be_stopped_from_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
-    let stop = Stop::default();
+    let stop = StopHandle::default();
     let handle = stop.clone();
     let begun = folder.path().join("begun");
     let (finished, ()) =
-        tokio::join!(run(&folder, "echo >begun; sleep 1000", PATIENCE, &stop), async {
+        tokio::join!(run(&folder, "echo >begun; sleep 1000", TEST_TIMEOUT, &stop), async {
             eventually("the command has begun", || begun.exists()).await;
             handle.stop();
         });
-    assert_eq!(finished.ended, Ended::Stopped);
+    assert_eq!(finished.ended, CommandEnd::Stopped);
 }
 
 #[tokio::test]
 async fn what_a_command_leaves_running_is_ended_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let command = "sleep 1000 & echo $! >sleeper; echo done";
-    let finished = run(&folder, command, PATIENCE, &Stop::default()).await;
+    let finished = run(&folder, command, TEST_TIMEOUT, &StopHandle::default()).await;
     // Whoever waited for it would run out of time.
     assert_eq!(
         (finished.output.as_str(), finished.ended),
-        ("done\n", Ended::Exited(Exit(Death::Code(0))))
+        ("done\n", CommandEnd::Exited(Exit(ProcessExit::Code(0))))
     );
     let sleeper = pid(&folder, "sleeper");
     assert!(!is_alive(&sleeper));
@@ -107,15 +112,15 @@ async fn of_a_command_nobody_is_left_however_they_hide() {
     let play = async |words: &str, limit| {
         let folder = tempfile::tempdir().unwrap();
         let agent = FakeAgent::inside(folder.path());
-        let finished = run(&folder, &agent.script(words), limit, &Stop::default()).await;
+        let finished = run(&folder, &agent.script(words), limit, &StopHandle::default()).await;
         agent.census(Vec::new()).nobody("the command is over");
         (finished.ended, agent.census(Vec::new()).noted())
     };
-    let ended = play("family", PATIENCE).await;
-    assert_eq!(ended, (Ended::Exited(Exit(Death::Code(0))), 7));
+    let ended = play("family", TEST_TIMEOUT).await;
+    assert_eq!(ended, (CommandEnd::Exited(Exit(ProcessExit::Code(0))), 7));
     for limit in GROWING {
         let (ended, noted) = play("family; sleep 300", limit).await;
-        assert_eq!(ended, Ended::TimedOut);
+        assert_eq!(ended, CommandEnd::TimedOut);
         if noted == 7 {
             return;
         }
@@ -128,7 +133,7 @@ async fn a_command_that_cannot_be_started_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
     let launch = shell("true", Vec::new(), &gone, &kept());
-    let finished = run_to_end(&launch, PATIENCE, OUTPUT_MAX, &Stop::default()).await;
-    let Ended::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
+    let finished = run_to_end(&launch, TEST_TIMEOUT, OUTPUT_MAX, &StopHandle::default()).await;
+    let CommandEnd::NotStarted { why } = finished.ended else { panic!("{finished:?}") };
     assert!(why.starts_with("can't start `/bin/sh`: "), "{why}");
 }

@@ -21,20 +21,20 @@ use std::time::Duration;
 use nightwright_core::event::Event;
 use nightwright_core::outcome::Outcome;
 
-use self::toolchain::{Missing, Toolchain};
+use self::toolchain::{MissingToolchain, Toolchain};
 use super::git::git;
-use super::harness::{Did, Hermit, finish_within};
+use super::harness::{Output, TestEnv, finish_within};
 
 /// One run is a baseline, an edit and a gate, each with a compiler that has to share the machine.
-const PATIENCE: Duration = Duration::from_mins(4);
+const TEST_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// Waits for the end of a command that may run compilers.
-pub(crate) fn finish(child: Child) -> Did {
-    finish_within(child, PATIENCE)
+pub(crate) fn finish(child: Child) -> Output {
+    finish_within(child, TEST_TIMEOUT)
 }
 
 /// A project, the command that `init` finds in it, and the edit that makes its tests pass.
-pub(crate) struct Project {
+pub(crate) struct TestProject {
     pub(crate) name: &'static str,
     pub(crate) archive: &'static str,
     pub(crate) check: &'static str,
@@ -48,7 +48,7 @@ pub(crate) struct Fix {
     pub(crate) new: &'static str,
 }
 
-pub(crate) const RUST_LIBRARY: Project = Project {
+pub(crate) const RUST_LIBRARY: TestProject = TestProject {
     name: "rust_library",
     archive: include_str!("projects/rust_library.txt"),
     check: "cargo test",
@@ -59,14 +59,14 @@ pub(crate) const RUST_LIBRARY: Project = Project {
     },
 };
 
-const CARGO_WORKSPACE: Project = Project {
+const CARGO_WORKSPACE: TestProject = TestProject {
     name: "cargo_workspace",
     archive: include_str!("projects/cargo_workspace.txt"),
     check: "cargo test --workspace",
     fix: Fix { file: "units/src/lib.rs", old: "bytes / 1024", new: "bytes.div_ceil(1024)" },
 };
 
-pub(crate) const NPM_NODE_TEST: Project = Project {
+pub(crate) const NPM_NODE_TEST: TestProject = TestProject {
     name: "npm_node_test",
     archive: include_str!("projects/npm_node_test.txt"),
     check: "npm test",
@@ -77,21 +77,21 @@ pub(crate) const NPM_NODE_TEST: Project = Project {
     },
 };
 
-const NPM_VITEST: Project = Project {
+const NPM_VITEST: TestProject = TestProject {
     name: "npm_vitest",
     archive: include_str!("projects/npm_vitest.txt"),
     check: "npm test",
     fix: Fix { file: "src/cart.ts", old: "sum + item.price", new: "sum + item.price * item.count" },
 };
 
-const PYTHON_PYTEST: Project = Project {
+const PYTHON_PYTEST: TestProject = TestProject {
     name: "python_pytest",
     archive: include_str!("projects/python_pytest.txt"),
     check: ".venv/bin/python -m pytest",
     fix: Fix { file: "wordcount/__init__.py", old: "text.split()", new: "text.lower().split()" },
 };
 
-const GO: Project = Project {
+const GO: TestProject = TestProject {
     name: "go",
     archive: include_str!("projects/go.txt"),
     check: "go test ./...",
@@ -102,28 +102,28 @@ const GO: Project = Project {
     },
 };
 
-const MAKE_C: Project = Project {
+const MAKE_C: TestProject = TestProject {
     name: "make_c",
     archive: include_str!("projects/make_c.txt"),
     check: "make test",
     fix: Fix { file: "rle.c", old: " && length < 2", new: "" },
 };
 
-const MONOREPO: Project = Project {
+const MONOREPO: TestProject = TestProject {
     name: "monorepo",
     archive: include_str!("projects/monorepo.txt"),
     check: "npm test",
     fix: Fix { file: "tax.js", old: "1.9", new: "1.19" },
 };
 
-const WITHOUT_TESTS: Project = Project {
+const WITHOUT_TESTS: TestProject = TestProject {
     name: "without_tests",
     archive: include_str!("projects/without_tests.txt"),
     check: "",
     fix: Fix { file: "index.html", old: "Helo", new: "Hello" },
 };
 
-const WITHOUT_GIT: Project = Project {
+const WITHOUT_GIT: TestProject = TestProject {
     name: "without_git",
     archive: include_str!("projects/without_git.txt"),
     check: "python3 -m unittest discover -s tests",
@@ -134,12 +134,12 @@ const WITHOUT_GIT: Project = Project {
     },
 };
 
-impl Project {
+impl TestProject {
     /// Writes the files of the project.
-    pub(crate) fn unpack(&self, hermit: &Hermit) {
+    pub(crate) fn unpack(&self, env: &TestEnv) {
         for file in self.archive.split("\n-- ") {
             let (name, text) = file.trim_start_matches("-- ").split_once(" --\n").unwrap();
-            let path = hermit.project().join(name);
+            let path = env.project().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{}\n", text.trim_end_matches('\n'))).unwrap();
         }
@@ -157,10 +157,10 @@ impl Project {
 }
 
 /// Commits everything in a new repository.
-pub(crate) fn commit_all(hermit: &Hermit) {
-    git(&hermit.project(), &["init", "--quiet", "--initial-branch=main"]);
-    git(&hermit.project(), &["add", "--all"]);
-    git(&hermit.project(), &["commit", "--quiet", "-m", "first"]);
+pub(crate) fn commit_all(env: &TestEnv) {
+    git(&env.project(), &["init", "--quiet", "--initial-branch=main"]);
+    git(&env.project(), &["add", "--all"]);
+    git(&env.project(), &["commit", "--quiet", "-m", "first"]);
 }
 
 /// What a completion rests on, in the words of the events.
@@ -170,22 +170,25 @@ pub(crate) fn proof(outcome: &Outcome) -> String {
 }
 
 /// A project of which something is to be shown, with its toolchain at hand.
-struct Trial<'a> {
-    project: &'a Project,
-    hermit: Hermit,
+struct ProjectTrial<'a> {
+    project: &'a TestProject,
+    env: TestEnv,
     toolchain: Toolchain,
     /// Where the commands are typed.
     folder: PathBuf,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> ProjectTrial<'a> {
     /// `None` where the toolchain is missing.
-    fn new(project: &'a Project, find: fn(&Hermit) -> Result<Toolchain, Missing>) -> Option<Self> {
-        let hermit = Hermit::new();
-        project.unpack(&hermit);
-        match find(&hermit) {
-            Ok(toolchain) => Some(Self { project, folder: hermit.project(), hermit, toolchain }),
-            Err(Missing(why)) => {
+    fn new(
+        project: &'a TestProject,
+        find: fn(&TestEnv) -> Result<Toolchain, MissingToolchain>,
+    ) -> Option<Self> {
+        let env = TestEnv::new();
+        project.unpack(&env);
+        match find(&env) {
+            Ok(toolchain) => Some(Self { project, folder: env.project(), env, toolchain }),
+            Err(MissingToolchain(why)) => {
                 toolchain::skipped(project.name, &why);
                 None
             }
@@ -194,30 +197,30 @@ impl<'a> Trial<'a> {
 
     /// Puts the project under git's control.
     fn committed(self) -> Self {
-        commit_all(&self.hermit);
+        commit_all(&self.env);
         self
     }
 
     /// Types the commands in a folder of the project.
     fn typed_in(mut self, folder: &str) -> Self {
-        self.folder = self.hermit.project().join(folder);
+        self.folder = self.env.project().join(folder);
         self
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.hermit.command(arguments);
+        let mut command = self.env.command(arguments);
         command.current_dir(&self.folder);
         self.toolchain.add_to(&mut command);
         command
     }
 
-    fn init(&self) -> Did {
+    fn init(&self) -> Output {
         finish(self.command(&["init", "--yes"]).spawn().unwrap()).exits(0)
     }
 
     /// Runs the rehearsal agent until it has made the edit and the claim is judged.
-    fn run(&self) -> Did {
-        let script = self.hermit.script(&self.project.script());
+    fn run(&self) -> Output {
+        let script = self.env.script(&self.project.script());
         let arguments = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
         let arguments = [&arguments[..], &["--dry-run", "--rehearsal", &script]].concat();
         finish(self.command(&arguments).spawn().unwrap())
@@ -229,7 +232,7 @@ impl<'a> Trial<'a> {
 
     /// What the completion rests on, as every reader of the journal sees it.
     fn proof(&self) -> String {
-        match self.hermit.journal().last().map(|record| &record.event) {
+        match self.env.journal().last().map(|record| &record.event) {
             Some(Event::RunFinished { outcome, .. }) => proof(outcome),
             other => panic!("the last event is {other:?}"),
         }
@@ -237,23 +240,23 @@ impl<'a> Trial<'a> {
 
     /// `init` finds the test command, and the run completes because that command passes.
     #[track_caller]
-    fn completes(&self) -> Did {
-        let Project { check, fix, .. } = self.project;
+    fn completes(&self) -> Output {
+        let TestProject { check, fix, .. } = self.project;
         self.init().says(&[check]);
         let set = format!("commands = [\"{check}\"]");
         let config = self.read(".nightwright/config.toml");
         assert!(config.contains(&set), "no `{set}` in\n{config}");
-        let did = self.run().exits(0);
-        assert_eq!(self.proof(), "checks", "{}", did.err);
-        assert!(did.err.contains("verified"), "{}", did.err);
+        let output = self.run().exits(0);
+        assert_eq!(self.proof(), "checks", "{}", output.err);
+        assert!(output.err.contains("verified"), "{}", output.err);
         assert!(self.read(fix.file).contains(fix.new));
         self.leaves_nothing();
-        did
+        output
     }
 
     /// Nothing is left in the temporary folder, and the test has been counted.
     fn leaves_nothing(&self) {
-        let left: Vec<_> = fs::read_dir(self.hermit.path("tmp"))
+        let left: Vec<_> = fs::read_dir(self.env.path("tmp"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
@@ -263,7 +266,7 @@ impl<'a> Trial<'a> {
 
     /// What git says has changed, besides our own folder.
     fn changed(&self) -> Vec<String> {
-        let status = git(&self.hermit.project(), &["status", "--porcelain", "-uall"]);
+        let status = git(&self.env.project(), &["status", "--porcelain", "-uall"]);
         let lines = status.lines().map(|line| line.trim().to_owned());
         lines.filter(|line| !line.contains(".nightwright/")).collect()
     }
@@ -271,7 +274,7 @@ impl<'a> Trial<'a> {
 
 #[test]
 fn a_rust_library_with_doc_tests() {
-    let Some(trial) = Trial::new(&RUST_LIBRARY, toolchain::cargo) else { return };
+    let Some(trial) = ProjectTrial::new(&RUST_LIBRARY, toolchain::cargo) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M src/lib.rs"]);
@@ -279,13 +282,13 @@ fn a_rust_library_with_doc_tests() {
 
 #[test]
 fn a_cargo_workspace() {
-    let Some(trial) = Trial::new(&CARGO_WORKSPACE, toolchain::cargo) else { return };
+    let Some(trial) = ProjectTrial::new(&CARGO_WORKSPACE, toolchain::cargo) else { return };
     trial.committed().completes();
 }
 
 #[test]
 fn npm_with_the_test_runner_of_node() {
-    let Some(trial) = Trial::new(&NPM_NODE_TEST, toolchain::node) else { return };
+    let Some(trial) = ProjectTrial::new(&NPM_NODE_TEST, toolchain::node) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M src/slug.js"]);
@@ -293,7 +296,7 @@ fn npm_with_the_test_runner_of_node() {
 
 #[test]
 fn npm_with_vitest() {
-    let Some(trial) = Trial::new(&NPM_VITEST, toolchain::vitest) else { return };
+    let Some(trial) = ProjectTrial::new(&NPM_VITEST, toolchain::vitest) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M src/cart.ts"]);
@@ -301,7 +304,7 @@ fn npm_with_vitest() {
 
 #[test]
 fn python_with_pytest_in_an_environment_that_is_not_activated() {
-    let Some(trial) = Trial::new(&PYTHON_PYTEST, toolchain::pytest) else { return };
+    let Some(trial) = ProjectTrial::new(&PYTHON_PYTEST, toolchain::pytest) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M wordcount/__init__.py"]);
@@ -309,7 +312,7 @@ fn python_with_pytest_in_an_environment_that_is_not_activated() {
 
 #[test]
 fn go() {
-    let Some(trial) = Trial::new(&GO, toolchain::go) else { return };
+    let Some(trial) = ProjectTrial::new(&GO, toolchain::go) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M stack.go"]);
@@ -317,7 +320,7 @@ fn go() {
 
 #[test]
 fn make_and_c() {
-    let Some(trial) = Trial::new(&MAKE_C, toolchain::c) else { return };
+    let Some(trial) = ProjectTrial::new(&MAKE_C, toolchain::c) else { return };
     let trial = trial.committed();
     trial.completes();
     assert_eq!(trial.changed(), ["M rle.c"]);
@@ -325,27 +328,24 @@ fn make_and_c() {
 
 #[test]
 fn a_package_of_a_monorepo_leaves_the_others_alone() {
-    let Some(trial) = Trial::new(&MONOREPO, toolchain::node) else { return };
+    let Some(trial) = ProjectTrial::new(&MONOREPO, toolchain::node) else { return };
     let trial = trial.committed().typed_in("services/billing");
-    trial.hermit.file("services/web/index.js", "console.log('half done');\n");
+    trial.env.file("services/web/index.js", "console.log('half done');\n");
     trial.completes();
-    assert!(
-        !trial.hermit.project().join(".nightwright").exists(),
-        "the whole repository is set up"
-    );
+    assert!(!trial.env.project().join(".nightwright").exists(), "the whole repository is set up");
     assert_eq!(trial.changed(), ["M services/billing/tax.js", "M services/web/index.js"]);
 }
 
 #[test]
 fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
-    let Some(trial) = Trial::new(&WITHOUT_TESTS, toolchain::none) else { return };
+    let Some(trial) = ProjectTrial::new(&WITHOUT_TESTS, toolchain::none) else { return };
     let trial = trial.committed();
     trial.init().says(&["a model alone"]);
-    let did = trial.run().exits(0).says(&["judged complete by a model"]);
+    let output = trial.run().exits(0).says(&["judged complete by a model"]);
     assert_eq!(trial.proof(), "model");
     let told = finish(trial.command(&["report"]).spawn().unwrap()).exits(0);
     let status = finish(trial.command(&["status"]).spawn().unwrap());
-    for text in [&did.err, &did.out, &told.out, &status.out, &status.err] {
+    for text in [&output.err, &output.out, &told.out, &status.out, &status.err] {
         assert!(!text.to_lowercase().contains("verified"), "{text}");
     }
     trial.leaves_nothing();
@@ -353,6 +353,6 @@ fn a_project_without_tests_is_judged_by_a_model_and_never_called_verified() {
 
 #[test]
 fn a_folder_without_git() {
-    let Some(trial) = Trial::new(&WITHOUT_GIT, toolchain::python) else { return };
+    let Some(trial) = ProjectTrial::new(&WITHOUT_GIT, toolchain::python) else { return };
     trial.completes();
 }

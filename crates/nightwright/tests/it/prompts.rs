@@ -3,30 +3,30 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 
 const MODES: [&str; 5] = ["loop", "iterative", "plan", "build", "prompt"];
 
 /// A project with a task in this mode, in a folder whose name is always the same.
-fn with_task(mode: &str) -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "port", "--mode", mode]).exits(0);
-    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
-    hermit.run(&["config", "set", "commands.test", "cargo test"]).exits(0);
-    hermit.run(&["config", "set", "limits.max_iterations", "9"]).exits(0);
-    hermit
+fn with_task(mode: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "port", "--mode", mode]).exits(0);
+    env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
+    env.run(&["config", "set", "commands.test", "cargo test"]).exits(0);
+    env.run(&["config", "set", "limits.max_iterations", "9"]).exits(0);
+    env
 }
 
-fn told(hermit: &Hermit, more: &[&str]) -> String {
+fn told(env: &TestEnv, more: &[&str]) -> String {
     let mut arguments = vec!["prompt", "port"];
     arguments.extend(more);
-    hermit.run(&arguments).exits(0).out
+    env.run(&arguments).exits(0).out
 }
 
 /// Everything that the agent is told: what is added to its system prompt, and the message.
 fn whole(mode: &str) -> String {
-    let hermit = with_task(mode);
-    format!("{}\n=== the message ===\n\n{}", told(&hermit, &["--system"]), told(&hermit, &[]))
+    let env = with_task(mode);
+    format!("{}\n=== the message ===\n\n{}", told(&env, &["--system"]), told(&env, &[]))
 }
 
 #[test]
@@ -90,18 +90,17 @@ fn the_prompt_of_each_mode_is_the_one_that_was_agreed_on() {
 fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
     let mut table = String::new();
     for mode in MODES {
-        let hermit = with_task(mode);
+        let env = with_task(mode);
         if mode == "build" {
-            hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+            env.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
         }
-        let script = hermit.script(
+        let script = env.script(
             "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }, { write = \".nightwright/tasks/port/NOTES.md\", text = \"half\" }]\n\
              [[attempt]]\nsteps = [{ write = \"b\", text = \"b\" }]\n",
         );
-        hermit
-            .run(&["run", "port", "-m", "2", "--dry-run", "--rehearsal", &script, "--no-delay"])
+        env.run(&["run", "port", "-m", "2", "--dry-run", "--rehearsal", &script, "--no-delay"])
             .exits(0);
-        let prompts = hermit.runs()[0].join("prompts");
+        let prompts = env.runs()[0].join("prompts");
         let read = |name: &str| fs::read_to_string(prompts.join(name)).unwrap();
         let (first, second) = (read("001.md"), read("002.md"));
         let shared = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
@@ -123,12 +122,12 @@ fn consecutive_iterations_share_everything_up_to_the_first_changing_part() {
 
 #[test]
 fn a_projects_own_words_for_the_agent_and_those_of_the_user_are_inserted_and_never_evaluated() {
-    let hermit = with_task("loop");
-    hermit.file(".nightwright/AGENTS.md", "Use tabs. {{ nope }}\n");
-    hermit.file("more.md", "Be brief. {% raw %}\n");
-    hermit.file(".nightwright/tasks/port/.status-instructions.md", "Write {{ it }} down.\n");
-    let system = told(&hermit, &["--system", "--append-system-prompt-file", "more.md"]);
+    let env = with_task("loop");
+    env.file(".nightwright/AGENTS.md", "Use tabs. {{ nope }}\n");
+    env.file("more.md", "Be brief. {% raw %}\n");
+    env.file(".nightwright/tasks/port/.status-instructions.md", "Write {{ it }} down.\n");
+    let system = told(&env, &["--system", "--append-system-prompt-file", "more.md"]);
     assert!(system.contains("Use tabs. {{ nope }}") && system.contains("Be brief. {% raw %}"));
-    let user = told(&hermit, &[]);
+    let user = told(&env, &[]);
     assert!(user.contains("Write {{ it }} down.") && !user.contains("\"progress\": {"), "{user}");
 }

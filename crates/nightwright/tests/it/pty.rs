@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Lines that have left the screen.
 const SCROLLBACK: usize = 10_000;
@@ -54,7 +54,7 @@ impl Pty {
             if poll(&mut room, Some(&at_once)).unwrap() == 0 {
                 return;
             }
-            assert!(begun.elapsed() < PATIENCE, "it was never full");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "it was never full");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -78,7 +78,7 @@ impl Pty {
             if text.contains(wanted) {
                 return text;
             }
-            assert!(begun.elapsed() < PATIENCE, "`{wanted}` was never written:\n{text}");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "`{wanted}` was never written:\n{text}");
             if poll(&mut [PollFd::new(&self.ours, PollFlags::IN)], Some(&blink)).unwrap() > 0 {
                 let count = from.read(&mut bytes).unwrap();
                 all.extend_from_slice(&bytes[..count]);
@@ -104,7 +104,7 @@ impl Pty {
     }
 
     /// Reads what is written from now on. The writer has to have its end already.
-    pub(crate) fn watch(self, rows: u16, columns: u16) -> Watched {
+    pub(crate) fn watch(self, rows: u16, columns: u16) -> WatchedPty {
         let picture = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK)));
         let mut all = Vec::new();
         let mut from = File::from(self.ours.try_clone().unwrap());
@@ -119,7 +119,7 @@ impl Pty {
             }
             all
         });
-        Watched { ours: self.ours, picture, reader }
+        WatchedPty { ours: self.ours, picture, reader }
     }
 }
 
@@ -132,13 +132,13 @@ fn open(ours: &OwnedFd, flags: OFlags) -> File {
 }
 
 /// A terminal that is looked at.
-pub(crate) struct Watched {
+pub(crate) struct WatchedPty {
     ours: OwnedFd,
     picture: Arc<Mutex<vt100::Parser>>,
     reader: JoinHandle<Vec<u8>>,
 }
 
-impl Watched {
+impl WatchedPty {
     pub(crate) fn screen(&self) -> String {
         self.picture.lock().unwrap().screen().contents()
     }
@@ -152,7 +152,7 @@ impl Watched {
             if wanted(&screen) {
                 return screen;
             }
-            assert!(begun.elapsed() < PATIENCE, "it never came; the screen is\n{screen}");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "it never came; the screen is\n{screen}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -7,22 +7,22 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use nightwright::journal;
-use nightwright::publish::{Display, Finished, Followed};
-use nightwright::report::{ColorChoice, Level, Reporter, reporter};
+use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::report::{ColorChoice, OutputLevel, Reporter, reporter};
 use nightwright_core::event::{Event, Record};
 
-use crate::report::{Closed, Paper, records, run, style};
+use crate::report::{ClosedPipe, SharedBuffer, records, run, style};
 
 /// More than any display needs; only a test that fails waits so long.
 const LONG: Duration = Duration::from_mins(1);
 
 /// A terminal that nobody reads: every write waits until the test lets go.
-struct Stuck {
+struct StuckTerminal {
     reached: Sender<()>,
     let_go: Receiver<()>,
 }
 
-impl Write for Stuck {
+impl Write for StuckTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Once the test is over there is nobody to tell.
         let _ = self.reached.send(());
@@ -36,8 +36,8 @@ impl Write for Stuck {
 }
 
 /// The run in this folder.
-fn followed(folder: &Path) -> Followed {
-    Followed { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
+fn followed(folder: &Path) -> FollowTarget {
+    FollowTarget { journal: folder.join("journal.jsonl"), output: folder.join("output"), after: 0 }
 }
 
 /// What the agent of the first attempt prints: so many calls of a tool.
@@ -49,7 +49,7 @@ fn output(folder: &Path, calls: usize) {
 }
 
 /// A journal with these records, and a writer to go on with.
-fn journal_with(path: &Path, records: &[Record]) -> journal::Writer<journal::DiskFile> {
+fn journal_with(path: &Path, records: &[Record]) -> journal::JournalWriter<journal::DiskFile> {
     let mut writer = journal::create(path, run()).unwrap();
     writer.append(records).unwrap();
     writer
@@ -62,11 +62,11 @@ fn the_display_shows_what_is_and_what_comes() {
     let records = records();
     let (early, late) = records.split_at(10);
     let mut writer = journal_with(&path, early);
-    let paper = Paper::default();
-    let display = Display::start(followed(folder.path()), json(&paper));
+    let paper = SharedBuffer::default();
+    let display = FollowerHandle::start(followed(folder.path()), json(&paper));
     writer.append(late).unwrap();
     display.wake();
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     assert_eq!(paper.text().lines().count(), records.len());
 }
 
@@ -74,11 +74,11 @@ fn the_display_shows_what_is_and_what_comes() {
 fn the_display_waits_for_a_journal_that_is_not_there_yet() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
-    let paper = Paper::default();
-    let display = Display::start(followed(folder.path()), json(&paper));
+    let paper = SharedBuffer::default();
+    let display = FollowerHandle::start(followed(folder.path()), json(&paper));
     display.wake();
     let _writer = journal_with(&path, &records());
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     assert_eq!(paper.text().lines().count(), records().len());
 }
 
@@ -87,10 +87,13 @@ fn a_run_taken_over_shows_only_what_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
     let _writer = journal_with(&path, &records());
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let last = records().len() as u64 - 1;
-    let display = Display::start(Followed { after: last, ..followed(folder.path()) }, json(&paper));
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    let display = FollowerHandle::start(
+        FollowTarget { after: last, ..followed(folder.path()) },
+        json(&paper),
+    );
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     let text = paper.text();
     assert_eq!(text.lines().count(), 1);
     assert!(text.contains("run_finished"), "{text}");
@@ -99,13 +102,13 @@ fn a_run_taken_over_shows_only_what_is_new() {
 #[test]
 fn the_agents_words_come_before_the_end_of_its_attempt() {
     let folder = tempfile::tempdir().unwrap();
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     output(folder.path(), 1);
     let style = style(true, ColorChoice::Never);
-    let verbose = reporter(Level::Verbose, style, Box::new(paper.clone()));
-    let display = Display::start(followed(folder.path()), verbose);
+    let verbose = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
+    let display = FollowerHandle::start(followed(folder.path()), verbose);
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     let text = paper.text();
     let (words, end) = (text.find("Bash: make test").unwrap(), text.find("attempt 7:").unwrap());
     assert!(words < end, "{text}");
@@ -114,7 +117,7 @@ fn the_agents_words_come_before_the_end_of_its_attempt() {
 #[test]
 fn what_follows_from_the_agents_words_is_shown_below_them() {
     let folder = tempfile::tempdir().unwrap();
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     output(folder.path(), 1);
     let mut records = records();
     let of = |records: &[Record], wanted: fn(&Event) -> bool| {
@@ -126,9 +129,9 @@ fn what_follows_from_the_agents_words_is_shown_below_them() {
     records.insert(ready + 1, denied);
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records);
     let style = style(true, ColorChoice::Never);
-    let verbose = reporter(Level::Verbose, style, Box::new(paper.clone()));
-    let display = Display::start(followed(folder.path()), verbose);
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    let verbose = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
+    let display = FollowerHandle::start(followed(folder.path()), verbose);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     let text = paper.text();
     let (call, denied) =
         (text.find("Bash: make test").unwrap(), text.find("denied: docker").unwrap());
@@ -144,15 +147,15 @@ fn a_closed_terminal_ends_the_display_and_nothing_else() {
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let style = style(true, ColorChoice::Never);
     let (told, dark) = channel();
-    let display = Display::start_with(
+    let display = FollowerHandle::start_with(
         followed(folder.path()),
-        reporter(Level::Verbose, style, Box::new(Closed)),
+        reporter(OutputLevel::Verbose, style, Box::new(ClosedPipe)),
         move |error| told.send(error.kind()).unwrap(),
     );
     for _ in 0..2_000 {
         display.wake();
     }
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     assert_eq!(dark.recv(), Ok(io::ErrorKind::BrokenPipe));
 }
 
@@ -162,16 +165,16 @@ fn a_terminal_that_nobody_reads_keeps_nobody() {
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
     let (reached, stuck) = channel();
     let (release, let_go) = channel();
-    let out = Box::new(Stuck { reached, let_go });
-    let json = reporter(Level::Json, style(true, ColorChoice::Never), out);
-    let display = Display::start(followed(folder.path()), json);
+    let out = Box::new(StuckTerminal { reached, let_go });
+    let json = reporter(OutputLevel::Json, style(true, ColorChoice::Never), out);
+    let display = FollowerHandle::start(followed(folder.path()), json);
     stuck.recv_timeout(LONG).unwrap();
 
     let begun = Instant::now();
     for _ in 0..10_000 {
         display.wake();
     }
-    assert_eq!(display.finish(Duration::from_millis(50)), Finished::Abandoned);
+    assert_eq!(display.finish(Duration::from_millis(50)), FollowerFinish::Abandoned);
     assert!(begun.elapsed() < LONG, "nobody waits for a screen");
     drop(release);
 }
@@ -181,25 +184,26 @@ fn a_terminal_that_is_read_late_misses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     output(folder.path(), 5_000);
     let _writer = journal_with(&folder.path().join("journal.jsonl"), &records());
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let (reached, stuck) = channel();
     let (release, let_go) = channel();
-    let out = Box::new(Late { paper: paper.clone(), stuck: Stuck { reached, let_go } });
-    let verbose = reporter(Level::Verbose, style(true, ColorChoice::Never), out);
-    let display = Display::start(followed(folder.path()), verbose);
+    let out =
+        Box::new(LateTerminal { paper: paper.clone(), stuck: StuckTerminal { reached, let_go } });
+    let verbose = reporter(OutputLevel::Verbose, style(true, ColorChoice::Never), out);
+    let display = FollowerHandle::start(followed(folder.path()), verbose);
     stuck.recv_timeout(LONG).unwrap();
     drop(release);
-    assert_eq!(display.finish(LONG), Finished::InTime);
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
     assert_eq!(paper.text().matches("Bash: make test").count(), 5_000);
 }
 
 /// A terminal that nobody reads until the test lets go.
-struct Late {
-    paper: Paper,
-    stuck: Stuck,
+struct LateTerminal {
+    paper: SharedBuffer,
+    stuck: StuckTerminal,
 }
 
-impl Write for Late {
+impl Write for LateTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = self.stuck.write(bytes)?;
         self.paper.write(bytes)
@@ -210,6 +214,6 @@ impl Write for Late {
     }
 }
 
-fn json(paper: &Paper) -> Box<dyn Reporter + Send> {
-    reporter(Level::Json, style(true, ColorChoice::Never), Box::new(paper.clone()))
+fn json(paper: &SharedBuffer) -> Box<dyn Reporter + Send> {
+    reporter(OutputLevel::Json, style(true, ColorChoice::Never), Box::new(paper.clone()))
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -32,8 +32,8 @@ fn commands() -> Vec<Vec<String>> {
 
 #[test]
 fn the_commands_of_the_readme_do_what_it_says() {
-    let hermit = Hermit::new();
-    hermit.file("Makefile", "test:\n\ttrue\nlint:\n\ttrue\n");
+    let env = TestEnv::new();
+    env.file("Makefile", "test:\n\ttrue\nlint:\n\ttrue\n");
     let mut ran = 0;
     for words in commands() {
         let mut words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
@@ -42,13 +42,13 @@ fn the_commands_of_the_readme_do_what_it_says() {
             "man" if words.contains(&"--dir") => continue,
             // What these find depends on the machine; that they start is enough.
             "doctor" => {
-                hermit.run(&words);
+                env.run(&words);
                 continue;
             }
             // A completed run has nothing left to continue, which `resume` says.
             "resume" => {
-                let did = hermit.run(&words);
-                assert!(!did.err.contains("Usage:"), "{words:?}: {}", did.err);
+                let output = env.run(&words);
+                assert!(!output.err.contains("Usage:"), "{words:?}: {}", output.err);
                 continue;
             }
             _ => {}
@@ -58,15 +58,15 @@ fn the_commands_of_the_readme_do_what_it_says() {
             words.retain(|word| *word != "--detach");
             words.extend(["--dry-run", "--no-delay"]);
             if words[1] == "migrate-api" {
-                let task = hermit.project().join(".nightwright/tasks/migrate-api");
+                let task = env.project().join(".nightwright/tasks/migrate-api");
                 fs::write(task.join("INSTRUCTIONS.md"), "Move the handlers.\n").unwrap();
             }
         }
-        let did = hermit.run(&words);
-        assert_eq!(did.code, Some(0), "{words:?}: {}", did.err);
+        let output = env.run(&words);
+        assert_eq!(output.code, Some(0), "{words:?}: {}", output.err);
         ran += 1;
     }
     assert!(ran >= 9, "only {ran} commands were run");
-    let page = fs::read_to_string(hermit.project().join("report.html")).unwrap();
+    let page = fs::read_to_string(env.project().join("report.html")).unwrap();
     assert!(page.contains("</html>"));
 }

@@ -51,9 +51,9 @@ use nightwright_core::outcome::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::harness::{Did, Hermit, finish};
-use super::messages_api::scenario::{Answer, Scenario, call, say};
-use super::messages_api::{Api, Request};
+use super::harness::{Output, TestEnv, finish};
+use super::messages_api::scenario::{ApiAnswer, Scenario, call, say};
+use super::messages_api::{Api, ApiRequest};
 use super::stage::is_alive;
 
 /// The version that these tests are about.
@@ -70,14 +70,14 @@ const CALL: u64 = 800;
 const VERDICT: u64 = 20;
 
 /// How long whatever the agent started may outlive the run.
-const BURIAL: Duration = Duration::from_secs(30);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a conversation with the verifier begins.
 const VERIFIER: &str = "# Is this work complete?";
 
 /// A project, the real program and a provider.
-struct Real {
-    hermit: Hermit,
+struct RealEnv {
+    env: TestEnv,
     api: Option<Api>,
     address: SocketAddr,
     account: Account,
@@ -103,7 +103,7 @@ impl Account {
     }
 }
 
-impl Real {
+impl RealEnv {
     /// Sets the stage; `None` where the program is not installed.
     #[track_caller]
     fn begin(scenario: Scenario) -> Option<Self> {
@@ -122,11 +122,11 @@ impl Real {
             }
         };
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let hermit = Hermit::new();
-        wrap(&program, &hermit.path("bin/claude"));
-        let api = Api::start(scenario(&hermit.project()));
+        let env = TestEnv::new();
+        wrap(&program, &env.path("bin/claude"));
+        let api = Api::start(scenario(&env.project()));
         let (address, account) = (api.address(), Account::Key);
-        Some(Self { hermit, api: Some(api), address, account, place, skipped: false, _turn: turn })
+        Some(Self { env, api: Some(api), address, account, place, skipped: false, _turn: turn })
     }
 
     /// Logged in with a subscription, whose limits are of another kind.
@@ -155,7 +155,7 @@ impl Real {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.hermit.command(arguments);
+        let mut command = self.env.command(arguments);
         let (name, value) = self.account.variable();
         command.env("ANTHROPIC_BASE_URL", format!("http://{}", self.address)).env(name, value);
         command
@@ -169,15 +169,15 @@ impl Real {
     }
 
     /// Runs it to its end.
-    fn run(&self, goal: &str, arguments: &[&str]) -> Did {
+    fn run(&self, goal: &str, arguments: &[&str]) -> Output {
         self.finish(self.start(goal, arguments))
     }
 
     /// Waits for the end of a run, and for the end of everything it started.
-    fn finish(&self, child: Child) -> Did {
-        let did = finish(child);
+    fn finish(&self, child: Child) -> Output {
+        let output = finish(child);
         self.nobody_is_alive();
-        did
+        output
     }
 
     /// Fails if anything that the agent started is still there after a moment.
@@ -188,14 +188,14 @@ impl Real {
             if alive.is_empty() {
                 return;
             }
-            assert!(begun.elapsed() < BURIAL, "still alive: {alive:#?}");
+            assert!(begun.elapsed() < EXIT_TIMEOUT, "still alive: {alive:#?}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// The processes of this test that are alive, and their commands: all have its home.
     fn alive(&self) -> Vec<(i32, String)> {
-        let home = format!("HOME={}\0", self.hermit.path("home").display());
+        let home = format!("HOME={}\0", self.env.path("home").display());
         let ours = |folder: &Path| {
             fs::read(folder.join("environ"))
                 .is_ok_and(|text| text.windows(home.len()).any(|part| part == home.as_bytes()))
@@ -217,11 +217,11 @@ impl Real {
 
     /// The id of the only run.
     fn id(&self) -> String {
-        self.hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned()
+        self.env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned()
     }
 
     fn journal(&self) -> Vec<Record> {
-        self.hermit.journal()
+        self.env.journal()
     }
 
     /// What came of each attempt.
@@ -268,14 +268,14 @@ impl Real {
     }
 
     /// What the model was asked for the work, the verdict left out.
-    fn asked_for_work(&self) -> Vec<Request> {
+    fn asked_for_work(&self) -> Vec<ApiRequest> {
         let mut asked = self.api().asked();
         asked.retain(|request| !request.says(VERIFIER));
         asked
     }
 
     /// What was asked for the verdict.
-    fn asked_for_verdict(&self) -> Vec<Request> {
+    fn asked_for_verdict(&self) -> Vec<ApiRequest> {
         let mut asked = self.api().asked();
         asked.retain(|request| request.says(VERIFIER));
         asked
@@ -283,11 +283,11 @@ impl Real {
 
     /// A file of the project.
     fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.hermit.project().join(name)).ok()
+        fs::read_to_string(self.env.project().join(name)).ok()
     }
 }
 
-impl Drop for Real {
+impl Drop for RealEnv {
     /// A test that came here without a failure has really been made. After one with a failure
     /// nothing of it may go on either.
     fn drop(&mut self) {
@@ -304,7 +304,7 @@ impl Drop for Real {
     }
 }
 
-impl Real {
+impl RealEnv {
     /// The same for all stages of one test, and for no other test: a process, a thread or a place
     /// in the source of its own, depending on how the tests are run.
     fn name(&self) -> String {
@@ -316,17 +316,17 @@ impl Real {
 }
 
 /// The model claims that all is done.
-fn claim() -> Answer {
+fn claim() -> ApiAnswer {
     say("All of it is there.\n\n<promise>COMPLETE</promise>")
 }
 
 /// The model does this, and whoever is asked for a verdict believes it.
-fn believed(answers: Vec<Answer>) -> Scenario {
+fn believed(answers: Vec<ApiAnswer>) -> Scenario {
     Scenario::of(answers).with(VERIFIER, vec![verdict("yes", "it is there")])
 }
 
 /// The model gives a verdict in the shape that it is asked for.
-fn verdict(word: &str, reason: &str) -> Answer {
+fn verdict(word: &str, reason: &str) -> ApiAnswer {
     call("StructuredOutput", json!({ "verdict": word, "reason": reason, "missing": [] }))
 }
 
@@ -341,7 +341,7 @@ fn why(report: &AttemptReport) -> &str {
 }
 
 /// The session that a request belongs to: it is in what the program says of the user.
-fn session(request: &Request) -> &str {
+fn session(request: &ApiRequest) -> &str {
     let user = request.body["metadata"]["user_id"].as_str().unwrap_or_default();
     assert!(!user.is_empty(), "no session is named");
     user

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightwright::journal;
-use nightwright::publish::{Display, Finished, Followed};
-use nightwright::report::{ColorChoice, Level, Style, reporter};
+use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::report::{ColorChoice, OutputLevel, Style, reporter};
 use nightwright_core::event::{Event, Record};
 
-use crate::report::{Paper, records, run, style};
+use crate::report::{SharedBuffer, records, run, style};
 
 /// More than any display needs; only a test that fails waits so long.
 const LONG: Duration = Duration::from_mins(1);
@@ -44,18 +44,18 @@ pub(crate) fn one_attempt() -> Vec<Record> {
 }
 
 /// What a run looks like whose agent printed this.
-fn shown(output: &[u8], level: Level, style: Style) -> String {
+fn shown(output: &[u8], level: OutputLevel, style: Style) -> String {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal.jsonl");
     fs::create_dir(folder.path().join("output")).unwrap();
     fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
     journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
     let recorded = fs::read_to_string(&journal).unwrap();
-    let followed = Followed { journal, output: folder.path().join("output"), after: 0 };
-    let paper = Paper::default();
-    let display = Display::start(followed, reporter(level, style, Box::new(paper.clone())));
-    assert_eq!(display.finish(LONG), Finished::InTime);
-    if level == Level::Json {
+    let followed = FollowTarget { journal, output: folder.path().join("output"), after: 0 };
+    let paper = SharedBuffer::default();
+    let display = FollowerHandle::start(followed, reporter(level, style, Box::new(paper.clone())));
+    assert_eq!(display.finish(LONG), FollowerFinish::InTime);
+    if level == OutputLevel::Json {
         assert_eq!(paper.text(), recorded, "the events are those of the journal, byte by byte");
     }
     paper.text()
@@ -69,7 +69,7 @@ pub(crate) fn recording(name: &str) -> Vec<u8> {
 #[test]
 fn verbose_shows_what_the_agent_said_and_did() {
     for name in RECORDINGS {
-        let text = shown(&recording(name), Level::Verbose, style(true, ColorChoice::Never));
+        let text = shown(&recording(name), OutputLevel::Verbose, style(true, ColorChoice::Never));
         insta::assert_snapshot!(name, text);
     }
 }
@@ -78,8 +78,8 @@ fn verbose_shows_what_the_agent_said_and_did() {
 fn the_other_levels_show_the_run_and_not_the_agent() {
     for name in RECORDINGS {
         let at = |level| shown(&recording(name), level, style(true, ColorChoice::Never));
-        assert_eq!(at(Level::Quiet), "", "{name}");
-        let json = at(Level::Json);
+        assert_eq!(at(OutputLevel::Quiet), "", "{name}");
+        let json = at(OutputLevel::Json);
         let kinds: Vec<_> = json
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
@@ -87,7 +87,7 @@ fn the_other_levels_show_the_run_and_not_the_agent() {
         assert_eq!(kinds.len(), one_attempt().len(), "{name}: {json}");
         assert_eq!(kinds.last().unwrap(), "run_finished", "{name}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(at(Level::Progress), @r"
+            insta::assert_snapshot!(at(OutputLevel::Progress), @r"
             Run 20261115-233412-7f3a: migrate-api (loop)
               at most 50 iterations, $20.00, 8h 00m of work
             Running iteration 3...
@@ -100,7 +100,7 @@ fn the_other_levels_show_the_run_and_not_the_agent() {
 #[test]
 fn two_messages_with_the_same_words_are_two() {
     for (name, words) in [("n_hooks", "● I think I am done."), ("f_refusal", "● partial")] {
-        let text = shown(&recording(name), Level::Verbose, style(true, ColorChoice::Never));
+        let text = shown(&recording(name), OutputLevel::Verbose, style(true, ColorChoice::Never));
         assert_eq!(text.matches(words).count(), 2, "{name}:\n{text}");
     }
 }
@@ -113,7 +113,7 @@ fn a_very_long_line_is_shown_from_its_beginning() {
     );
     let numbers = format!(r#"{{"type":"user","x":[{}0]}}"#, "0,".repeat(2_000_000));
     let output = format!("{line}\n{numbers}\n");
-    let text = shown(output.as_bytes(), Level::Verbose, style(true, ColorChoice::Never));
+    let text = shown(output.as_bytes(), OutputLevel::Verbose, style(true, ColorChoice::Never));
     assert!(
         text.contains("  ← an earlier call\n    ok, more than 2 lines\n    │ first\n    │ xxxx"),
         "{text}"

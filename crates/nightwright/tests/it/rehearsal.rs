@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nightwright_core::agent::dialect::InputShape;
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::agent::report::{AgentNews, Answer, QuotaWindow};
 use nightwright_core::effect::Grace;
-use nightwright_core::event::Purpose;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::units::Usd;
 
-use crate::stage::{NIGHTWRIGHT, Performance, Stage, attempt, call, report};
+use crate::stage::{AgentEnv, NIGHTWRIGHT, RunningAttempt, attempt, call, report};
 
 #[tokio::test]
 async fn every_ending_is_judged_for_what_it_is() {
@@ -29,10 +29,10 @@ async fn every_ending_is_judged_for_what_it_is() {
         ("limit_unknown = true", Is::RateLimited),
         ("overloaded = true", Is::Overloaded),
         ("network = true", Is::Network),
-        ("crash = 139", crashed(Death::Code(139))),
-        ("crash = 0", crashed(Death::Code(0))),
-        ("signal = 9", crashed(Death::Signal(9))),
-        ("silent_exit = 0", crashed(Death::Code(0))),
+        ("crash = 139", crashed(ProcessExit::Code(139))),
+        ("crash = 0", crashed(ProcessExit::Code(0))),
+        ("signal = 9", crashed(ProcessExit::Signal(9))),
+        ("silent_exit = 0", crashed(ProcessExit::Code(0))),
         ("auth = 'Invalid API key'", Is::Auth { why: why("Invalid API key") }),
         ("billing = true", Is::Billing { why: why("Credit balance is too low") }),
         ("bad_start = 'no such option'", Is::BadStart { why: why("no such option") }),
@@ -42,7 +42,7 @@ async fn every_ending_is_judged_for_what_it_is() {
         ("output_limit = true", Is::OutputLimit),
     ];
     for (ending, outcome) in cases {
-        let stage = Stage::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
+        let stage = AgentEnv::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
         let report = report(&mut stage.rehearsal(), attempt(1)).await;
         assert_eq!(report.outcome, outcome, "{ending}");
     }
@@ -50,7 +50,8 @@ async fn every_ending_is_judged_for_what_it_is() {
 
 #[tokio::test]
 async fn a_missing_model_is_named() {
-    let stage = Stage::with_script("[[attempt]]\nmodel = 'opus-9'\nending = { no_model = true }");
+    let stage =
+        AgentEnv::with_script("[[attempt]]\nmodel = 'opus-9'\nending = { no_model = true }");
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
     let AttemptOutcome::ModelNotFound { why } = &report.outcome else { panic!("{report:?}") };
     assert!(why.contains("opus-9"), "{why}");
@@ -62,7 +63,7 @@ async fn a_usage_limit_ends_when_the_script_says() {
         let script =
             format!("[[attempt]]\nsteps = [{{ say = 'Well' }}]\nending = {{ limit = '{text}' }}");
         let before = jiff::Timestamp::now();
-        let report = report(&mut Stage::with_script(&script).rehearsal(), attempt(1)).await;
+        let report = report(&mut AgentEnv::with_script(&script).rehearsal(), attempt(1)).await;
         let AttemptOutcome::UsageLimited { until: Some(until) } = report.outcome else {
             panic!("{report:?}")
         };
@@ -76,29 +77,29 @@ async fn a_usage_limit_ends_when_the_script_says() {
 async fn each_way_to_hang_needs_a_cut() {
     let hang = AttemptOutcome::TimedOut { which: Deadline::Idle };
     let cases = [
-        ("hang = true", CutReason::Deadline(Deadline::Idle), hang.clone()),
-        ("hang_after_result = 'Done.'", CutReason::AfterResult, AttemptOutcome::Finished),
+        ("hang = true", CancelReason::Deadline(Deadline::Idle), hang.clone()),
+        ("hang_after_result = 'Done.'", CancelReason::AfterResult, AttemptOutcome::Finished),
     ];
     for (ending, why, outcome) in cases {
-        let stage = Stage::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
+        let stage = AgentEnv::with_script(&format!("[[attempt]]\nending = {{ {ending} }}"));
         let mut agent = stage.rehearsal();
-        let mut performance = Performance::start(&mut agent, attempt(1));
+        let mut performance = RunningAttempt::start(&mut agent, attempt(1));
         performance.until_ready().await;
-        if why == CutReason::AfterResult {
+        if why == CancelReason::AfterResult {
             performance
-                .until(|news| matches!(news, AgentNews::Pulse(pulse) if pulse.leaving))
+                .until(|news| matches!(news, AgentNews::Pulse(pulse) if pulse.exiting))
                 .await;
         }
-        performance.attempt().cut(why, Grace::Usual);
+        performance.attempt().cancel(why, Grace::Usual);
         assert_eq!(performance.finish().await.1.outcome, outcome, "{ending}");
     }
-    let stage = Stage::with_script("[[attempt]]\nending = { hang_at_start = true }");
+    let stage = AgentEnv::with_script("[[attempt]]\nending = { hang_at_start = true }");
     let mut agent = stage.rehearsal();
-    let mut performance = Performance::start(&mut agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut agent, attempt(1));
     let news = performance.until(|news| matches!(news, AgentNews::Pulse(_))).await;
     let AgentNews::Pulse(pulse) = news else { unreachable!("it was waited for") };
     assert!(pulse.quiet > Duration::ZERO);
-    performance.attempt().cut(CutReason::Deadline(Deadline::Start), Grace::Usual);
+    performance.attempt().cancel(CancelReason::Deadline(Deadline::Start), Grace::Usual);
     let (before, report) = performance.finish().await;
     assert!(!before.iter().any(|news| matches!(news, AgentNews::Ready(_))), "{before:?}");
     assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Start });
@@ -106,7 +107,7 @@ async fn each_way_to_hang_needs_a_cut() {
 
 #[tokio::test]
 async fn tools_really_work_and_their_failures_are_told() {
-    let stage = Stage::with_script(
+    let stage = AgentEnv::with_script(
         r#"[[attempt]]
         cost = 0.12
         tokens = { input = 1000, output = 101, cache_read = 50, cache_write = 7 }
@@ -125,7 +126,7 @@ async fn tools_really_work_and_their_failures_are_told() {
         ending = { result = "Here you are.\n<promise>COMPLETE</promise>" }"#,
     );
     let mut agent = stage.rehearsal();
-    let (news, report) = Performance::start(&mut agent, attempt(1)).finish().await;
+    let (news, report) = RunningAttempt::start(&mut agent, attempt(1)).finish().await;
     assert_eq!(report.outcome, AttemptOutcome::Finished);
     assert_eq!(fs::read_to_string(stage.project().join("src/a.txt")).unwrap(), "one three");
     assert_eq!(fs::read_to_string(stage.project().join("copy")).unwrap(), "one three");
@@ -135,7 +136,7 @@ async fn tools_really_work_and_their_failures_are_told() {
     assert_eq!((tokens.cache_read, tokens.cache_write), (50, 7));
     assert_eq!(report.denied.len(), 1);
     assert_eq!(report.denied[0].tool, "WebFetch");
-    assert!(report.words.promise);
+    assert!(report.text_evidence.promise);
     assert!(report.stream.stdout_bytes > 100_000 && report.stream.bad_lines > 1000);
     assert!(news.contains(&AgentNews::Denied(report.denied[0].clone())), "{news:?}");
     let quota = |news: &AgentNews| matches!(news, AgentNews::Quota(quota) if quota.used == 81 && quota.window == QuotaWindow::SevenDay);
@@ -149,7 +150,7 @@ async fn tools_really_work_and_their_failures_are_told() {
 
 #[tokio::test]
 async fn an_attempt_that_is_killed_has_an_estimate_of_its_cost() {
-    let stage = Stage::with_script(
+    let stage = AgentEnv::with_script(
         "[[attempt]]\nmodel = 'claude-opus-5-5'\nsteps = [{ say = 'a' }, { say = 'b' }]\nending = { signal = 9 }",
     );
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
@@ -160,7 +161,7 @@ async fn an_attempt_that_is_killed_has_an_estimate_of_its_cost() {
 
 #[tokio::test]
 async fn a_link_never_leads_out_of_the_project() {
-    let stage = Stage::with_script(
+    let stage = AgentEnv::with_script(
         r#"[[attempt]]
         steps = [
           { write = "out/a.txt", text = "x" },
@@ -183,7 +184,7 @@ async fn a_link_never_leads_out_of_the_project() {
 
 #[tokio::test]
 async fn scenes_are_played_in_order_and_the_last_one_repeats() {
-    let stage = Stage::with_script(
+    let stage = AgentEnv::with_script(
         r#"
         [[attempt]]
         ending = { result = "one" }
@@ -205,12 +206,14 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
     );
     let mut agent = stage.rehearsal();
     for (number, text) in [(1, "one"), (2, "two"), (3, "two")] {
-        assert_eq!(report(&mut agent, attempt(number)).await.words.summary, text);
+        assert_eq!(report(&mut agent, attempt(number)).await.text_evidence.summary, text);
     }
     // Calls are counted by purpose: the advice between two verdicts takes no verdict away.
     let mut answers = Vec::new();
     for (number, purpose) in
-        [Purpose::Verify, Purpose::Advise, Purpose::Verify, Purpose::Verify].into_iter().enumerate()
+        [CallPurpose::Verify, CallPurpose::Advise, CallPurpose::Verify, CallPurpose::Verify]
+            .into_iter()
+            .enumerate()
     {
         let number = u32::try_from(number).unwrap() + 1;
         let report = report(&mut agent, call(number, purpose)).await;
@@ -227,10 +230,10 @@ async fn scenes_are_played_in_order_and_the_last_one_repeats() {
 
 #[tokio::test]
 async fn what_was_asked_is_kept_for_nobody_else() {
-    let stage = Stage::with_script("");
+    let stage = AgentEnv::with_script("");
     let mut agent = stage.rehearsal();
     report(&mut agent, attempt(2)).await;
-    report(&mut agent, call(1, Purpose::Review)).await;
+    report(&mut agent, call(1, CallPurpose::Review)).await;
     let asked = stage.asked();
     assert_eq!((&asked[0]["attempt"], &asked[0]["prompt"]), (&2.into(), &"Do the work.".into()));
     assert!(asked[0]["arguments"].as_array().unwrap().contains(&"stream-json".into()));
@@ -240,7 +243,7 @@ async fn what_was_asked_is_kept_for_nobody_else() {
 
 #[tokio::test]
 async fn what_was_asked_is_never_written_through_a_link() {
-    let stage = Stage::with_script("");
+    let stage = AgentEnv::with_script("");
     let target = stage.project().join("target");
     symlink(&target, stage.log()).unwrap();
     let report = report(&mut stage.rehearsal(), attempt(1)).await;
@@ -251,14 +254,14 @@ async fn what_was_asked_is_never_written_through_a_link() {
 
 #[tokio::test]
 async fn without_a_script_it_claims_in_the_second_attempt_and_changes_nothing() {
-    let stage = Stage::new();
+    let stage = AgentEnv::new();
     fs::write(stage.project().join("a.txt"), "a").unwrap();
     let mut agent = stage.rehearsal();
     let first = report(&mut agent, attempt(1)).await;
     let second = report(&mut agent, attempt(2)).await;
-    assert_eq!((&first.outcome, first.words.promise), (&AttemptOutcome::Finished, false));
-    assert_eq!((&second.outcome, second.words.promise), (&AttemptOutcome::Finished, true));
-    let verdict = report(&mut agent, call(1, Purpose::Verify)).await.answer;
+    assert_eq!((&first.outcome, first.text_evidence.promise), (&AttemptOutcome::Finished, false));
+    assert_eq!((&second.outcome, second.text_evidence.promise), (&AttemptOutcome::Finished, true));
+    let verdict = report(&mut agent, call(1, CallPurpose::Verify)).await.answer;
     assert!(matches!(verdict, Some(Answer::Verdict(verdict)) if verdict.complete));
     assert_eq!(fs::read_dir(stage.project()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(stage.project().join("a.txt")).unwrap(), "a");
@@ -266,20 +269,20 @@ async fn without_a_script_it_claims_in_the_second_attempt_and_changes_nothing() 
 
 #[tokio::test]
 async fn a_session_that_stays_open_answers_until_its_input_is_closed() {
-    let mut stage = Stage::with_script(
+    let mut stage = AgentEnv::with_script(
         "[[attempt]]\nreplies = ['I go on.']\nending = { result = 'Which one?' }",
     );
     stage.input = InputShape::Messages;
     let mut agent = stage.rehearsal();
-    let mut performance = Performance::start(&mut agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut agent, attempt(1));
     let turn_ended = |news: &AgentNews| matches!(news, AgentNews::TurnEnded { .. });
     performance.until(turn_ended).await;
-    performance.attempt().say("The first one.".to_owned());
+    performance.attempt().send_message("The first one.".to_owned());
     performance.until(turn_ended).await;
     performance.attempt().close_input();
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::Finished);
-    assert_eq!(report.words.summary, "I go on.");
+    assert_eq!(report.text_evidence.summary, "I go on.");
     assert_eq!(report.cost, Some(Usd::from_cents(2)), "both turns are charged");
     let asked = stage.asked();
     assert_eq!(
@@ -290,7 +293,7 @@ async fn a_session_that_stays_open_answers_until_its_input_is_closed() {
 
 #[tokio::test]
 async fn an_answer_to_a_further_message_can_do_something() {
-    let mut stage = Stage::with_script(
+    let mut stage = AgentEnv::with_script(
         r#"[[attempt]]
         ending = { result = "Which one?" }
         [[attempt.replies]]
@@ -302,24 +305,24 @@ async fn an_answer_to_a_further_message_can_do_something() {
     );
     stage.input = InputShape::Messages;
     let mut agent = stage.rehearsal();
-    let mut performance = Performance::start(&mut agent, attempt(1));
+    let mut performance = RunningAttempt::start(&mut agent, attempt(1));
     let turn_ended = |news: &AgentNews| matches!(news, AgentNews::TurnEnded { .. });
     for message in ["You choose.", "Go on.", "And now?"] {
         performance.until(turn_ended).await;
-        performance.attempt().say(message.to_owned());
+        performance.attempt().send_message(message.to_owned());
     }
     performance.until(turn_ended).await;
     performance.attempt().close_input();
     let (_, report) = performance.finish().await;
     assert_eq!(fs::read_to_string(stage.project().join("second.txt")).unwrap(), "2");
-    assert_eq!(report.words.summary, "There is no third.");
+    assert_eq!(report.text_evidence.summary, "There is no third.");
     assert_eq!((report.stream.results, report.stream.tool_calls), (4, 3), "the last one repeats");
     assert_eq!(report.stream.tool_errors, 2);
 }
 
 #[tokio::test]
 async fn what_is_done_several_times_is_done_so_often() {
-    let stage = Stage::with_script(
+    let stage = AgentEnv::with_script(
         r#"[[attempt]]
         steps = [
           { run = "echo a >>log", times = 3 },

@@ -7,28 +7,28 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright::report::{ColorChoice, Level, Speaker, Style, Surroundings, reporter};
-use nightwright_core::agent::message::{AgentMessage, Owner, Part, Said, Went};
+use nightwright::report::{ColorChoice, OutputCapabilities, OutputLevel, Speaker, Style, reporter};
+use nightwright_core::agent::message::{AgentMessage, MessageKind, Owner, TextPart, ToolStatus};
 use nightwright_core::agent::outcome::AttemptOutcome;
-use nightwright_core::agent::report::{Answer, AttemptReport, Notice, WatchSignal};
+use nightwright_core::agent::report::{Answer, AttemptReport, WatchdogFinding, WatchdogSignal};
 use nightwright_core::event::{
-    Event, Figure, IterationFinished, IterationResult, Movement, Purpose, Record, samples,
+    CallPurpose, CostSource, Event, IterationFinished, IterationResult, Progress, Record, samples,
 };
-use nightwright_core::input::Boxes;
-use nightwright_core::journal::{Line, encode};
+use nightwright_core::input::Checklist;
+use nightwright_core::journal::{JournalLine, encode};
 use nightwright_core::units::{AttemptId, CallId, RunId, Usd};
 
 /// What was written, for everybody to see.
 #[derive(Clone, Default)]
-pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Paper {
+impl SharedBuffer {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 
-impl Write for Paper {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -40,9 +40,9 @@ impl Write for Paper {
 }
 
 /// A pipe whose other end is closed.
-pub(crate) struct Closed;
+pub(crate) struct ClosedPipe;
 
-impl Write for Closed {
+impl Write for ClosedPipe {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -53,7 +53,7 @@ impl Write for Closed {
 }
 
 pub(crate) fn style(utf8: bool, color: ColorChoice) -> Style {
-    let surroundings = Surroundings { utf8, ..Surroundings::default() };
+    let surroundings = OutputCapabilities { utf8, ..OutputCapabilities::default() };
     Style::new(color, &surroundings).in_zone(TimeZone::UTC)
 }
 
@@ -76,12 +76,12 @@ fn of_kind(wanted: impl Fn(&Event) -> bool) -> Record {
     records().into_iter().find(|record| wanted(&record.event)).unwrap()
 }
 
-fn lines() -> Vec<(Line, Vec<u8>)> {
+fn lines() -> Vec<(JournalLine, Vec<u8>)> {
     let line = |(record, seq): (Record, u64)| {
         let mut raw = Vec::new();
         encode(&mut raw, seq, &run(), &record);
         raw.pop();
-        (Line { seq, run: run(), record }, raw)
+        (JournalLine { seq, run: run(), record }, raw)
     };
     records().into_iter().zip(1..).map(line).collect()
 }
@@ -90,37 +90,40 @@ fn lines() -> Vec<(Line, Vec<u8>)> {
 pub(crate) const WORKER: Speaker = Speaker::Attempt(AttemptId(7));
 
 fn messages() -> Vec<AgentMessage<'static>> {
-    let text = |text: &'static str, part| Said::Text { text: text.into(), part };
-    let call = |id: &'static str, name: &'static str, input| Said::ToolCall {
+    let text = |text: &'static str, part| MessageKind::Text { text: text.into(), part };
+    let call = |id: &'static str, name: &'static str, input| MessageKind::ToolCall {
         id: id.into(),
         name: name.into(),
         input,
     };
-    let result =
-        |id: &'static str, went, content| Said::ToolResult { id: id.into(), went, content };
+    let result = |id: &'static str, status, content| MessageKind::ToolResult {
+        id: id.into(),
+        status,
+        content,
+    };
     let main = [
-        text("I shall look\nat ", Part::Delta),
-        text("I shall look\nat the tests.", Part::Whole),
-        Said::Thinking,
+        text("I shall look\nat ", TextPart::Delta),
+        text("I shall look\nat the tests.", TextPart::Whole),
+        MessageKind::Thinking,
         call("1", "Bash", r#"{"command":"make test","description":"run all","timeout":120000}"#),
-        result("1", Went::Wrong, r#""Exit code 2\nno rule""#),
+        result("1", ToolStatus::Failed, r#""Exit code 2\nno rule""#),
         call("2", "Read", r#"{"file_path":"a.rs","offset":9,"limit":2}"#),
-        result("2", Went::Well, r#""9\tfn a() {}\n10\t\tb();""#),
+        result("2", ToolStatus::Ok, r#""9\tfn a() {}\n10\t\tb();""#),
         call("3", "Edit", r#"{"file_path":"a.rs","old_string":"x\ny","new_string":"x\nz"}"#),
-        result("3", Went::Wrong, r#""String to replace not found in file.""#),
+        result("3", ToolStatus::Failed, r#""String to replace not found in file.""#),
         call("4", "Write", r#"{"file_path":"b.rs","content":"one\ntwo\n"}"#),
         call("5", "mcp__demo__add", r#"{"a":2,"b":3}"#),
-        result("5", Went::Well, r#"[{"type":"text","text":"5"}]"#),
-        result("4", Went::Well, r#""done""#),
+        result("5", ToolStatus::Ok, r#"[{"type":"text","text":"5"}]"#),
+        result("4", ToolStatus::Ok, r#""done""#),
         call("6", "Agent", r#"{"description":"count the files","subagent_type":"explorer"}"#),
     ];
     let sub = [
-        text("not for us", Part::Whole),
+        text("not for us", TextPart::Whole),
         call("7", "Glob", r#"{"pattern":"*.rs","path":"src"}"#),
-        result("7", Went::Well, r#""a.rs\nb.rs""#),
+        result("7", ToolStatus::Ok, r#""a.rs\nb.rs""#),
     ];
-    let last = [result("6", Went::Well, r#""Two files.""#)];
-    let by = |owner: Owner<'static>| move |said| AgentMessage { owner: owner.clone(), said };
+    let last = [result("6", ToolStatus::Ok, r#""Two files.""#)];
+    let by = |owner: Owner<'static>| move |kind| AgentMessage { owner: owner.clone(), kind };
     main.into_iter()
         .map(by(Owner::Main))
         .chain(sub.into_iter().map(by(Owner::Sub { call: "6".into() })))
@@ -129,8 +132,8 @@ fn messages() -> Vec<AgentMessage<'static>> {
 }
 
 /// All events and messages at this level.
-fn shown(level: Level, style: Style) -> String {
-    let paper = Paper::default();
+fn shown(level: OutputLevel, style: Style) -> String {
+    let paper = SharedBuffer::default();
     let mut reporter = reporter(level, style, Box::new(paper.clone()));
     for (line, raw) in lines() {
         reporter.event(&line, &raw).unwrap();
@@ -146,7 +149,7 @@ fn shown(level: Level, style: Style) -> String {
 
 #[test]
 fn progress_is_a_line_or_two_for_each_thing_that_matters() {
-    assert_snapshot!(shown(Level::Progress, style(true, ColorChoice::Auto)), @r#"
+    assert_snapshot!(shown(OutputLevel::Progress, style(true, ColorChoice::Auto)), @r#"
     Run 20261115-233412-7f3a: migrate-api (loop)
       at most 50 iterations, $20.00, 8h 00m of work
     Continuing where an earlier process left off
@@ -181,7 +184,7 @@ fn progress_is_a_line_or_two_for_each_thing_that_matters() {
 
 #[test]
 fn progress_has_no_symbols_where_the_locale_has_none() {
-    let text = shown(Level::Progress, style(false, ColorChoice::Auto));
+    let text = shown(OutputLevel::Progress, style(false, ColorChoice::Auto));
     let signed: Vec<_> =
         text.lines().filter(|line| line.contains("error:") || line.contains("warning:")).collect();
     assert_snapshot!(signed.join("\n"), @r#"
@@ -195,7 +198,7 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
     "#);
     let symbols = ['✓', '⚠', '❌', '·'];
     assert!(!text.contains(symbols), "{text}");
-    let text = shown(Level::Verbose, style(false, ColorChoice::Auto));
+    let text = shown(OutputLevel::Verbose, style(false, ColorChoice::Auto));
     assert!(text.contains("  -> Bash: make") && text.contains("    | no rule"), "{text}");
     assert!(text.contains("  * I shall look") && text.contains("  <- Write"), "{text}");
     assert!(!text.contains(['→', '←', '●', '│', '❌']), "{text}");
@@ -203,23 +206,23 @@ fn progress_has_no_symbols_where_the_locale_has_none() {
 
 #[test]
 fn what_the_agent_wrote_is_not_spelled_in_letters() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let style = style(false, ColorChoice::Never).with_width(Some(60));
-    let mut reporter = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let mut reporter = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
     let long = "x".repeat(100);
     let input = format!(r#"{{"pattern":"a → b … · ● │ ← {long}"}}"#);
-    let said = Said::ToolCall { id: "1".into(), name: "Grep".into(), input: &input };
-    reporter.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+    let kind = MessageKind::ToolCall { id: "1".into(), name: "Grep".into(), input: &input };
+    reporter.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
     let mut record = of_kind(|event| matches!(event, Event::CouncilDecided { .. }));
     if let Event::CouncilDecided { decision, .. } = &mut record.event {
         *decision = format!("→ {}", "y".repeat(200));
     }
-    reporter.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
+    reporter.event(&JournalLine { seq: 1, run: run(), record }, b"").unwrap();
     let mut record = of_kind(|event| matches!(event, Event::StatusChanged { .. }));
     if let Event::StatusChanged { summary, .. } = &mut record.event {
         *summary = "z".repeat(300);
     }
-    reporter.event(&Line { seq: 2, run: run(), record }, b"").unwrap();
+    reporter.event(&JournalLine { seq: 2, run: run(), record }, b"").unwrap();
     reporter.flush().unwrap();
     let text = paper.text();
     assert!(text.contains("zzz...") && !text.contains("z…"), "{text}");
@@ -231,18 +234,23 @@ fn what_the_agent_wrote_is_not_spelled_in_letters() {
 
 #[test]
 fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let style = style(true, ColorChoice::Never);
-    let mut reporter = reporter(Level::Verbose, style, Box::new(paper.clone()));
+    let mut reporter = reporter(OutputLevel::Verbose, style, Box::new(paper.clone()));
     let input = r#"{"command":"make"}"#;
-    let call = |id: &'static str| Said::ToolCall { id: id.into(), name: "Bash".into(), input };
+    let call =
+        |id: &'static str| MessageKind::ToolCall { id: id.into(), name: "Bash".into(), input };
     let content = "\"\"";
-    let result = |id: &'static str| Said::ToolResult { id: id.into(), went: Went::Well, content };
-    let mut say = |said: Said<'static>, event: Option<Event>| {
-        reporter.message(WORKER, &AgentMessage { owner: Owner::Main, said }).unwrap();
+    let result = |id: &'static str| MessageKind::ToolResult {
+        id: id.into(),
+        status: ToolStatus::Ok,
+        content,
+    };
+    let mut say = |kind: MessageKind<'static>, event: Option<Event>| {
+        reporter.message(WORKER, &AgentMessage { owner: Owner::Main, kind }).unwrap();
         if let Some(event) = event {
             let record = Record { event, ..records()[0].clone() };
-            reporter.event(&Line { seq: 1, run: run(), record }, b"").unwrap();
+            reporter.event(&JournalLine { seq: 1, run: run(), record }, b"").unwrap();
         }
         reporter.flush().unwrap();
     };
@@ -264,8 +272,8 @@ fn a_line_of_ours_between_a_call_and_its_result_makes_the_result_name_its_call()
 
 #[test]
 fn verbose_has_the_words_and_the_tools_of_the_agent_too() {
-    let progress = shown(Level::Progress, style(true, ColorChoice::Auto));
-    let verbose = shown(Level::Verbose, style(true, ColorChoice::Auto));
+    let progress = shown(OutputLevel::Progress, style(true, ColorChoice::Auto));
+    let verbose = shown(OutputLevel::Verbose, style(true, ColorChoice::Auto));
     let more: Vec<_> =
         verbose.lines().filter(|line| !progress.lines().any(|known| known == *line)).collect();
     assert_snapshot!(more.join("\n"), @r#"
@@ -321,22 +329,22 @@ fn an_iteration_is_told_in_one_line_without_what_is_nought() {
         change(&mut finished);
         let record =
             Record { event: Event::IterationFinished(Box::new(finished)), ..records().remove(0) };
-        let paper = Paper::default();
+        let paper = SharedBuffer::default();
         let style = style(true, ColorChoice::Never);
-        let mut reporter = reporter(Level::Progress, style, Box::new(paper.clone()));
+        let mut reporter = reporter(OutputLevel::Progress, style, Box::new(paper.clone()));
         let (seq, run) = (1, run());
-        reporter.event(&Line { seq, run, record }, b"").unwrap();
+        reporter.event(&JournalLine { seq, run, record }, b"").unwrap();
         reporter.flush().unwrap();
         paper.text().trim_end().to_owned()
     };
     let nothing = |finished: &mut IterationFinished| {
         (finished.files_changed, finished.commits) = (0, 0);
-        finished.progress = Movement::Idle;
-        (finished.task, finished.boxes) = (None, None);
+        finished.progress = Progress::Idle;
+        (finished.task, finished.checklist) = (None, None);
     };
     let boxes = |finished: &mut IterationFinished| {
         finished.task = None;
-        finished.boxes = Some(Boxes { open: 1, done: 4 });
+        finished.checklist = Some(Checklist { open: 1, done: 4 });
     };
     let stopped = |finished: &mut IterationFinished| {
         nothing(finished);
@@ -356,7 +364,7 @@ fn an_iteration_is_told_in_one_line_without_what_is_nought() {
 
 #[test]
 fn quiet_is_quiet() {
-    assert_eq!(shown(Level::Quiet, style(true, ColorChoice::Always)), "");
+    assert_eq!(shown(OutputLevel::Quiet, style(true, ColorChoice::Always)), "");
 }
 
 #[test]
@@ -366,14 +374,14 @@ fn json_is_the_journal_byte_by_byte() {
         journal.extend(raw);
         journal.push(b'\n');
     }
-    let shown = shown(Level::Json, style(true, ColorChoice::Always));
+    let shown = shown(OutputLevel::Json, style(true, ColorChoice::Always));
     assert_eq!(shown.as_bytes(), journal);
 }
 
 #[test]
 fn colour_adds_nothing_that_the_words_do_not_say() {
-    let plain = shown(Level::Verbose, style(true, ColorChoice::Never));
-    let mut colored = shown(Level::Verbose, style(true, ColorChoice::Always));
+    let plain = shown(OutputLevel::Verbose, style(true, ColorChoice::Never));
+    let mut colored = shown(OutputLevel::Verbose, style(true, ColorChoice::Always));
     assert!(colored.contains("\u{1b}[33m"));
     for code in ["31", "32", "33", "36", "2", "0"] {
         colored = colored.replace(&format!("\u{1b}[{code}m"), "");
@@ -383,9 +391,9 @@ fn colour_adds_nothing_that_the_words_do_not_say() {
 
 #[test]
 fn what_the_agent_wrote_can_not_steer_the_terminal() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let mut reporter =
-        reporter(Level::Verbose, style(true, ColorChoice::Never), Box::new(paper.clone()));
+        reporter(OutputLevel::Verbose, style(true, ColorChoice::Never), Box::new(paper.clone()));
     let nasty = "\u{1b}[2J\u{9b}2Jfine\r\n✓ Task completed\u{202e}";
     let mut record = records().remove(0);
     for event in samples() {
@@ -398,11 +406,11 @@ fn what_the_agent_wrote_can_not_steer_the_terminal() {
                 .iter()
                 .fold(json, |json, words| json.replace(words, nasty));
         record.event = serde_json::from_str(&json).unwrap();
-        let line = Line { seq: 1, run: run(), record: record.clone() };
+        let line = JournalLine { seq: 1, run: run(), record: record.clone() };
         reporter.event(&line, b"").unwrap();
     }
-    let said = Said::ToolCall { id: "1".into(), name: nasty.into(), input: "{}" };
-    let message = AgentMessage { owner: Owner::Main, said };
+    let kind = MessageKind::ToolCall { id: "1".into(), name: nasty.into(), input: "{}" };
+    let message = AgentMessage { owner: Owner::Main, kind };
     reporter.message(WORKER, &message).unwrap();
     reporter.flush().unwrap();
     let text = paper.text();
@@ -414,23 +422,25 @@ fn what_the_agent_wrote_can_not_steer_the_terminal() {
 
 #[test]
 fn a_writer_that_fails_is_an_error_and_no_panic() {
-    for level in [Level::Quiet, Level::Progress, Level::Verbose, Level::Json] {
-        let mut reporter = reporter(level, style(true, ColorChoice::Never), Box::new(Closed));
+    for level in
+        [OutputLevel::Quiet, OutputLevel::Progress, OutputLevel::Verbose, OutputLevel::Json]
+    {
+        let mut reporter = reporter(level, style(true, ColorChoice::Never), Box::new(ClosedPipe));
         for (line, raw) in lines() {
             // Whether the buffer is full and the error shows here is of no interest.
             let _ = reporter.event(&line, &raw);
         }
         let _ = reporter.message(WORKER, &messages()[0]);
-        assert_eq!(reporter.flush().is_err(), level != Level::Quiet);
+        assert_eq!(reporter.flush().is_err(), level != OutputLevel::Quiet);
     }
 }
 
 /// A call from its start to its end.
-fn call(number: u32, purpose: Purpose, cents: u64, said: &str) -> [Event; 2] {
+fn call(number: u32, purpose: CallPurpose, cents: u64, said: &str) -> [Event; 2] {
     let answer = Some(Answer::Text { text: said.to_owned() });
     let report = AttemptReport { answer, ..AttemptReport::bare(AttemptOutcome::Finished) };
     let call = CallId(number);
-    let (cost, figure) = (Usd::from_cents(cents), Figure::Reported);
+    let (cost, figure) = (Usd::from_cents(cents), CostSource::Reported);
     let (duration, report) = (Duration::from_secs(9), Box::new(report));
     [
         Event::CallStarted { call, purpose, cap: None },
@@ -444,23 +454,23 @@ pub(crate) fn everybody_asked() -> Vec<Record> {
     let words = "Which of the two? ".repeat(40);
     let notice = |signal| {
         let (key, context) = ("k".to_owned(), String::new());
-        Notice { signal, key, text: words.clone(), context }
+        WatchdogFinding { signal, key, text: words.clone(), context }
     };
     let noticed = [
-        WatchSignal::Asking,
-        WatchSignal::GivingUp,
-        WatchSignal::Repetition,
-        WatchSignal::ToolErrors,
-        WatchSignal::Compaction,
+        WatchdogSignal::Asking,
+        WatchdogSignal::GivingUp,
+        WatchdogSignal::Repetition,
+        WatchdogSignal::ToolErrors,
+        WatchdogSignal::Compaction,
     ];
     let attempt = AttemptId(7);
     let events: Vec<Event> = noticed
         .map(|signal| Event::WatchdogNoticed { attempt, notice: notice(signal) })
         .into_iter()
-        .chain(call(3, Purpose::Advise, 2, "The path is wrong.\n\n1. Look at it.\n2. Mend it."))
-        .chain(call(4, Purpose::Review, 30, "One test proved nothing; it does now."))
-        .chain(call(5, Purpose::Review, 20, "\u{1b}[2JNothing to mend."))
-        .chain(call(6, Purpose::Council, 4, "keep the old routes"))
+        .chain(call(3, CallPurpose::Advise, 2, "The path is wrong.\n\n1. Look at it.\n2. Mend it."))
+        .chain(call(4, CallPurpose::Review, 30, "One test proved nothing; it does now."))
+        .chain(call(5, CallPurpose::Review, 20, "\u{1b}[2JNothing to mend."))
+        .chain(call(6, CallPurpose::Council, 4, "keep the old routes"))
         .collect();
     let at = records.iter().position(|it| matches!(it.event, Event::GateStarted { .. })).unwrap();
     let (when, active) = (records[at].at, records[at].active);
@@ -471,13 +481,13 @@ pub(crate) fn everybody_asked() -> Vec<Record> {
 
 #[test]
 fn whoever_was_asked_is_shown_with_the_first_of_their_words() {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let mut reporter =
-        reporter(Level::Progress, style(true, ColorChoice::Auto), Box::new(paper.clone()));
+        reporter(OutputLevel::Progress, style(true, ColorChoice::Auto), Box::new(paper.clone()));
     for (record, seq) in everybody_asked().into_iter().zip(1..) {
         let mut raw = Vec::new();
         encode(&mut raw, seq, &run(), &record);
-        reporter.event(&Line { seq, run: run(), record }, &raw).unwrap();
+        reporter.event(&JournalLine { seq, run: run(), record }, &raw).unwrap();
     }
     reporter.flush().unwrap();
     let text = paper.text();

@@ -9,45 +9,45 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::chronicle::{SampleRun, all_in_these_words};
+use nightwright_core::chronicle::{SampleRun, replace_all_texts};
 use nightwright_core::event::{Event, Record};
 
 use super::git::git;
-use super::harness::Hermit;
+use super::harness::TestEnv;
 use super::looking_back::{between, commit, made_up, write};
 use super::report::records;
 
 /// How long a browser may take on a machine that has much else to do, in seconds.
-const PATIENCE: &str = "150";
+const BROWSER_TIMEOUT_SECONDS: &str = "150";
 
 fn start() -> Timestamp {
     "2026-11-15T23:34:12Z".parse().unwrap()
 }
 
 /// The page of a made-up run, as a file.
-fn page(hermit: &Hermit, run: &SampleRun) -> PathBuf {
-    made_up(hermit, run);
-    written(hermit)
+fn page(env: &TestEnv, run: &SampleRun) -> PathBuf {
+    made_up(env, run);
+    written(env)
 }
 
-fn written(hermit: &Hermit) -> PathBuf {
-    let path = hermit.path("report.html");
-    hermit.run(&["report", "-o", &path.display().to_string()]).exits(0);
+fn written(env: &TestEnv) -> PathBuf {
+    let path = env.path("report.html");
+    env.run(&["report", "-o", &path.display().to_string()]).exits(0);
     path
 }
 
 /// What the browser has made of a page, once it is done with it.
-fn opened(hermit: &Hermit, page: &Path) -> String {
+fn opened(env: &TestEnv, page: &Path) -> String {
     let mut browser = Command::new("timeout");
     browser
-        .args([PATIENCE, "chromium"])
+        .args([BROWSER_TIMEOUT_SECONDS, "chromium"])
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .args(["--disable-dev-shm-usage", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", hermit.path("browser").display()))
+        .arg(format!("--user-data-dir={}", env.path("browser").display()))
         .arg(format!("file://{}", page.display()))
-        .env("HOME", hermit.path("home"))
-        .env("TMPDIR", hermit.path("tmp"))
+        .env("HOME", env.path("home"))
+        .env("TMPDIR", env.path("tmp"))
         .stdin(Stdio::null());
     let Output { status, stdout, stderr } = browser.output().unwrap();
     let said = String::from_utf8_lossy(&stderr);
@@ -71,12 +71,12 @@ fn hostile(words: &str) -> Vec<Record> {
     all.insert(1, Record { event: early("before anything"), ..first });
     let rest = SampleRun::new("migrate-api", 4, start() + Duration::from_mins(5)).records();
     all.extend(rest.into_iter().skip(1));
-    all_in_these_words(&all, words)
+    replace_all_texts(&all, words)
 }
 
 #[test]
 fn nothing_that_anybody_wrote_runs_or_reaches_out() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
@@ -91,16 +91,16 @@ fn nothing_that_anybody_wrote_runs_or_reaches_out() {
          \" onmouseover=\"{MARK}\" style=\"background:url({address}/attr)\" x=' onfocus='{MARK}' autofocus"
     );
     // What git says is hostile, too; short enough to be shown whole.
-    let project = hermit.project();
+    let project = env.project();
     git(&project, &["init", "--quiet"]);
     let from = commit(&project, "before the run");
     let subject = format!("<script>{MARK}</script><img src=\"{address}/git\">");
     let to = commit(&project, &subject);
     let mut records = hostile(&evil);
     between(&mut records, &from, &to);
-    let folder = made_up(&hermit, &SampleRun::new("migrate-api", 4, start()));
+    let folder = made_up(&env, &SampleRun::new("migrate-api", 4, start()));
     write(&folder, &records);
-    let document = opened(&hermit, &written(&hermit));
+    let document = opened(&env, &written(&env));
     assert!(document.contains("Done and verified"), "{document}");
     // Of the subject, the goal, blockers, warnings, hooks, checks, findings, models and all others.
     let shown = document.matches("&lt;script&gt;").count();
@@ -117,11 +117,11 @@ fn nothing_that_anybody_wrote_runs_or_reaches_out() {
 
 #[test]
 fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let address = format!("http://{}", server.local_addr().unwrap());
-    let page = page(&hermit, &SampleRun::new("migrate-api", 2, start()));
+    let page = page(&env, &SampleRun::new("migrate-api", 2, start()));
     let raw = format!(
         "<script>{MARK}</script><img src=x onerror=\"{MARK}\"><img src=\"{address}/img\">\
          <svg onload=\"{MARK}\"></svg><link rel=stylesheet href=\"{address}/link\">\
@@ -129,7 +129,7 @@ fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
     );
     let text = fs::read_to_string(&page).unwrap();
     fs::write(&page, text.replace("</main>", &format!("{raw}</main>"))).unwrap();
-    let document = opened(&hermit, &page);
+    let document = opened(&env, &page);
     assert!(
         document.contains(&format!("<script>{MARK}</script>")),
         "it is in the page: {document}"
@@ -147,9 +147,9 @@ fn what_got_into_the_page_all_the_same_is_stopped_by_its_policy() {
 #[test]
 fn without_the_escaping_this_browser_would_have_shown_it() {
     // What the test above looks for does happen in a page that lets it.
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let page = hermit.path("open.html");
+    let page = env.path("open.html");
     let address = server.local_addr().unwrap();
     let text = format!(
         "<!doctype html><title>x</title><img src=\"http://{address}/img\">\
@@ -158,16 +158,16 @@ fn without_the_escaping_this_browser_would_have_shown_it() {
     fs::write(&page, text).unwrap();
     // Somebody who is asked has to answer, or the page is never done.
     let asked = std::thread::spawn(move || server.accept().map(drop).is_ok());
-    assert!(opened(&hermit, &page).contains("owned=\"1\""));
+    assert!(opened(&env, &page).contains("owned=\"1\""));
     assert!(asked.join().unwrap());
 }
 
 #[test]
 fn the_report_of_a_thousand_iterations_opens_to_its_end() {
-    let hermit = Hermit::new();
-    let page = page(&hermit, &SampleRun::new("migrate-api", 1000, start()));
+    let env = TestEnv::new();
+    let page = page(&env, &SampleRun::new("migrate-api", 1000, start()));
     assert!(fs::metadata(&page).unwrap().len() < 5 << 20);
-    let document = opened(&hermit, &page);
+    let document = opened(&env, &page);
     assert!(document.contains("id=\"iteration-1000\""), "the last iteration is in the document");
     assert!(document.trim_end().ends_with("</html>"));
     assert_eq!(document.matches("<details class=\"iteration\"").count(), 1000);

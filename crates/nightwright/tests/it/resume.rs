@@ -9,7 +9,7 @@ use nightwright_core::event::{Event, Record};
 use nightwright_core::units::Usd;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Hermit, ending, finish, names};
+use super::harness::{TestEnv, ending, finish, names};
 
 /// Three iterations of work with a retry, a limit and a rejected claim among them.
 const STORY: &str = r#"
@@ -37,10 +37,10 @@ fn kill(child: &mut Child) {
 }
 
 /// Waits until the journal has so many lines or the run has ended.
-fn lines_reached(hermit: &Hermit, lines: usize, child: &mut Child) -> bool {
+fn lines_reached(env: &TestEnv, lines: usize, child: &mut Child) -> bool {
     let begun = Instant::now();
     loop {
-        let there = hermit.runs().first().map_or(0, |run| {
+        let there = env.runs().first().map_or(0, |run| {
             fs::read(run.join("journal.jsonl"))
                 .map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1)
         });
@@ -56,7 +56,7 @@ fn lines_reached(hermit: &Hermit, lines: usize, child: &mut Child) -> bool {
 }
 
 /// What must hold of every journal of a run that has ended.
-fn check(hermit: &Hermit, journal: &[Record], moment: usize) {
+fn check(env: &TestEnv, journal: &[Record], moment: usize) {
     let finished: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
@@ -84,7 +84,7 @@ fn check(hermit: &Hermit, journal: &[Record], moment: usize) {
     assert_eq!(totals.cost, sum, "{moment}: the summary does not add up");
     assert!(totals.iterations <= 9, "{moment}: the limit of iterations does not hold");
 
-    let asked = hermit.asked();
+    let asked = env.asked();
     let attempts: Vec<_> = asked.iter().filter(|line| line["part"] == "attempt").collect();
     let numbers: BTreeSet<_> = attempts.iter().map(|line| line["attempt"].to_string()).collect();
     assert_eq!(numbers.len(), attempts.len(), "{moment}: the agent was asked the same twice");
@@ -107,9 +107,9 @@ fn killed_at_any_moment_a_run_is_resumed_and_nothing_finished_is_repeated() {
 
 /// Kills a run when its journal has so many lines, and resumes it. Says whether it could be killed.
 fn kill_and_resume(moment: usize) -> bool {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    let mut child = hermit.start(&[
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    let mut child = env.start(&[
         "run",
         "-p",
         "three files",
@@ -124,58 +124,56 @@ fn kill_and_resume(moment: usize) -> bool {
         "--rehearsal",
         &script,
     ]);
-    let in_time = lines_reached(&hermit, moment, &mut child);
+    let in_time = lines_reached(&env, moment, &mut child);
     if in_time {
         kill(&mut child);
     }
-    let before = hermit.journal();
+    let before = env.journal();
     if names(&before).last() != Some(&"run_finished") {
-        hermit.run(&["resume"]).exits(0);
-        let journal = hermit.journal();
+        env.run(&["resume"]).exits(0);
+        let journal = env.journal();
         assert_eq!(journal[..before.len()], before[..], "{moment}: the past was changed");
         assert_eq!(ending(&journal), "completed", "{moment}");
     }
-    check(&hermit, &hermit.journal(), moment);
+    check(&env, &env.journal(), moment);
     in_time
 }
 
 #[test]
 fn an_ended_run_says_so_and_goes_on_with_more_room() {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    hermit
-        .run(&[
-            "run",
-            "-p",
-            "x",
-            "-m",
-            "1",
-            "--no-delay",
-            "--verify",
-            "test -e 3.txt",
-            "--dry-run",
-            "--rehearsal",
-            &script,
-        ])
-        .exits(0)
-        .says(&["Reached maximum iterations (1)"]);
-    hermit
-        .run(&["resume"])
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    env.run(&[
+        "run",
+        "-p",
+        "x",
+        "-m",
+        "1",
+        "--no-delay",
+        "--verify",
+        "test -e 3.txt",
+        "--dry-run",
+        "--rehearsal",
+        &script,
+    ])
+    .exits(0)
+    .says(&["Reached maximum iterations (1)"]);
+    env.run(&["resume"])
         .exits(1)
         .says(&["ended because it reached 1 iteration", "--max-iterations 2"]);
-    hermit.run(&["resume", "-m", "1"]).exits(1).says(&["ended because it reached 1 iteration"]);
-    hermit.run(&["resume", "-m", "9"]).exits(0).says(&["Task completed successfully"]);
-    let journal = hermit.journal();
+    env.run(&["resume", "-m", "1"]).exits(1).says(&["ended because it reached 1 iteration"]);
+    env.run(&["resume", "-m", "9"]).exits(0).says(&["Task completed successfully"]);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "completed");
     assert!(names(&journal).contains(&"settings_changed"));
-    hermit.run(&["resume"]).exits(1).says(&["has completed", "--again"]);
+    env.run(&["resume"]).exits(1).says(&["has completed", "--again"]);
 }
 
 #[test]
 fn a_torn_last_line_is_cut_off_and_told() {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    let mut child = hermit.start(&[
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    let mut child = env.start(&[
         "run",
         "-p",
         "x",
@@ -188,44 +186,40 @@ fn a_torn_last_line_is_cut_off_and_told() {
         "--rehearsal",
         &script,
     ]);
-    lines_reached(&hermit, 4, &mut child);
+    lines_reached(&env, 4, &mut child);
     kill(&mut child);
-    let path = hermit.runs()[0].join("journal.jsonl");
+    let path = env.runs()[0].join("journal.jsonl");
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend(br#"{"v":1,"seq":99,"at":"2026"#);
     fs::write(&path, bytes).unwrap();
-    hermit.run(&["resume"]).exits(0).says(&["half written"]);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    env.run(&["resume"]).exits(0).says(&["half written"]);
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn a_damaged_journal_is_refused_with_its_line_and_a_newer_one_with_what_to_do() {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    hermit
-        .run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script])
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    env.run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script])
         .exits(0);
-    let path = hermit.runs()[0].join("journal.jsonl");
+    let path = env.runs()[0].join("journal.jsonl");
     let good = fs::read_to_string(&path).unwrap();
     fs::write(&path, good.replacen("\"seq\":2,", "\"seq\":7,", 1)).unwrap();
-    hermit.run(&["resume", "--again"]).exits(1).says(&["line 2", "journal.jsonl"]);
+    env.run(&["resume", "--again"]).exits(1).says(&["line 2", "journal.jsonl"]);
     assert!(fs::read_to_string(&path).unwrap().contains("\"seq\":7,"), "nothing was touched");
     // A whole line of a later nightwright, with a checksum that fits.
     let (body, _) = good.lines().next().unwrap().rsplit_once(",\"crc\"").unwrap();
     let body = body.replacen("{\"v\":1,", "{\"v\":2,", 1);
     let crc = nightwright_core::journal::crc32c(body.as_bytes());
     fs::write(&path, format!("{body},\"crc\":\"{crc:08x}\"}}\n")).unwrap();
-    hermit
-        .run(&["resume", "--again"])
-        .exits(1)
-        .says(&["journal.jsonl", "hint: update nightwright"]);
+    env.run(&["resume", "--again"]).exits(1).says(&["journal.jsonl", "hint: update nightwright"]);
 }
 
 #[test]
 fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
-    let hermit = Hermit::new();
-    let script = hermit.script(STORY);
-    let child = hermit.start(&[
+    let env = TestEnv::new();
+    let script = env.script(STORY);
+    let child = env.start(&[
         "run",
         "-p",
         "x",
@@ -239,16 +233,16 @@ fn a_run_interrupted_by_hand_goes_on_where_it_stopped() {
         "--rehearsal",
         &script,
     ]);
-    hermit.wait_for("iteration_finished");
-    hermit.run(&["stop"]).exits(0);
+    env.wait_for("iteration_finished");
+    env.run(&["stop"]).exits(0);
     finish(child).exits(0);
-    let mut child = hermit.start(&["resume"]);
-    hermit.wait_for("run_continued");
-    let before = hermit.journal().len();
-    lines_reached(&hermit, before + 4, &mut child);
-    hermit.run(&["stop", "--now"]).exits(0);
+    let mut child = env.start(&["resume"]);
+    env.wait_for("run_continued");
+    let before = env.journal().len();
+    lines_reached(&env, before + 4, &mut child);
+    env.run(&["stop", "--now"]).exits(0);
     finish(child).exits(130);
-    let journal = hermit.journal();
+    let journal = env.journal();
     let attempts: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {

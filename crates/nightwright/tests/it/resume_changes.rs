@@ -5,10 +5,10 @@ use std::fs;
 use nightwright_core::event::{Event, Record};
 use nightwright_core::machine::ledger::Ledger;
 use nightwright_core::permissions::Permissions;
-use nightwright_core::settings::{Change, ChangeSource, Settings};
+use nightwright_core::settings::{ChangeSource, SettingChange, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Did, Hermit, ending, finish};
+use super::harness::{Output, TestEnv, ending, finish};
 use super::stage::NIGHTWRIGHT;
 use super::terminal::Terminal;
 
@@ -22,24 +22,24 @@ ending = { result = "Done.\n<promise>COMPLETE</promise>" }
 "#;
 
 /// A run that ended before it did anything.
-fn ended(more: &[&str]) -> Hermit {
-    let hermit = Hermit::new();
-    configure(&hermit, "");
-    hermit.rehearse(SCRIPT, "9", more).exits(1);
-    assert_eq!(ending(&hermit.journal()), "auth");
-    hermit
+fn ended(more: &[&str]) -> TestEnv {
+    let env = TestEnv::new();
+    configure(&env, "");
+    env.rehearse(SCRIPT, "9", more).exits(1);
+    assert_eq!(ending(&env.journal()), "auth");
+    env
 }
 
 /// The user's own configuration, which needs no approval.
-fn configure(hermit: &Hermit, text: &str) {
-    let folder = hermit.path("home/.config/nightwright");
+fn configure(env: &TestEnv, text: &str) {
+    let folder = env.path("home/.config/nightwright");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
 }
 
-fn configure_project(hermit: &Hermit, text: &str) {
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
-    fs::write(hermit.project().join(".nightwright/config.toml"), text).unwrap();
+fn configure_project(env: &TestEnv, text: &str) {
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    fs::write(env.project().join(".nightwright/config.toml"), text).unwrap();
 }
 
 fn changes(journal: &[Record]) -> Vec<(ChangeSource, String)> {
@@ -62,8 +62,8 @@ fn by_operator(sentences: &[&str]) -> Vec<(ChangeSource, String)> {
 
 #[test]
 fn every_option_is_one_event_and_holds_from_then_on() {
-    let hermit = ended(&["--verify", "true", "--allowed-tools", "Bash(ls:*)"]);
-    let did = hermit
+    let env = ended(&["--verify", "true", "--allowed-tools", "Bash(ls:*)"]);
+    let output = env
         .run(&[
             "resume",
             "--allowed-tools",
@@ -92,8 +92,8 @@ fn every_option_is_one_event_and_holds_from_then_on() {
         ])
         .exits(0)
         .says(&["Changed model.name: default -> opus"]);
-    let journal = hermit.journal();
-    assert_eq!(ending(&journal), "completed", "{}", did.err);
+    let journal = env.journal();
+    assert_eq!(ending(&journal), "completed", "{}", output.err);
     assert_eq!(
         changes(&journal),
         by_operator(&[
@@ -110,7 +110,7 @@ fn every_option_is_one_event_and_holds_from_then_on() {
             "limits.max_duration: none -> 2h 00m",
         ])
     );
-    let asked = hermit.asked();
+    let asked = env.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();
     for word in ["Bash(npm install:*)", "Bash(ls:*)", "WebFetch", "--betas", "opus"] {
         assert!(last.contains(word), "the agent was not started with {word}: {last}");
@@ -124,9 +124,9 @@ fn every_option_is_one_event_and_holds_from_then_on() {
 
 #[test]
 fn the_agent_may_run_a_check_that_a_resume_names() {
-    let hermit = ended(&["--verify", "true"]);
-    hermit.run(&["resume", "--verify", "env test -e done.txt"]).exits(0);
-    let asked = hermit.asked();
+    let env = ended(&["--verify", "true"]);
+    env.run(&["resume", "--verify", "env test -e done.txt"]).exits(0);
+    let asked = env.asked();
     let attempts: Vec<_> = asked.iter().filter(|line| line["part"] == "attempt").collect();
     let may = |line: &serde_json::Value| line.to_string().contains("Bash(env test:*)");
     assert_eq!(attempts.into_iter().map(may).collect::<Vec<_>>(), [false, true]);
@@ -134,39 +134,39 @@ fn the_agent_may_run_a_check_that_a_resume_names() {
 
 #[test]
 fn all_permissions_can_be_given_by_the_agent_s_own_option() {
-    let hermit = ended(&["--verify", "true"]);
-    hermit.run(&["resume", "--dangerously-skip-permissions"]).exits(0);
-    assert_eq!(changes(&hermit.journal()), by_operator(&["agent.permissions: usual -> bypass"]));
+    let env = ended(&["--verify", "true"]);
+    env.run(&["resume", "--dangerously-skip-permissions"]).exits(0);
+    assert_eq!(changes(&env.journal()), by_operator(&["agent.permissions: usual -> bypass"]));
 }
 
 #[test]
 fn a_limit_is_shown_with_all_its_digits() {
-    let hermit = ended(&["--verify", "true", "--max-cost", "0.035"]);
-    let page = hermit.run(&["status"]).exits(0).out;
+    let env = ended(&["--verify", "true", "--max-cost", "0.035"]);
+    let page = env.run(&["status"]).exits(0).out;
     assert!(page.contains(" of $0.035"), "{page}");
 }
 
 #[test]
 fn a_later_resume_keeps_what_an_earlier_one_changed() {
-    let hermit = ended(&["--verify", "false", "--stagnation-threshold", "0"]);
-    hermit.run(&["resume", "-m", "2", "--verify", "test -e never"]).exits(0);
-    assert_eq!(ending(&hermit.journal()), "max_iterations");
-    hermit.run(&["resume", "-m", "3"]).exits(0);
-    let journal = hermit.journal();
+    let env = ended(&["--verify", "false", "--stagnation-threshold", "0"]);
+    env.run(&["resume", "-m", "2", "--verify", "test -e never"]).exits(0);
+    assert_eq!(ending(&env.journal()), "max_iterations");
+    env.run(&["resume", "-m", "3"]).exits(0);
+    let journal = env.journal();
     assert_eq!(settings(&journal).verify.commands, ["test -e never"]);
     assert_eq!(ending(&journal), "max_iterations");
 }
 
 #[test]
 fn a_changed_configuration_is_named_and_used_only_with_reload() {
-    let hermit = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
-    configure(&hermit, "[agent]\npermissions = \"edits\"\n[model]\nname = \"opus\"\n");
+    let env = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
+    configure(&env, "[agent]\npermissions = \"edits\"\n[model]\nname = \"opus\"\n");
     let line = "Changed since this run began: agent.permissions: usual -> edits; model.name: \
                 default -> opus. The run keeps its own values; --reload applies the new ones.";
-    hermit.run(&["resume", "-m", "2"]).exits(0).says(&[line]);
-    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Usual);
-    hermit.run(&["resume", "-m", "3", "--reload"]).exits(0);
-    let journal = hermit.journal();
+    env.run(&["resume", "-m", "2"]).exits(0).says(&[line]);
+    assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Usual);
+    env.run(&["resume", "-m", "3", "--reload"]).exits(0);
+    let journal = env.journal();
     let by_configuration: Vec<_> = changes(&journal)
         .into_iter()
         .filter(|(source, _)| *source == ChangeSource::Configuration)
@@ -178,185 +178,185 @@ fn a_changed_configuration_is_named_and_used_only_with_reload() {
     );
     assert_eq!(settings(&journal).agent.permissions, Permissions::Edits);
     // Once it is used it has not changed any more.
-    let did = hermit.run(&["resume", "-m", "4"]).exits(0);
-    assert!(!did.err.contains("Changed since"), "{}", did.err);
+    let output = env.run(&["resume", "-m", "4"]).exits(0);
+    assert!(!output.err.contains("Changed since"), "{}", output.err);
 }
 
 #[test]
 fn an_option_of_the_command_line_is_no_change_of_the_configuration() {
-    let hermit = ended(&["--verify", "true", "--model", "opus", "--permissions", "edits"]);
-    let did = hermit.run(&["resume"]).exits(0);
-    assert!(!did.err.contains("Changed since"), "{}", did.err);
+    let env = ended(&["--verify", "true", "--model", "opus", "--permissions", "edits"]);
+    let output = env.run(&["resume"]).exits(0);
+    assert!(!output.err.contains("Changed since"), "{}", output.err);
 }
 
 #[test]
 fn a_project_s_configuration_is_reloaded_only_if_it_is_approved() {
-    let hermit = ended(&["--verify", "true"]);
-    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
-    hermit.run(&["resume", "--reload"]).exits(2).says(&[
+    let env = ended(&["--verify", "true"]);
+    configure_project(&env, "[agent]\npermissions = \"bypass\"\n");
+    env.run(&["resume", "--reload"]).exits(2).says(&[
         "agent.permissions",
         "bypass",
         "nightwright trust; for this run only: --trust",
     ]);
-    assert_eq!(ending(&hermit.journal()), "auth", "nothing was started");
-    hermit.run(&["trust", "--yes"]).exits(0);
-    hermit.run(&["resume", "--reload"]).exits(0);
-    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Bypass);
+    assert_eq!(ending(&env.journal()), "auth", "nothing was started");
+    env.run(&["trust", "--yes"]).exits(0);
+    env.run(&["resume", "--reload"]).exits(0);
+    assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Bypass);
 }
 
 #[test]
 fn a_project_s_configuration_can_be_trusted_for_one_reload() {
-    let hermit = ended(&["--verify", "true"]);
-    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
-    hermit.run(&["resume", "--reload", "--trust"]).exits(0);
-    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Bypass);
+    let env = ended(&["--verify", "true"]);
+    configure_project(&env, "[agent]\npermissions = \"bypass\"\n");
+    env.run(&["resume", "--reload", "--trust"]).exits(0);
+    assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Bypass);
     // Only that once.
-    hermit.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["not approved"]);
+    env.run(&["run", "-p", "x", "-m", "1", "--dry-run"]).exits(2).says(&["not approved"]);
 }
 
 #[test]
 fn a_project_s_configuration_that_is_confirmed_at_the_question_is_approved() {
-    let hermit = ended(&["--verify", "true"]);
+    let env = ended(&["--verify", "true"]);
     let rule = "[agent]\nallowed_tools = [\"Bash(kubectl get:*)\"]\n";
-    configure_project(&hermit, &format!("{rule}[verify]\ncommands = [\"true\"]\n"));
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+    configure_project(&env, &format!("{rule}[verify]\ncommands = [\"true\"]\n"));
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} resume"));
     terminal.shows("agent.allowed_tools: none -> Bash(kubectl get:*)");
     terminal.shows("Use the new values? [y/N]");
     terminal.types(&["y", "Enter"]);
     terminal.shows("exit=0");
-    assert_eq!(settings(&hermit.journal()).agent.allowed_tools, ["Bash(kubectl get:*)"]);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(settings(&env.journal()).agent.allowed_tools, ["Bash(kubectl get:*)"]);
+    assert_eq!(ending(&env.journal()), "completed");
     // Exactly what was shown: the check was not, and still needs an approval.
-    let did = hermit.run(&["trust", "--list"]).exits(1);
+    let output = env.run(&["trust", "--list"]).exits(1);
     let listed = |key: &str| {
-        let line = did.out.lines().find(|line| line.ends_with(&format!(": {key}")));
-        line.unwrap_or_else(|| panic!("no {key} in:\n{}", did.out)).trim().to_owned()
+        let line = output.out.lines().find(|line| line.ends_with(&format!(": {key}")));
+        line.unwrap_or_else(|| panic!("no {key} in:\n{}", output.out)).trim().to_owned()
     };
-    assert!(listed("agent.allowed_tools").starts_with("approved"), "{}", did.out);
-    assert!(listed("verify.commands").starts_with("new"), "{}", did.out);
+    assert!(listed("agent.allowed_tools").starts_with("approved"), "{}", output.out);
+    assert!(listed("verify.commands").starts_with("new"), "{}", output.out);
 }
 
 #[test]
 fn an_unchanged_configuration_that_is_ignored_is_no_change() {
-    let hermit = Hermit::new();
-    configure(&hermit, "");
-    configure_project(&hermit, "[agent]\npermissions = \"bypass\"\n");
-    hermit.rehearse(SCRIPT, "9", &["--verify", "true", "--ignore-untrusted"]).exits(1);
-    let did = hermit.run(&["resume"]).exits(0);
-    assert!(!did.err.contains("Changed since"), "{}", did.err);
-    assert_eq!(settings(&hermit.journal()).agent.permissions, Permissions::Usual);
+    let env = TestEnv::new();
+    configure(&env, "");
+    configure_project(&env, "[agent]\npermissions = \"bypass\"\n");
+    env.rehearse(SCRIPT, "9", &["--verify", "true", "--ignore-untrusted"]).exits(1);
+    let output = env.run(&["resume"]).exits(0);
+    assert!(!output.err.contains("Changed since"), "{}", output.err);
+    assert_eq!(settings(&env.journal()).agent.permissions, Permissions::Usual);
 }
 
 #[test]
 fn a_run_that_does_not_continue_is_refused_before_anything_is_asked() {
-    let hermit = ended(&["--verify", "true"]);
-    hermit.run(&["resume"]).exits(0);
-    configure(&hermit, "[model]\nname = \"opus\"\n");
-    let did = hermit.run(&["resume"]).exits(1).says(&["has completed"]);
-    assert!(!did.err.contains("Changed since"), "{}", did.err);
-    let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+    let env = ended(&["--verify", "true"]);
+    env.run(&["resume"]).exits(0);
+    configure(&env, "[model]\nname = \"opus\"\n");
+    let output = env.run(&["resume"]).exits(1).says(&["has completed"]);
+    assert!(!output.err.contains("Changed since"), "{}", output.err);
+    let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} resume"));
     let screen = terminal.shows("exit=1");
     assert!(!screen.contains("Use the new values?"), "{screen}");
 }
 
 #[test]
 fn resume_in_a_subfolder_says_which_project_it_uses() {
-    let hermit = ended(&["--verify", "true"]);
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
-    let folder = hermit.project().join("src");
+    let env = ended(&["--verify", "true"]);
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    let folder = env.project().join("src");
     fs::create_dir(&folder).unwrap();
-    let did = finish(hermit.command(&["resume"]).current_dir(&folder).spawn().unwrap());
-    let line = format!("Project: `{}` (it has `.nightwright/`)", hermit.project().display());
-    did.exits(0).says(&[&line]);
+    let output = finish(env.command(&["resume"]).current_dir(&folder).spawn().unwrap());
+    let line = format!("Project: `{}` (it has `.nightwright/`)", env.project().display());
+    output.exits(0).says(&[&line]);
 }
 
 #[test]
 fn if_needed_never_changes_anything() {
-    let hermit = Hermit::new();
-    configure(&hermit, "");
+    let env = TestEnv::new();
+    configure(&env, "");
     let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
                 [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
-    let script = hermit.script(hang);
+    let script = env.script(hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
-    let mut child = hermit.start(&[&run[..], &[&script]].concat());
-    hermit.wait_for("agent_ready");
+    let mut child = env.start(&[&run[..], &[&script]].concat());
+    env.wait_for("agent_ready");
     kill_process(pid(child.id()), Signal::KILL).unwrap();
     child.wait().unwrap();
-    configure(&hermit, "[model]\nname = \"opus\"\n");
+    configure(&env, "[model]\nname = \"opus\"\n");
     let said = "Changed since this run began: model.name: default -> opus. The run keeps its own \
                 values.";
-    hermit.run(&["resume", "--if-needed"]).exits(0).says(&[said]);
-    assert_eq!(settings(&hermit.journal()).model.name, None);
-    hermit.run(&["resume", "--if-needed", "--reload"]).exits(2).says(&["cannot be used with"]);
+    env.run(&["resume", "--if-needed"]).exits(0).says(&[said]);
+    assert_eq!(settings(&env.journal()).model.name, None);
+    env.run(&["resume", "--if-needed", "--reload"]).exits(2).says(&["cannot be used with"]);
 }
 
 #[test]
 fn on_a_terminal_a_changed_configuration_is_asked_about() {
     for (answer, model) in [("y", Some("opus")), ("n", None)] {
-        let hermit = ended(&["--verify", "true"]);
-        configure(&hermit, "[model]\nname = \"opus\"\n");
-        let terminal = Terminal::run(&hermit, &format!("{NIGHTWRIGHT} resume"));
+        let env = ended(&["--verify", "true"]);
+        configure(&env, "[model]\nname = \"opus\"\n");
+        let terminal = Terminal::run(&env, &format!("{NIGHTWRIGHT} resume"));
         terminal.shows("Use the new values? [y/N]");
         terminal.types(&[answer, "Enter"]);
         terminal.shows("exit=0");
-        assert_eq!(settings(&hermit.journal()).model.name.as_deref(), model, "{answer}");
-        assert_eq!(ending(&hermit.journal()), "completed");
+        assert_eq!(settings(&env.journal()).model.name.as_deref(), model, "{answer}");
+        assert_eq!(ending(&env.journal()), "completed");
     }
 }
 
 #[test]
 fn a_secret_in_a_changed_argument_is_masked_and_comes_back() {
     const SECRET: &str = "sk-0123456789abcdef0123";
-    let hermit = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
-    let resume = |arguments: &[&str]| -> Did {
-        let mut command = hermit.command(arguments);
+    let env = ended(&["--verify", "test -e never", "--stagnation-threshold", "0"]);
+    let resume = |arguments: &[&str]| -> Output {
+        let mut command = env.command(arguments);
         finish(command.env("SHOP_API_KEY", SECRET).spawn().unwrap())
     };
     resume(&["resume", "-m", "2", "--", "--key", SECRET]).exits(0);
-    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let text = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     assert!(!text.contains(SECRET), "the journal has the secret");
     // The variable is gone, and the agent still gets the true value.
-    hermit.run(&["resume", "-m", "3"]).exits(0);
-    let asked = hermit.asked();
+    env.run(&["resume", "-m", "3"]).exits(0);
+    let asked = env.asked();
     let last = asked.iter().rfind(|line| line["part"] == "attempt").unwrap().to_string();
     assert!(last.contains(SECRET), "the agent got a mask: {last}");
-    let text = fs::read_to_string(hermit.runs()[0].join("journal.jsonl")).unwrap();
+    let text = fs::read_to_string(env.runs()[0].join("journal.jsonl")).unwrap();
     assert!(!text.contains(SECRET), "the journal has the secret");
 }
 
 #[test]
 fn a_closed_terminal_is_recorded_and_the_run_continues() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let hang = "[[attempt]]\nsteps = [{ say = \"one\" }]\nending = { hang = true }\n\
                 [[attempt]]\nending = { result = \"<promise>COMPLETE</promise>\" }";
-    let script = hermit.script(hang);
+    let script = env.script(hang);
     let run = ["run", "-p", "x", "-m", "9", "--verify", "true", "--dry-run", "--rehearsal"];
-    let child = hermit.start(&[&run[..], &[&script]].concat());
-    hermit.wait_for("agent_ready");
+    let child = env.start(&[&run[..], &[&script]].concat());
+    env.wait_for("agent_ready");
     kill_process(pid(child.id()), Signal::HUP).unwrap();
     finish(child)
         .exits(130)
         .says(&["Stopping now, because the terminal was closed", "the terminal was closed"]);
-    let journal = hermit.journal();
+    let journal = env.journal();
     let Some(Event::RunFinished { note, .. }) = journal.last().map(|record| &record.event) else {
         panic!("it has ended")
     };
     assert_eq!(note.as_deref(), Some("the terminal was closed"));
-    hermit.run(&["resume"]).exits(0);
-    assert_eq!(ending(&hermit.journal()), "completed");
+    env.run(&["resume"]).exits(0);
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn a_command_as_the_agent_has_no_model_to_change() {
-    let hermit = Hermit::new();
-    hermit.file("agent.sh", "cat > /dev/null\necho working\n");
+    let env = TestEnv::new();
+    env.file("agent.sh", "cat > /dev/null\necho working\n");
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--agent-command", "sh agent.sh"];
-    hermit.run(&run).exits(0);
-    hermit.run(&["resume", "-m", "2", "--model", "opus"]).exits(2).says(&["sh agent.sh"]);
-    hermit.run(&["resume", "-m", "2"]).exits(0);
-    let raised = changes(&hermit.journal());
+    env.run(&run).exits(0);
+    env.run(&["resume", "-m", "2", "--model", "opus"]).exits(2).says(&["sh agent.sh"]);
+    env.run(&["resume", "-m", "2"]).exits(0);
+    let raised = changes(&env.journal());
     assert_eq!(raised, by_operator(&["limits.max_iterations: 1 -> 2"]));
-    assert!(Change::KEYS.contains(&"limits.max_iterations"));
+    assert!(SettingChange::KEYS.contains(&"limits.max_iterations"));
 }
 
 fn pid(id: u32) -> Pid {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::agent_program::program;
-use super::harness::{Did, Hermit, finish};
+use super::harness::{Output, TestEnv, finish};
 
 /// With everything that JSON writes in another way.
 const SECRET: &str = r#"pa"ss\wo/rd-9x7Q2z"#;
@@ -20,22 +20,22 @@ const TOKEN: &str = concat!("gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
 const VERSION: &str = "2.1.210 (Claude Code)";
 
 /// A project with a task, and an agent that prints its secret in every way.
-fn planted() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "port", "--mode", "loop"]).exits(0);
+fn planted() -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "port", "--mode", "loop"]).exits(0);
     let instructions = format!("Use the password {SECRET} to port it.\n");
-    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", &instructions);
+    env.file(".nightwright/tasks/port/INSTRUCTIONS.md", &instructions);
     let status = json!({
         "complete": true, "worked": true, "summary": format!("works with {SECRET}"),
         "progress": { "completed": 1, "total": 1 }, "blockers": [],
     });
-    fs::write(hermit.path("status.json"), status.to_string()).unwrap();
+    fs::write(env.path("status.json"), status.to_string()).unwrap();
     let stream = stream();
     // The first of two writes ends in the middle of a secret.
     let middle = stream.find("9x7Q2z").unwrap() + 2;
-    fs::write(hermit.path("first"), &stream[..middle]).unwrap();
-    fs::write(hermit.path("second"), &stream[middle..]).unwrap();
-    let here = hermit.path("").display().to_string();
+    fs::write(env.path("first"), &stream[..middle]).unwrap();
+    fs::write(env.path("second"), &stream[middle..]).unwrap();
+    let here = env.path("").display().to_string();
     let script = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && echo '{VERSION}' && exit\n\
@@ -50,8 +50,8 @@ fn planted() -> Hermit {
          cat {here}/second\n\
          printf 'last words %s' \"$MY_DB_PASSWORD\" >&2\n"
     );
-    program(&hermit, "claude", &script);
-    hermit
+    program(&env, "claude", &script);
+    env
 }
 
 /// What the agent prints. The long result is read in many pieces, each of which ends inside of a
@@ -127,29 +127,29 @@ fn in_pieces(text: &str) -> String {
     lines.iter().map(|line| line.to_string() + "\n").collect()
 }
 
-fn command(hermit: &Hermit, arguments: &[&str]) -> Command {
-    let mut command = hermit.command(arguments);
+fn command(env: &TestEnv, arguments: &[&str]) -> Command {
+    let mut command = env.command(arguments);
     command.env("NIGHTWRIGHT_AGENT_ENV", format!("MY_DB_PASSWORD={SECRET}"));
     command
 }
 
-fn run(hermit: &Hermit, more: &[&str]) -> Did {
+fn run(env: &TestEnv, more: &[&str]) -> Output {
     let check = format!("printf '%s\\n' 'checked with {SECRET}' \"$MY_DB_PASSWORD\"; exit 1");
     let arguments = ["run", "port", "-m", "1", "--no-delay", "--verify", &check];
     let last = ["--", "--also", SECRET];
-    finish(command(hermit, &[&arguments, more, &last].concat()).spawn().unwrap())
+    finish(command(env, &[&arguments, more, &last].concat()).spawn().unwrap())
 }
 
 /// Fails if there is a trace of the secret in what was said or kept.
 #[track_caller]
-fn nothing_shows(hermit: &Hermit, said: &[&Did]) {
+fn nothing_shows(env: &TestEnv, said: &[&Output]) {
     let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
-    for did in said {
-        texts.push(("stdout".to_owned(), did.out.clone().into_bytes()));
-        texts.push(("stderr".to_owned(), did.err.clone().into_bytes()));
+    for output in said {
+        texts.push(("stdout".to_owned(), output.out.clone().into_bytes()));
+        texts.push(("stderr".to_owned(), output.err.clone().into_bytes()));
     }
     let mut files = Vec::new();
-    all_files(&hermit.path("state"), &mut files);
+    all_files(&env.path("state"), &mut files);
     for file in files {
         // The user's own words and files.
         let own = ["/prompts/", "/told.json", "/baseline/"];
@@ -183,21 +183,21 @@ fn all_files(folder: &Path, files: &mut Vec<PathBuf>) {
 
 #[test]
 fn a_secret_is_masked_wherever_it_is_planted() {
-    let hermit = planted();
-    let verbose = run(&hermit, &["--verbose"]).exits(0);
+    let env = planted();
+    let verbose = run(&env, &["--verbose"]).exits(0);
     assert!(verbose.err.contains("I use ******"), "{}", verbose.err);
-    let json = run(&hermit, &["--output", "json"]).exits(0);
+    let json = run(&env, &["--output", "json"]).exits(0);
     for line in json.out.lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
-    nothing_shows(&hermit, &[&verbose, &json]);
-    let output = fs::read_to_string(hermit.runs()[0].join("output/001-1.ndjson")).unwrap();
+    nothing_shows(&env, &[&verbose, &json]);
+    let output = fs::read_to_string(env.runs()[0].join("output/001-1.ndjson")).unwrap();
     assert_eq!(output.len(), stream().len(), "masks have another length");
     let (odd, lines): (Vec<_>, Vec<_>) =
         output.lines().partition(|line| serde_json::from_str::<Value>(line).is_err());
     assert_eq!((odd.len(), lines.len()), (1, 6), "{odd:?}");
     // Of both: runs that begin in the same second are in no order.
-    let journal: String = hermit
+    let journal: String = env
         .runs()
         .iter()
         .map(|run| fs::read_to_string(run.join("journal.jsonl")).unwrap())
@@ -205,29 +205,29 @@ fn a_secret_is_masked_wherever_it_is_planted() {
     for kept in ["works with ****", "checked with ****", "Use the password ****"] {
         assert!(journal.contains(kept), "`{kept}` is not in the journal");
     }
-    let arguments = fs::read_to_string(hermit.path("arguments-1")).unwrap();
+    let arguments = fs::read_to_string(env.path("arguments-1")).unwrap();
     assert!(arguments.contains(SECRET), "the agent got a mask: {arguments}");
 }
 
 #[test]
 fn a_secret_that_comes_in_pieces_is_masked_where_they_are_put_together() {
-    let hermit = planted();
+    let env = planted();
     let text = format!("In short, it is {SECRET} ok\nnow.");
     let whole = stream().replace(
         &json!(format!("I use {SECRET}\nnow, and {TOKEN}.")).to_string(),
         &json!(text).to_string(),
     );
     let (init, rest) = whole.split_once('\n').unwrap();
-    fs::write(hermit.path("first"), format!("{init}\n{}", in_pieces(&text))).unwrap();
-    fs::write(hermit.path("second"), rest).unwrap();
-    let verbose = run(&hermit, &["--verbose"]).exits(0);
+    fs::write(env.path("first"), format!("{init}\n{}", in_pieces(&text))).unwrap();
+    fs::write(env.path("second"), rest).unwrap();
+    let verbose = run(&env, &["--verbose"]).exits(0);
     let masked = format!("In short, it is {} ok", "*".repeat(SECRET.len()));
     assert_eq!(verbose.err.matches(&masked).count(), 1, "{}", verbose.err);
-    let json = run(&hermit, &["--output", "json", "--include-messages"]).exits(0);
-    nothing_shows(&hermit, &[&verbose, &json]);
+    let json = run(&env, &["--output", "json", "--include-messages"]).exits(0);
+    nothing_shows(&env, &[&verbose, &json]);
     // Nor does it when the pieces are put together again.
     for printed in
-        [&json.out, &fs::read_to_string(hermit.runs()[0].join("output/001-1.ndjson")).unwrap()]
+        [&json.out, &fs::read_to_string(env.runs()[0].join("output/001-1.ndjson")).unwrap()]
     {
         let mut joined = String::new();
         for line in printed.lines() {
@@ -246,8 +246,8 @@ fn a_secret_that_comes_in_pieces_is_masked_where_they_are_put_together() {
 
 #[test]
 fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
-    let hermit = planted();
-    let fifo = hermit.path("fifo");
+    let env = planted();
+    let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let arguments = [
         "run",
@@ -262,30 +262,30 @@ fn a_run_that_goes_on_after_a_kill_works_with_the_true_words() {
         "--also",
         SECRET,
     ];
-    let mut child = command(&hermit, &arguments).spawn().unwrap();
-    hermit.wait_for("attempt_started");
+    let mut child = command(&env, &arguments).spawn().unwrap();
+    env.wait_for("attempt_started");
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     fs::remove_file(&fifo).unwrap();
 
-    let resumed = finish(command(&hermit, &["resume", "--verbose"]).spawn().unwrap());
+    let resumed = finish(command(&env, &["resume", "--verbose"]).spawn().unwrap());
     let resumed = resumed.exits(0);
     assert!(!resumed.err.contains("masks"), "{}", resumed.err);
-    let arguments = fs::read_to_string(hermit.path("arguments-1")).unwrap();
+    let arguments = fs::read_to_string(env.path("arguments-1")).unwrap();
     assert!(arguments.contains(SECRET), "the agent got a mask: {arguments}");
-    let prompt = fs::read_to_string(hermit.path("prompt-1")).unwrap();
+    let prompt = fs::read_to_string(env.path("prompt-1")).unwrap();
     assert!(prompt.contains("9x7Q2z"), "the agent was told a mask: {prompt}");
-    nothing_shows(&hermit, &[&resumed]);
+    nothing_shows(&env, &[&resumed]);
 
-    fs::remove_file(hermit.runs()[0].join("told.json")).unwrap();
-    let again = finish(command(&hermit, &["resume", "--again", "-m", "5"]).spawn().unwrap());
+    fs::remove_file(env.runs()[0].join("told.json")).unwrap();
+    let again = finish(command(&env, &["resume", "--again", "-m", "5"]).spawn().unwrap());
     again.says(&["warning: what this run was told had secrets in it", "told.json"]);
 }
 
 /// The prompts of a run, one after the other.
-fn prompts(hermit: &Hermit) -> String {
+fn prompts(env: &TestEnv) -> String {
     let mut files = Vec::new();
-    all_files(&hermit.runs()[0].join("prompts"), &mut files);
+    all_files(&env.runs()[0].join("prompts"), &mut files);
     files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
@@ -293,24 +293,24 @@ fn prompts(hermit: &Hermit) -> String {
 fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
     let words = format!("say {SECRET} twice");
     for kept in [true, false] {
-        let hermit = planted();
-        let fifo = hermit.path("fifo");
+        let env = planted();
+        let fifo = env.path("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
-        let mut child = command(&hermit, &arguments).spawn().unwrap();
-        hermit.wait_for("attempt_started");
-        hermit.run(&["tell", "port", &words]).exits(0);
-        hermit.wait_for("feedback_added");
+        let mut child = command(&env, &arguments).spawn().unwrap();
+        env.wait_for("attempt_started");
+        env.run(&["tell", "port", &words]).exits(0);
+        env.wait_for("feedback_added");
         kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
         child.wait().unwrap();
         fs::remove_file(&fifo).unwrap();
         if !kept {
-            fs::remove_file(hermit.runs()[0].join("told.json")).unwrap();
+            fs::remove_file(env.runs()[0].join("told.json")).unwrap();
         }
-        let resumed = finish(command(&hermit, &["resume", "--verbose"]).spawn().unwrap());
+        let resumed = finish(command(&env, &["resume", "--verbose"]).spawn().unwrap());
         let resumed = resumed.exits(0);
-        nothing_shows(&hermit, &[&resumed]);
-        assert_eq!(prompts(&hermit).contains(&words), kept);
+        nothing_shows(&env, &[&resumed]);
+        assert_eq!(prompts(&env).contains(&words), kept);
         let warned = resumed.err.contains("what somebody said to the agent had secrets in it");
         assert_eq!(warned, !kept, "{}", resumed.err);
     }
@@ -318,77 +318,77 @@ fn what_a_person_says_is_told_as_it_was_by_a_run_that_goes_on() {
 
 #[test]
 fn a_run_that_goes_on_without_the_variable_knows_what_was_secret() {
-    let hermit = planted();
+    let env = planted();
     // The only place where the run is told it.
-    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port it.\n");
-    let fifo = hermit.path("fifo");
+    env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port it.\n");
+    let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let arguments = ["run", "port", "-m", "2", "--no-delay", "--verify", "false"];
-    let mut child = command(&hermit, &arguments).spawn().unwrap();
-    hermit.wait_for("attempt_started");
-    hermit.run(&["tell", "port", &format!("use {SECRET}")]).exits(0);
-    hermit.wait_for("feedback_added");
+    let mut child = command(&env, &arguments).spawn().unwrap();
+    env.wait_for("attempt_started");
+    env.run(&["tell", "port", &format!("use {SECRET}")]).exits(0);
+    env.wait_for("feedback_added");
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     fs::remove_file(&fifo).unwrap();
-    let spoken = hermit.run(&["resume", "--verbose"]).exits(0);
-    nothing_shows(&hermit, &[&spoken]);
+    let spoken = env.run(&["resume", "--verbose"]).exits(0);
+    nothing_shows(&env, &[&spoken]);
     // And long after it was said.
-    let again = hermit.run(&["resume", "--again", "-m", "4", "--verbose"]).exits(0);
-    nothing_shows(&hermit, &[&again]);
+    let again = env.run(&["resume", "--again", "-m", "4", "--verbose"]).exits(0);
+    nothing_shows(&env, &[&again]);
 
-    let hermit = planted();
-    run(&hermit, &[]).exits(0);
-    let again = hermit.run(&["resume", "--again", "-m", "2", "--verbose"]).exits(0);
-    nothing_shows(&hermit, &[&again]);
+    let env = planted();
+    run(&env, &[]).exits(0);
+    let again = env.run(&["resume", "--again", "-m", "2", "--verbose"]).exits(0);
+    nothing_shows(&env, &[&again]);
 }
 
 #[test]
 fn stars_that_a_person_wrote_are_not_taken_for_a_mask() {
-    let hermit = planted();
+    let env = planted();
     let goal = "show passwords as ********** in the form";
-    hermit.run(&["run", "-p", goal, "-m", "1", "--no-delay"]).exits(0);
-    let again = hermit.run(&["resume", "--again", "-m", "2"]).exits(0);
+    env.run(&["run", "-p", goal, "-m", "1", "--no-delay"]).exits(0);
+    let again = env.run(&["resume", "--again", "-m", "2"]).exits(0);
     assert!(!again.err.contains("masks"), "{}", again.err);
 }
 
 #[test]
 fn stars_in_a_goal_are_not_taken_for_masks() {
-    let hermit = planted();
+    let env = planted();
     let goal = "Show passwords as ********** in the form";
-    hermit.run(&["run", "-p", goal, "-m", "1", "--no-delay"]);
-    assert!(!hermit.runs()[0].join("told.json").exists());
-    let again = hermit.run(&["resume", "--again", "-m", "2"]);
+    env.run(&["run", "-p", goal, "-m", "1", "--no-delay"]);
+    assert!(!env.runs()[0].join("told.json").exists());
+    let again = env.run(&["resume", "--again", "-m", "2"]);
     assert!(!again.err.contains("masks"), "{}", again.err);
-    let prompt = fs::read_to_string(hermit.path("prompt-2")).unwrap();
+    let prompt = fs::read_to_string(env.path("prompt-2")).unwrap();
     assert!(prompt.contains(goal), "{prompt}");
 }
 
 #[test]
 fn what_the_user_calls_secret_is_masked_and_a_bad_pattern_is_named() {
-    let hermit = Hermit::new();
-    let script = hermit.script(
+    let env = TestEnv::new();
+    let script = env.script(
         "[[attempt]]\nsteps = [{ say = \"see ticket-4711 at first-street-9\" }]\n\
          ending = { result = \"done\" }\n",
     );
     let arguments =
         ["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script, "-v"];
-    let mut command = hermit.command(&arguments);
+    let mut command = env.command(&arguments);
     command.env("MY_PLACE", "first-street-9").env("NIGHTWRIGHT_REDACT_VARIABLES", "MY_*");
     command.env("NIGHTWRIGHT_REDACT_PATTERNS", "ticket-[0-9]+");
-    let did = finish(command.spawn().unwrap()).exits(0);
-    assert!(did.err.contains("see *********** at **************"), "{}", did.err);
+    let output = finish(command.spawn().unwrap()).exits(0);
+    assert!(output.err.contains("see *********** at **************"), "{}", output.err);
 
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", "[redact]\npatterns = [\"fine\", \"(\"]\n");
-    hermit.run(&arguments).exits(2).says(&["config.toml", "redact.patterns", "unclosed group"]);
-    hermit.file(".nightwright/config.toml", "[redact]\npatterns = [\"x*\"]\n");
-    hermit.run(&arguments).exits(2).says(&["it matches where there is nothing"]);
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", "[redact]\npatterns = [\"fine\", \"(\"]\n");
+    env.run(&arguments).exits(2).says(&["config.toml", "redact.patterns", "unclosed group"]);
+    env.file(".nightwright/config.toml", "[redact]\npatterns = [\"x*\"]\n");
+    env.run(&arguments).exits(2).says(&["it matches where there is nothing"]);
 }
 
 #[test]
 fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
-    let hermit = planted();
+    let env = planted();
     let known = "hunter2hunter2";
     let line = |content: Value| {
         json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null,
@@ -398,15 +398,15 @@ fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
     let call = json!({ "type": "tool_use", "id": "t", "name": "mcp__x", "input": { known: 5 } });
     let whole = stream();
     let (init, rest) = whole.split_once('\n').unwrap();
-    fs::write(hermit.path("first"), format!("{init}\n{}", in_pieces(&words))).unwrap();
-    fs::write(hermit.path("second"), format!("{}\n{rest}", line(call))).unwrap();
+    fs::write(env.path("first"), format!("{init}\n{}", in_pieces(&words))).unwrap();
+    fs::write(env.path("second"), format!("{}\n{rest}", line(call))).unwrap();
     let check = format!("echo '{words}'; echo '{words}' >&2; exit 1");
     let arguments = ["run", "port", "-m", "1", "--no-delay", "-v", "--verify", &check];
-    let did = finish(command(&hermit, &arguments).env("MY_TOKEN", known).spawn().unwrap());
+    let did = finish(command(&env, &arguments).env("MY_TOKEN", known).spawn().unwrap());
     let did = did.exits(0);
     assert!(did.err.contains("\u{2192} mcp__x: **************"), "{}", did.err);
     assert!(!did.err.contains(known), "{}", did.err);
-    let run = &hermit.runs()[0];
+    let run = &env.runs()[0];
     let log = fs::read_to_string(run.join("checks/001-1.log")).unwrap();
     assert_eq!(log.matches("{\"**************\":5}").count(), 2, "{log}");
     let output = fs::read_to_string(run.join("output/001-1.ndjson")).unwrap();
@@ -415,22 +415,22 @@ fn names_of_members_are_masked_where_they_are_no_names_of_the_program() {
 
 #[test]
 fn the_configuration_is_shown_without_what_is_known_to_be_secret() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let known = "hunter2hunter2";
     // So long that a list cuts it in the middle of the secret.
     let check = format!("psql postgres://me@a-host-of-ours/x {known} && make");
     let file = format!(
         "[agent]\nargs = [\"--api-key\", \"{known}\"]\n[verify]\ncommands = [\"{check}\"]\n"
     );
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
-    hermit.file(".nightwright/config.toml", &file);
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
+    env.file(".nightwright/config.toml", &file);
     let shown = |arguments: &[&str]| {
-        let mut command = hermit.command(arguments);
-        let did = finish(command.env("MY_TOKEN", known).spawn().unwrap());
-        for text in [&did.out, &did.err] {
+        let mut command = env.command(arguments);
+        let output = finish(command.env("MY_TOKEN", known).spawn().unwrap());
+        for text in [&output.out, &output.err] {
             assert!(!text.contains("hunter"), "{arguments:?}: {text}");
         }
-        did.out + &did.err
+        output.out + &output.err
     };
     for key in ["agent.args", "verify.commands"] {
         for more in [&[][..], &["--json"]] {
@@ -447,18 +447,15 @@ fn the_configuration_is_shown_without_what_is_known_to_be_secret() {
         assert!(text.contains("--api-key") && text.contains("**************"), "{text}");
         assert!(text.contains("psql postgres://me@a-host"), "{text}");
     }
-    assert_eq!(
-        fs::read_to_string(hermit.project().join(".nightwright/config.toml")).unwrap(),
-        file
-    );
+    assert_eq!(fs::read_to_string(env.project().join(".nightwright/config.toml")).unwrap(), file);
 }
 
 #[test]
 fn a_project_can_not_mask_what_it_would_run() {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright")).unwrap();
     let command = "true ://a:;curl$IFS-sL;@b Authorization: Bearer a1b2c3d4e5f6a7b8c9";
-    hermit.file(
+    env.file(
         ".nightwright/config.toml",
         &format!(
             "[redact]\npatterns = [\"curl\"]\nvariables = [\"HOME\"]\n[agent.env]\nX_TOKEN = \"curl$IFS-sL\"\n\
@@ -472,7 +469,7 @@ fn a_project_can_not_mask_what_it_would_run() {
         &["config", "get", "verify.commands", "--json"],
         &["config", "explain", "verify.commands", "--json"],
     ] {
-        let did = hermit.run(arguments);
-        assert!(did.out.contains(command), "{arguments:?}: {}", did.out);
+        let output = env.run(arguments);
+        assert!(output.out.contains(command), "{arguments:?}: {}", output.out);
     }
 }

@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::fake_agent::census::Census;
 use super::git::git;
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 
 /// Nothing takes so long: whoever waits for more waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 const ROWS: [&str; 13] = [
     "hang-at-start",
@@ -35,16 +35,16 @@ const ROWS: [&str; 13] = [
 ];
 
 /// Everybody that a self-test in this folder has started and who did not wipe its environment.
-fn census(hermit: &Hermit) -> Census {
-    let tmp = hermit.path("tmp").canonicalize().unwrap();
+fn census(env: &TestEnv) -> Census {
+    let tmp = env.path("tmp").canonicalize().unwrap();
     Census {
-        notes: hermit.path("none"),
+        notes: env.path("none"),
         signs: vec![format!("HOME={}/nightwright-selftest-", tmp.display())],
     }
 }
 
-fn folders(hermit: &Hermit) -> Vec<String> {
-    let entries = fs::read_dir(hermit.path("tmp")).unwrap();
+fn folders(env: &TestEnv) -> Vec<String> {
+    let entries = fs::read_dir(env.path("tmp")).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
@@ -54,9 +54,9 @@ fn result_of(row: &Value) -> &str {
 
 #[test]
 fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["selftest", "--json"]).exits(0);
-    let report: Value = serde_json::from_str(&did.out).unwrap();
+    let env = TestEnv::new();
+    let output = env.run(&["selftest", "--json"]).exits(0);
+    let report: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(report["format"], 1);
     assert_eq!(report["did_not_hold"], 0);
     assert_eq!(report["survivors_looked_for"], true);
@@ -82,42 +82,42 @@ fn every_row_holds_or_says_why_it_was_not_tested_and_nothing_is_left() {
         assert!(levels["containment"].as_str().unwrap().starts_with("guard"), "{levels}");
         assert_eq!(levels["sandbox"], "off");
     }
-    assert_eq!(folders(&hermit), [""; 0]);
-    assert!(fs::read_dir(hermit.path("state")).unwrap().next().is_none(), "a state was touched");
-    assert!(fs::read_dir(hermit.path("home")).unwrap().next().is_none(), "a home was touched");
-    census(&hermit).nobody("the self-test is over");
+    assert_eq!(folders(&env), [""; 0]);
+    assert!(fs::read_dir(env.path("state")).unwrap().next().is_none(), "a state was touched");
+    assert!(fs::read_dir(env.path("home")).unwrap().next().is_none(), "a home was touched");
+    census(&env).nobody("the self-test is over");
 }
 
 #[test]
 fn a_row_can_be_played_alone_and_its_folder_kept() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["selftest", "--only", "lie", "--keep"]).exits(0);
-    let shown: Vec<_> = did.out.lines().collect();
-    assert!(shown[0].starts_with("lie about completion"), "{}", did.out);
-    assert!(shown[0].contains("held"), "{}", did.out);
-    assert!(did.out.contains("\nContainment: guard"), "{}", did.out);
-    assert!(did.out.contains("Sandbox: off."), "{}", did.out);
+    let env = TestEnv::new();
+    let output = env.run(&["selftest", "--only", "lie", "--keep"]).exits(0);
+    let shown: Vec<_> = output.out.lines().collect();
+    assert!(shown[0].starts_with("lie about completion"), "{}", output.out);
+    assert!(shown[0].contains("held"), "{}", output.out);
+    assert!(output.out.contains("\nContainment: guard"), "{}", output.out);
+    assert!(output.out.contains("Sandbox: off."), "{}", output.out);
     assert_eq!(shown.last(), Some(&"1 of 1 held"));
-    let kept = folders(&hermit);
+    let kept = folders(&env);
     assert_eq!(kept.len(), 1, "{kept:?}");
-    assert!(did.err.contains(&kept[0]), "{}", did.err);
-    let row = hermit.path("tmp").join(&kept[0]).join("lie");
+    assert!(output.err.contains(&kept[0]), "{}", output.err);
+    let row = env.path("tmp").join(&kept[0]).join("lie");
     assert!(row.join("project/done").exists());
 }
 
 /// As where `TMPDIR` is a folder of the project that one works on.
 #[test]
 fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
-    let hermit = Hermit::new();
-    let repository = hermit.path("tmp");
+    let env = TestEnv::new();
+    let repository = env.path("tmp");
     git(&repository, &["init", "--quiet"]);
     fs::create_dir(repository.join(".nightwright")).unwrap();
     fs::create_dir(repository.join("tmp")).unwrap();
     let only = ["selftest", "--keep", "--only", "lie", "--only", "sigkill"];
-    let mut command = hermit.command(&only);
+    let mut command = env.command(&only);
     command.env_remove("GIT_CEILING_DIRECTORIES").env("TMPDIR", repository.join("tmp"));
-    let did = finish(command.spawn().unwrap()).exits(0);
-    assert!(did.out.ends_with("2 of 2 held\n"), "{}", did.out);
+    let output = finish(command.spawn().unwrap()).exits(0);
+    assert!(output.out.ends_with("2 of 2 held\n"), "{}", output.out);
     let kept = fs::read_dir(repository.join("tmp")).unwrap().next().unwrap().unwrap().path();
     for row in ["lie", "sigkill"] {
         assert!(kept.join(row).join("project/done").exists(), "`{row}` worked elsewhere");
@@ -129,40 +129,40 @@ fn a_temporary_folder_inside_a_repository_leaves_that_repository_alone() {
 
 #[test]
 fn a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["selftest", "--only", "lie", "--only", "flood"]).exits(2);
-    let did = did.says(&["error: --only `flood`: there is no such row"]).says(&ROWS);
-    assert_eq!(did.out, "");
-    assert_eq!(folders(&hermit), [""; 0]);
+    let env = TestEnv::new();
+    let output = env.run(&["selftest", "--only", "lie", "--only", "flood"]).exits(2);
+    let output = output.says(&["error: --only `flood`: there is no such row"]).says(&ROWS);
+    assert_eq!(output.out, "");
+    assert_eq!(folders(&env), [""; 0]);
 }
 
 /// Without a machine that can be trusted to fail, one is made: a `PATH` with hardly any program.
 #[test]
 fn a_row_that_did_not_hold_says_what_was_expected_and_seen_and_keeps_its_folder() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     // The check needs these.
-    link_programs(&["mktemp", "rm"], &hermit.path("bin"));
-    let mut command = hermit.command(&["selftest", "--only", "silence", "--only", "orphans"]);
-    let did = finish(command.env("PATH", hermit.path("bin")).spawn().unwrap()).exits(1);
+    link_programs(&["mktemp", "rm"], &env.path("bin"));
+    let mut command = env.command(&["selftest", "--only", "silence", "--only", "orphans"]);
+    let output = finish(command.env("PATH", env.path("bin")).spawn().unwrap()).exits(1);
     // Words and writing need no program; leaving servers behind does.
-    assert!(did.out.contains("silence                  held"), "{}", did.out);
-    assert!(did.out.contains("orphans                  DID NOT HOLD"), "{}", did.out);
-    assert!(did.out.contains("    expected: "), "{}", did.out);
-    assert!(did.out.contains("    seen: "), "{}", did.out);
-    assert!(did.out.contains("    ended: "), "{}", did.out);
-    assert!(did.out.ends_with("1 of 2 held; did not hold: orphans\n"), "{}", did.out);
-    let kept = folders(&hermit);
+    assert!(output.out.contains("silence                  held"), "{}", output.out);
+    assert!(output.out.contains("orphans                  DID NOT HOLD"), "{}", output.out);
+    assert!(output.out.contains("    expected: "), "{}", output.out);
+    assert!(output.out.contains("    seen: "), "{}", output.out);
+    assert!(output.out.contains("    ended: "), "{}", output.out);
+    assert!(output.out.ends_with("1 of 2 held; did not hold: orphans\n"), "{}", output.out);
+    let kept = folders(&env);
     assert_eq!(kept.len(), 1, "{kept:?}");
-    let folder = hermit.path("tmp").join(&kept[0]);
-    assert!(did.out.contains(&format!("/{}/orphans\n", kept[0])), "{}", did.out);
+    let folder = env.path("tmp").join(&kept[0]);
+    assert!(output.out.contains(&format!("/{}/orphans\n", kept[0])), "{}", output.out);
     assert!(folder.join("orphans").exists());
     assert!(!folder.join("silence").exists());
-    census(&hermit).nobody("the self-test is over");
+    census(&env).nobody("the self-test is over");
 }
 
 /// Puts a program into a folder of its own.
-fn program(hermit: &Hermit, folder: &str, name: &str, text: &str) {
-    let place = hermit.path(folder);
+fn program(env: &TestEnv, folder: &str, name: &str, text: &str) {
+    let place = env.path(folder);
     fs::create_dir_all(&place).unwrap();
     fs::write(place.join(name), text).unwrap();
     fs::set_permissions(place.join(name), Permissions::from_mode(0o755)).unwrap();
@@ -170,16 +170,16 @@ fn program(hermit: &Hermit, folder: &str, name: &str, text: &str) {
 
 #[test]
 fn a_disk_that_was_never_made_is_not_filled_and_nothing_is_said_to_have_held_on_it() {
-    let hermit = Hermit::new();
-    program(&hermit, "liars", "mount", "#!/bin/sh\nexit 0\n");
+    let env = TestEnv::new();
+    program(&env, "liars", "mount", "#!/bin/sh\nexit 0\n");
     let path = env::var("PATH").unwrap();
-    let path = format!("{}:{path}", hermit.path("liars").display());
+    let path = format!("{}:{path}", env.path("liars").display());
     let rows = ["--only", "full-disk", "--only", "full-journal"];
-    let mut command = hermit.command(&[&["selftest"], &rows[..]].concat());
-    let did = finish(command.env("PATH", path).spawn().unwrap()).exits(0);
+    let mut command = env.command(&[&["selftest"], &rows[..]].concat());
+    let output = finish(command.env("PATH", path).spawn().unwrap()).exits(0);
     let sum = "0 of 2 held; not tested here: full-disk, full-journal\n";
-    assert!(did.out.ends_with(sum), "{}", did.out);
-    assert!(did.out.contains("    why: no small disk can be made: "), "{}", did.out);
+    assert!(output.out.ends_with(sum), "{}", output.out);
+    assert!(output.out.contains("    why: no small disk can be made: "), "{}", output.out);
 }
 
 /// Puts these programs of the system into a folder.
@@ -194,45 +194,45 @@ fn link_programs(names: &[&str], folder: &Path) {
 
 #[test]
 fn without_session_leaders_orphans_are_not_tested() {
-    let hermit = Hermit::new();
-    fs::create_dir(hermit.path("few")).unwrap();
+    let env = TestEnv::new();
+    fs::create_dir(env.path("few")).unwrap();
     let few = ["cat", "env", "mktemp", "nohup", "rm", "sh", "sleep", "wc"];
-    link_programs(&few, &hermit.path("few"));
+    link_programs(&few, &env.path("few"));
     let rows = ["orphans", "sigterm", "sigkill"];
     let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
-    let mut command = hermit.command(&[&["selftest"], &only[..]].concat());
-    let did = finish(command.env("PATH", hermit.path("few")).spawn().unwrap()).exits(0);
-    assert!(did.out.contains("there is no `setsid` here"), "{}", did.out);
+    let mut command = env.command(&[&["selftest"], &only[..]].concat());
+    let output = finish(command.env("PATH", env.path("few")).spawn().unwrap()).exits(0);
+    assert!(output.out.contains("there is no `setsid` here"), "{}", output.out);
     let sum = "0 of 3 held; not tested here: orphans, sigterm, sigkill\n";
-    assert!(did.out.ends_with(sum), "{}", did.out);
-    census(&hermit).nobody("the self-test is over");
+    assert!(output.out.ends_with(sum), "{}", output.out);
+    census(&env).nobody("the self-test is over");
 }
 
 /// Waits until somebody of the self-test is at work.
-fn until_at_work(hermit: &Hermit, child: &mut Child) {
+fn until_at_work(env: &TestEnv, child: &mut Child) {
     let begun = Instant::now();
-    while !folders(hermit).iter().any(|folder| {
+    while !folders(env).iter().any(|folder| {
         ["sigterm", "sigkill"]
             .iter()
-            .any(|row| hermit.path("tmp").join(folder).join(row).join("home/ready").exists())
+            .any(|row| env.path("tmp").join(folder).join(row).join("home/ready").exists())
     }) {
         assert!(child.try_wait().unwrap().is_none(), "it has ended");
-        assert!(begun.elapsed() < PATIENCE, "nobody is at work");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "nobody is at work");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
 fn an_interrupted_self_test_ends_everything_it_started() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let rows = ["sigterm", "sigkill", "silence", "full-journal"];
     let only: Vec<&str> = rows.iter().flat_map(|row| ["--only", row]).collect();
-    let mut child = hermit.start(&[&["selftest"], &only[..]].concat());
-    until_at_work(&hermit, &mut child);
+    let mut child = env.start(&[&["selftest"], &only[..]].concat());
+    until_at_work(&env, &mut child);
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
-    let did = finish(child).exits(130);
-    assert_eq!(did.out, "");
-    census(&hermit).nobody("it was interrupted");
-    assert_eq!(folders(&hermit), [""; 0]);
+    let output = finish(child).exits(130);
+    assert_eq!(output.out, "");
+    census(&env).nobody("it was interrupted");
+    assert_eq!(folders(&env), [""; 0]);
 }

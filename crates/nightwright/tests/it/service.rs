@@ -9,7 +9,7 @@ use nightwright::journal::lock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::agent_program::program;
-use super::harness::{Did, Hermit, ending, finish, names};
+use super::harness::{Output, TestEnv, ending, finish, names};
 use super::stage::NIGHTWRIGHT;
 
 /// The first attempt takes until somebody makes the file `go`.
@@ -26,19 +26,19 @@ ending = { result = "<promise>COMPLETE</promise>" }
 "#;
 
 /// A project with a task.
-fn with_task() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "migrate"]).exits(0);
-    hermit.file(".nightwright/tasks/migrate/INSTRUCTIONS.md", "Write both files.\n");
-    hermit
+fn with_task() -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "migrate"]).exits(0);
+    env.file(".nightwright/tasks/migrate/INSTRUCTIONS.md", "Write both files.\n");
+    env
 }
 
 /// A run of the task, with the agent at work.
-fn at_work(hermit: &Hermit) -> Child {
-    let script = hermit.script(HELD);
+fn at_work(env: &TestEnv) -> Child {
+    let script = env.script(HELD);
     let fixed = ["run", "migrate", "-m", "6", "--no-delay", "--dry-run", "--rehearsal"];
-    let child = hermit.start(&[&fixed[..], &[&script]].concat());
-    hermit.wait_for("agent_ready");
+    let child = env.start(&[&fixed[..], &[&script]].concat());
+    env.wait_for("agent_ready");
     child
 }
 
@@ -47,105 +47,105 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-fn if_needed(hermit: &Hermit) -> Did {
-    hermit.run(&["resume", "--if-needed", "migrate"])
+fn if_needed(env: &TestEnv) -> Output {
+    env.run(&["resume", "--if-needed", "migrate"])
 }
 
 /// Whether the run was gone on with.
-fn continued(hermit: &Hermit) -> bool {
-    names(&hermit.journal()).contains(&"run_continued")
+fn continued(env: &TestEnv) -> bool {
+    names(&env.journal()).contains(&"run_continued")
 }
 
-fn unit(hermit: &Hermit) -> PathBuf {
-    hermit.path("home/.config/systemd/user/nightwright-migrate.service")
+fn unit(env: &TestEnv) -> PathBuf {
+    env.path("home/.config/systemd/user/nightwright-migrate.service")
 }
 
 #[test]
 fn what_a_shutdown_or_a_power_failure_cut_off_goes_on() {
     for (how, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
-        let hermit = with_task();
-        let mut child = at_work(&hermit);
+        let env = with_task();
+        let mut child = at_work(&env);
         signal(&child, how);
         assert_eq!(child.wait().unwrap().code(), code);
-        hermit.file("go", "");
-        if_needed(&hermit).exits(0);
-        assert!(continued(&hermit), "{how:?}");
-        assert_eq!(ending(&hermit.journal()), "completed", "{how:?}");
+        env.file("go", "");
+        if_needed(&env).exits(0);
+        assert!(continued(&env), "{how:?}");
+        assert_eq!(ending(&env.journal()), "completed", "{how:?}");
         // And once more it has nothing to do.
-        let before = hermit.journal().len();
-        if_needed(&hermit).exits(0).says(&["Nothing to resume: run ", " has ended."]);
-        assert_eq!(hermit.journal().len(), before);
+        let before = env.journal().len();
+        if_needed(&env).exits(0).says(&["Nothing to resume: run ", " has ended."]);
+        assert_eq!(env.journal().len(), before);
     }
 }
 
 #[test]
 fn what_a_person_stopped_stays_so() {
     for stop in [Some(&["stop", "--now"][..]), None] {
-        let hermit = with_task();
-        let child = at_work(&hermit);
+        let env = with_task();
+        let child = at_work(&env);
         match stop {
-            Some(arguments) => drop(hermit.run(arguments).exits(0)),
+            Some(arguments) => drop(env.run(arguments).exits(0)),
             None => signal(&child, Signal::INT),
         }
         finish(child).exits(130);
-        if_needed(&hermit).exits(0).says(&["Nothing to resume: run ", " has ended."]);
-        assert!(!continued(&hermit));
+        if_needed(&env).exits(0).says(&["Nothing to resume: run ", " has ended."]);
+        assert!(!continued(&env));
     }
     // Asked to stop, and then the power failed.
-    let hermit = with_task();
-    let mut child = at_work(&hermit);
-    hermit.run(&["stop"]).exits(0);
-    hermit.wait_for("stop_requested");
+    let env = with_task();
+    let mut child = at_work(&env);
+    env.run(&["stop"]).exits(0);
+    env.wait_for("stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    if_needed(&hermit).exits(0).says(&["was asked to stop"]);
-    assert!(!continued(&hermit));
+    if_needed(&env).exits(0).says(&["was asked to stop"]);
+    assert!(!continued(&env));
 }
 
 #[test]
 fn what_was_paused_waits_for_who_paused_it() {
-    let hermit = with_task();
-    let child = at_work(&hermit);
-    hermit.run(&["pause"]).exits(0);
-    hermit.wait_for("run_paused");
+    let env = with_task();
+    let child = at_work(&env);
+    env.run(&["pause"]).exits(0);
+    env.wait_for("run_paused");
     signal(&child, Signal::TERM);
     finish(child).exits(130);
-    if_needed(&hermit).exits(0).says(&["was paused"]);
-    assert!(!continued(&hermit));
+    if_needed(&env).exits(0).says(&["was paused"]);
+    assert!(!continued(&env));
 }
 
 #[test]
 fn where_there_is_nothing_or_somebody_at_work_nothing_happens() {
-    let hermit = with_task();
-    if_needed(&hermit).exits(0).says(&["Nothing to resume: there is no such run."]);
-    let did = hermit.run(&["resume", "--if-needed", "migrate", "-q"]).exits(0);
-    assert_eq!((did.out.as_str(), did.err.as_str()), ("", ""));
-    let child = at_work(&hermit);
-    if_needed(&hermit).exits(0).says(&["is running (pid "]);
-    hermit.file("go", "");
+    let env = with_task();
+    if_needed(&env).exits(0).says(&["Nothing to resume: there is no such run."]);
+    let output = env.run(&["resume", "--if-needed", "migrate", "-q"]).exits(0);
+    assert_eq!((output.out.as_str(), output.err.as_str()), ("", ""));
+    let child = at_work(&env);
+    if_needed(&env).exits(0).says(&["is running (pid "]);
+    env.file("go", "");
     finish(child).exits(0);
-    hermit.run(&["resume", "--if-needed", "--again"]).exits(2);
+    env.run(&["resume", "--if-needed", "--again"]).exits(2);
 }
 
 #[test]
 fn a_service_is_written_once_and_says_how_to_enable_it() {
-    let hermit = with_task();
-    let mut command = hermit.command(&["service", "install", "migrate"]);
+    let env = with_task();
+    let mut command = env.command(&["service", "install", "migrate"]);
     command.env("ANTHROPIC_API_KEY", "sk-very-secret").env("NIGHTWRIGHT_AGENT_PASS_ENV", "MY_*");
     command.env("MY_TOKEN", "also-secret");
-    let did = finish(command.spawn().unwrap()).exits(0).says(&[
+    let output = finish(command.spawn().unwrap()).exits(0).says(&[
         "systemctl --user daemon-reload\n",
         "systemctl --user enable nightwright-migrate.service\n",
         "loginctl enable-linger",
         "ANTHROPIC_API_KEY, MY_TOKEN; the service does not have them",
         "~/.config/nightwright/environment",
     ]);
-    let file = unit(&hermit);
-    assert!(did.out.contains(file.to_str().unwrap()), "{}", did.out);
+    let file = unit(&env);
+    assert!(output.out.contains(file.to_str().unwrap()), "{}", output.out);
     let text = fs::read_to_string(&file).unwrap();
     assert!(!text.contains("secret"), "{text}");
-    let project = hermit.project().canonicalize().unwrap().display().to_string();
-    let state = hermit.path("state").display().to_string();
+    let project = env.project().canonicalize().unwrap().display().to_string();
+    let state = env.path("state").display().to_string();
     for line in [
         format!("ExecStart={NIGHTWRIGHT} resume --if-needed -C {project} migrate"),
         format!("WorkingDirectory={project}"),
@@ -154,61 +154,60 @@ fn a_service_is_written_once_and_says_how_to_enable_it() {
         assert!(text.lines().any(|there| there == line), "no `{line}` in:\n{text}");
     }
     // Ours for the same project is written anew.
-    hermit.run(&["service", "install", "migrate"]).exits(0);
-    let printed = hermit.run(&["service", "install", "migrate", "--print"]).exits(0).out;
+    env.run(&["service", "install", "migrate"]).exits(0);
+    let printed = env.run(&["service", "install", "migrate", "--print"]).exits(0).out;
     assert_eq!(printed, fs::read_to_string(&file).unwrap());
 }
 
 #[test]
 fn what_is_not_ours_or_somebody_else_s_is_left_alone() {
-    let hermit = with_task();
-    let file = unit(&hermit);
+    let env = with_task();
+    let file = unit(&env);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "[Unit]\nDescription=mine\n").unwrap();
     let install = ["service", "install", "migrate"];
-    hermit.run(&install).exits(1).says(&["it is not ours", "--force"]);
-    hermit.run(&["service", "remove", "migrate"]).exits(1).says(&["is not ours"]);
+    env.run(&install).exits(1).says(&["it is not ours", "--force"]);
+    env.run(&["service", "remove", "migrate"]).exits(1).says(&["is not ours"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "[Unit]\nDescription=mine\n");
-    hermit.run(&["service", "install", "migrate", "--force"]).exits(0);
+    env.run(&["service", "install", "migrate", "--force"]).exits(0);
     assert!(fs::read_to_string(&file).unwrap().contains("ExecStart="));
 
     // A task of the same name in another project.
-    let other = hermit.path("other");
+    let other = env.path("other");
     fs::create_dir_all(other.join(".nightwright/tasks/migrate")).unwrap();
     let other = other.to_str().unwrap();
     let there = ["service", "install", "migrate", "-C", other];
-    hermit.run(&there).exits(1).says(&["it is for `", "--name"]);
-    hermit.run(&[&there[..], &["--name", "migrate-2"]].concat()).exits(0);
+    env.run(&there).exits(1).says(&["it is for `", "--name"]);
+    env.run(&[&there[..], &["--name", "migrate-2"]].concat()).exits(0);
     assert!(file.with_file_name("nightwright-migrate-2.service").exists());
 
-    hermit.run(&["service", "remove", "migrate"]).exits(0).says(&["daemon-reload"]);
+    env.run(&["service", "remove", "migrate"]).exits(0).says(&["daemon-reload"]);
     assert!(!file.exists());
-    hermit.run(&["service", "remove", "migrate"]).exits(1).says(&["there is no service `migrate`"]);
-    hermit.run(&["service", "remove", "../x"]).exits(2);
-    hermit.run(&["service", "install", "nothing"]).exits(1).says(&["there is no run `nothing`"]);
+    env.run(&["service", "remove", "migrate"]).exits(1).says(&["there is no service `migrate`"]);
+    env.run(&["service", "remove", "../x"]).exits(2);
+    env.run(&["service", "install", "nothing"]).exits(1).says(&["there is no run `nothing`"]);
 }
 
 #[test]
 fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
-    let hermit = with_task();
-    let told = hermit.path("told");
-    program(&hermit, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));
-    hermit.run(&["service", "install", "migrate", "--enable"]).exits(0);
+    let env = with_task();
+    let told = env.path("told");
+    program(&env, "systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));
+    env.run(&["service", "install", "migrate", "--enable"]).exits(0);
     assert_eq!(
         fs::read_to_string(&told).unwrap(),
         "--user daemon-reload\n--user enable nightwright-migrate.service\n"
     );
-    let file = unit(&hermit);
+    let file = unit(&env);
     let wanted = file.with_file_name("default.target.wants");
     fs::create_dir(&wanted).unwrap();
     let link = wanted.join("nightwright-migrate.service");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    hermit.run(&["service", "remove", "migrate"]).exits(0);
+    env.run(&["service", "remove", "migrate"]).exits(0);
     assert!(!link.is_symlink() && !file.exists());
 
-    program(&hermit, "systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n");
-    hermit
-        .run(&["service", "install", "migrate", "--enable"])
+    program(&env, "systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n");
+    env.run(&["service", "install", "migrate", "--enable"])
         .exits(1)
         .says(&["Failed to connect to bus", "by hand"]);
     assert!(file.exists());
@@ -216,17 +215,17 @@ fn with_enable_the_system_is_told_and_remove_takes_the_link_away() {
 
 #[test]
 fn without_a_name_it_is_the_last_run_or_its_task() {
-    let hermit = with_task();
-    hermit.run(&["service", "install"]).exits(1).says(&["there is no run in"]);
-    hermit.run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run"]).exits(0);
-    let run = hermit.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
-    let text = hermit.run(&["service", "install", "--print"]).exits(0).out;
+    let env = with_task();
+    env.run(&["service", "install"]).exits(1).says(&["there is no run in"]);
+    env.run(&["run", "-p", "x", "-m", "1", "--no-delay", "--dry-run"]).exits(0);
+    let run = env.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let text = env.run(&["service", "install", "--print"]).exits(0).out;
     assert!(text.contains(&format!(" {run}\n")), "{text}");
-    let hermit = with_task();
-    let child = at_work(&hermit);
-    let text = hermit.run(&["service", "install", "--print"]).exits(0).out;
+    let env = with_task();
+    let child = at_work(&env);
+    let text = env.run(&["service", "install", "--print"]).exits(0).out;
     assert!(text.contains(" migrate\n"), "{text}");
-    hermit.file("go", "");
+    env.file("go", "");
     finish(child).exits(0);
 }
 
@@ -234,11 +233,11 @@ fn without_a_name_it_is_the_last_run_or_its_task() {
 /// end. The lock of its processes keeps whoever goes on waiting in between.
 #[test]
 fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
-    let hermit = with_task();
-    let child = at_work(&hermit);
-    hermit.file("go", "");
+    let env = with_task();
+    let child = at_work(&env);
+    env.file("go", "");
     finish(child).exits(0);
-    let run = hermit.runs().pop().unwrap();
+    let run = env.runs().pop().unwrap();
     let journal = run.join("journal.jsonl");
     let whole = fs::read_to_string(&journal).unwrap();
     let cut = whole.find("\"event\":\"run_finished\"").unwrap();
@@ -248,7 +247,7 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     let alive = options.create(true).append(true).open(run.join("tree.lock")).unwrap();
     alive.lock_shared().unwrap();
 
-    let child = hermit.start(&["resume", "--if-needed", "migrate"]);
+    let child = env.start(&["resume", "--if-needed", "migrate"]);
     let begun = Instant::now();
     while lock::peek(&run.join("lock")).is_none_or(|owner| owner.pid != child.id()) {
         assert!(begun.elapsed() < Duration::from_mins(1), "it does not take the lock");
@@ -257,40 +256,40 @@ fn what_was_completed_by_somebody_else_meanwhile_is_not_gone_on_with() {
     fs::write(&journal, &whole).unwrap();
     drop(alive);
     finish(child).exits(0).says(&["Nothing to resume: run ", " has ended."]);
-    assert!(!continued(&hermit));
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert!(!continued(&env));
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 /// Where systemd says that there is no such program, it has looked for it under the name that the
 /// unit meant.
 #[test]
 fn systemd_has_nothing_to_say_against_the_unit_and_finds_the_program() {
-    let hermit = Hermit::new();
-    let project = hermit.path("my 50% \"shop\" $HOME \\x 'y'");
+    let env = TestEnv::new();
+    let project = env.path("my 50% \"shop\" $HOME \\x 'y'");
     fs::create_dir_all(project.join(".nightwright/tasks/migrate")).unwrap();
-    let own = hermit.path("a $b 50% {c};d").join("leg work");
+    let own = env.path("a $b 50% {c};d").join("leg work");
     fs::create_dir(own.parent().unwrap()).unwrap();
     fs::copy(NIGHTWRIGHT, &own).unwrap();
     let install = ["service", "install", "migrate", "-C", project.to_str().unwrap()];
-    let plain = hermit.command(&install);
+    let plain = env.command(&install);
     let mut command = Command::new(&own);
-    command.args(install).current_dir(hermit.project()).env_clear();
+    command.args(install).current_dir(env.project()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let installed = command.output().unwrap();
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
 
-    assert_eq!(verified(&hermit), Ok(()));
+    assert_eq!(verified(&env), Ok(()));
     fs::remove_file(&own).unwrap();
-    let complaint = verified(&hermit).unwrap_err();
+    let complaint = verified(&env).unwrap_err();
     let missing = format!("Command {} is not executable", own.display());
     assert!(complaint.contains(&missing), "{complaint}");
 }
 
 /// What systemd says against the unit.
-fn verified(hermit: &Hermit) -> Result<(), String> {
+fn verified(env: &TestEnv) -> Result<(), String> {
     let mut command = Command::new("systemd-analyze");
-    command.args(["verify", "--user"]).arg(unit(hermit)).stdin(Stdio::null());
-    command.env("XDG_RUNTIME_DIR", hermit.path("tmp")).env("HOME", hermit.path("home"));
+    command.args(["verify", "--user"]).arg(unit(env)).stdin(Stdio::null());
+    command.env("XDG_RUNTIME_DIR", env.path("tmp")).env("HOME", env.path("home"));
     let output = command.output().unwrap_or_else(|error| {
         panic!(
             "`systemd-analyze` can't be asked: {error}; `cargo xtask test` installs it on Debian"

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 use super::stage::{NIGHTWRIGHT, is_alive};
 use super::terminal::Terminal;
 
 /// How long whatever the agent left may outlive it.
-const BURIAL: Duration = Duration::from_secs(30);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A project with the task `t`, and this program as the agent. It finds its task in `$task`.
-pub(crate) fn with_agent(script: &str) -> Hermit {
-    let hermit = Hermit::new();
-    hermit.task("t");
-    let path = hermit.path("bin/claude");
+pub(crate) fn with_agent(script: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.task("t");
+    let path = env.path("bin/claude");
     let text = format!(
         "#!/bin/sh\n\
          [ \"$1\" = --version ] && {{ echo '2.1.325 (Claude Code)'; exit 0; }}\n\
@@ -25,10 +25,10 @@ pub(crate) fn with_agent(script: &str) -> Hermit {
     );
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    hermit
+    env
 }
 
-impl Hermit {
+impl TestEnv {
     /// Makes a task without instructions.
     pub(crate) fn task(&self, name: &str) -> &Self {
         fs::create_dir_all(self.project().join(".nightwright/tasks").join(name)).unwrap();
@@ -64,20 +64,20 @@ impl Hermit {
 fn wait_for_death(pid: &str) {
     let begun = Instant::now();
     while is_alive(pid) {
-        assert!(begun.elapsed() < BURIAL, "{pid} is still alive");
+        assert!(begun.elapsed() < EXIT_TIMEOUT, "{pid} is still alive");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
 fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
-    let hermit = with_agent(
+    let env = with_agent(
         "printf '%s\\n' \"$@\" >arguments; env >environment; \
          while [ $# -gt 1 ]; do [ \"$1\" = --append-system-prompt-file ] && cp \"$2\" system; shift; done\n\
          echo 'What is the goal?'; read goal; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9\n\
          printf '# Goal\\n%s\\n' \"$goal\" >$task/INSTRUCTIONS.md; printf -- '- [ ] a\\n- [ ] b\\n' >$task/TODO.md",
     );
-    let terminal = Terminal::run(&hermit, &hermit.line("setup t --model opus"));
+    let terminal = Terminal::run(&env, &env.line("setup t --model opus"));
     terminal.shows("What is the goal?");
     terminal.types(&["-l", "all tests pass"]);
     terminal.types(&["Enter"]);
@@ -88,81 +88,81 @@ fn the_agent_has_the_terminal_and_what_it_wrote_is_told() {
         screen.contains("Next: `nightwright validate t`, then `nightwright run t`"),
         "{screen}"
     );
-    assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "# Goal\nall tests pass\n");
-    let arguments = hermit.read("arguments");
+    assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "# Goal\nall tests pass\n");
+    let arguments = env.read("arguments");
     for words in
         ["--permission-mode\nacceptEdits\n", "--setting-sources\nuser\n", "--model\nopus\n"]
     {
         assert!(arguments.contains(words), "{arguments}");
     }
-    let system = hermit.read("system");
+    let system = env.read("system");
     assert!(system.contains(".nightwright/tasks/t/TODO.md"), "{system}");
-    let environment = hermit.read("environment");
+    let environment = env.read("environment");
     assert!(environment.contains("\nNIGHTWRIGHT_MARK=talk.1."), "{environment}");
     assert!(!environment.contains("NIGHTWRIGHT_STATE_DIR="), "{environment}");
-    hermit.terminal_is_as_before();
-    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0);
-    assert!(hermit.runs().is_empty());
+    env.terminal_is_as_before();
+    assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0);
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn a_killed_agent_leaves_a_sane_terminal_and_nobody_behind() {
-    let hermit = with_agent(
+    let env = with_agent(
         "stty raw -echo; printf '\\033[?25l\\033[?2004h'\n\
          setsid sh -c 'trap \"\" HUP; echo $$ >left; exec sleep 1000' &\n\
          (env -u NIGHTWRIGHT_MARK setsid sh -c 'echo $$ >unmarked; exec sleep 1000' &)\n\
          while [ ! -s left ] || [ ! -s unmarked ]; do :; done; kill -9 $$",
     );
-    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("setup t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("no instructions were written"), "{screen}");
     assert!(screen.contains("killed by signal 9"), "{screen}");
-    hermit.terminal_is_as_before();
-    wait_for_death(hermit.read("left").trim());
-    wait_for_death(hermit.read("unmarked").trim());
+    env.terminal_is_as_before();
+    wait_for_death(env.read("left").trim());
+    wait_for_death(env.read("unmarked").trim());
 }
 
 #[test]
 fn ctrl_c_is_for_the_agent() {
-    let hermit = with_agent(
+    let env = with_agent(
         "trap 'echo enough >$task/INSTRUCTIONS.md; exit 0' INT; echo listening; \
          while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("setup t"));
     terminal.shows("listening");
     terminal.types(&["C-c"]);
     let screen = terminal.shows("exit=0");
     assert!(screen.contains("Instructions written"), "{screen}");
-    hermit.terminal_is_as_before();
+    env.terminal_is_as_before();
 }
 
 #[test]
 fn a_signal_that_ends_us_is_handed_on_and_what_was_written_stays() {
-    let hermit = with_agent(
+    let env = with_agent(
         "trap 'echo half >$task/INSTRUCTIONS.md; exit 0' TERM; echo $PPID >parent; stty -echo; \
          echo listening; while :; do sleep 0.1; done",
     );
-    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let terminal = Terminal::run(&env, &env.line("setup t"));
     terminal.shows("listening");
-    let parent = hermit.read("parent").trim().parse().unwrap();
+    let parent = env.read("parent").trim().parse().unwrap();
     kill_process(Pid::from_raw(parent).unwrap(), Signal::TERM).unwrap();
     let screen = terminal.shows("exit=130");
     assert!(screen.contains("Instructions written"), "{screen}");
-    hermit.terminal_is_as_before();
+    env.terminal_is_as_before();
 }
 
 #[test]
 fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
     // `fg` lets it go on at the same moment as us, so it may look before we have given it back the
     // terminal as it had it.
-    let hermit = with_agent(
+    let env = with_agent(
         "stty -echo; kill -STOP $$
          n=0; until stty -a | grep -q -- '-echo ' || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
          stty -a >again; echo done >$task/INSTRUCTIONS.md",
     );
-    let bin = hermit.path("bin");
+    let bin = env.path("bin");
     let shell = format!("PS1='$ ' PATH={}:$PATH bash --norc -i", bin.display());
-    let terminal = Terminal::run(&hermit, &shell);
+    let terminal = Terminal::run(&env, &shell);
     terminal.types(&["-l", &format!("{NIGHTWRIGHT} setup t")]);
     terminal.types(&["Enter"]);
     terminal.shows("Stopped");
@@ -170,14 +170,14 @@ fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
     terminal.types(&["Enter"]);
     let screen = terminal.shows("fg=0");
     assert!(screen.contains("Instructions written"), "{screen}");
-    assert!(hermit.read("again").contains("-echo "), "{}", hermit.read("again"));
+    assert!(env.read("again").contains("-echo "), "{}", env.read("again"));
 }
 
 #[test]
 fn without_the_agent_program_it_says_what_to_install() {
-    let hermit = Hermit::new();
-    hermit.task("t");
-    let terminal = Terminal::run(&hermit, &hermit.line("setup t"));
+    let env = TestEnv::new();
+    env.task("t");
+    let terminal = Terminal::run(&env, &env.line("setup t"));
     let screen = terminal.shows("exit=1");
     let words = "Claude CLI not found. Make sure 'claude' is installed and in PATH.";
     assert!(screen.contains(words), "{screen}");
@@ -185,17 +185,17 @@ fn without_the_agent_program_it_says_what_to_install() {
 
 #[test]
 fn an_edit_that_changes_nothing_is_not_called_a_success() {
-    let hermit = with_agent("exit 3");
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    let terminal = Terminal::run(&hermit, &hermit.line("edit t"));
+    let env = with_agent("exit 3");
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    let terminal = Terminal::run(&env, &env.line("edit t"));
     let screen = terminal.shows("exit=1");
     assert!(screen.contains("nothing was changed; the agent ended with exit code 3"), "{screen}");
 }
 
 #[test]
 fn without_a_terminal_it_says_which_file_to_write() {
-    let hermit = with_agent("exit 0");
-    hermit.run(&["setup", "t"]).exits(2).says(&[
+    let env = with_agent("exit 0");
+    env.run(&["setup", "t"]).exits(2).says(&[
         "error: `nightwright setup` is a conversation, and there is no terminal to hold it at",
         "hint: write the instructions yourself, in `.nightwright/tasks/t/INSTRUCTIONS.md`",
     ]);
@@ -203,34 +203,32 @@ fn without_a_terminal_it_says_which_file_to_write() {
 
 #[test]
 fn instructions_that_are_there_are_edited_and_those_that_are_not_are_set_up() {
-    let hermit = with_agent("exit 0");
-    hermit
-        .run(&["edit", "t"])
+    let env = with_agent("exit 0");
+    env.run(&["edit", "t"])
         .exits(2)
         .says(&["Instructions not found. Run setup first: nightwright setup t"]);
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    hermit.run(&["setup", "t"]).exits(2).says(&["has instructions already", "nightwright edit t"]);
-    hermit.run(&["setup", "nope"]).exits(2).says(&["Task not found: nope"]);
-    hermit.run(&["edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    env.run(&["setup", "t"]).exits(2).says(&["has instructions already", "nightwright edit t"]);
+    env.run(&["setup", "nope"]).exits(2).says(&["Task not found: nope"]);
+    env.run(&["edit", "../t"]).exits(2).says(&["no task can be called `../t`"]);
 }
 
 #[test]
 fn a_text_of_the_projects_own_mode_that_names_what_is_not_there_is_refused() {
-    let hermit = with_agent("exit 0");
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    fs::create_dir_all(hermit.project().join(".nightwright/modes/loop")).unwrap();
-    hermit.file(".nightwright/modes/loop/validate.md", "Judge {{ nope }}.\n");
-    hermit
-        .run(&["validate", "t", "--dry-run"])
+    let env = with_agent("exit 0");
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    fs::create_dir_all(env.project().join(".nightwright/modes/loop")).unwrap();
+    env.file(".nightwright/modes/loop/validate.md", "Judge {{ nope }}.\n");
+    env.run(&["validate", "t", "--dry-run"])
         .exits(2)
         .says(&["`.nightwright/modes/loop/validate.md`, line 1: there is no `nope`"]);
 }
 
 #[test]
 fn another_agent_can_t_be_talked_with_and_that_is_said() {
-    let hermit = with_agent("exit 0");
-    hermit.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
-    hermit.run(&["setup", "t"]).exits(2).says(&[
+    let env = with_agent("exit 0");
+    env.run(&["config", "set", "agent.command", "my-agent"]).exits(0);
+    env.run(&["setup", "t"]).exits(2).says(&[
         "`my-agent` (`agent.command`) is no agent to talk with",
         "write the instructions yourself",
     ]);

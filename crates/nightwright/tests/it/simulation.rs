@@ -112,7 +112,7 @@ fn the_runs_get_far_enough_to_reach_every_ending_and_every_kind_of_fault() {
         "can't append",
         "can't sync",
         "clock jumps",
-        "-> CutChecks",
+        "-> CancelChecks",
         "limit_wait_ended",
         "run_resumed",
         "stop_cancelled",

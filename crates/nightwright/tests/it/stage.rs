@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nightwright::agent::environment::inherited;
-use nightwright::agent::process::{ArgumentsFor, ProcessAgent, Setup};
-use nightwright::agent::{Agent, Attempt, Order, Post, Source};
+use nightwright::agent::process::{AgentSetup, ArgumentsFor, ProcessAgent};
+use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use nightwright::process::Containment;
 use nightwright::rehearsal;
 use nightwright::temp::TempFolder;
-use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
+use nightwright_core::agent::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::agent::verdict;
-use nightwright_core::effect::Shape;
-use nightwright_core::event::Purpose;
+use nightwright_core::effect::AnswerFormat;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::input::Input;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
@@ -28,19 +28,19 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Nothing here takes so long: whoever waits for more waits in vain.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The program under test.
 pub(crate) const NIGHTWRIGHT: &str = env!("CARGO_BIN_EXE_nightwright");
 
 /// Folders of their own for one test.
-pub(crate) struct Stage {
+pub(crate) struct AgentEnv {
     folder: TempDir,
     temp: TempFolder,
     pub(crate) input: InputShape,
 }
 
-impl Stage {
+impl AgentEnv {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
@@ -79,7 +79,7 @@ impl Stage {
         let mut arguments = vec!["rehearse".to_owned()];
         // A verdict comes in the shape that it is asked for in.
         let json_schema = Some(verdict::SCHEMA);
-        let ask = Ask { input: self.input, json_schema, ..Ask::default() };
+        let ask = LaunchOptions { input: self.input, json_schema, ..LaunchOptions::default() };
         arguments.extend(Dialect::Claude.arguments(&ask));
         self.agent(NIGHTWRIGHT, arguments.into_iter().map(OsString::from).collect())
     }
@@ -90,10 +90,10 @@ impl Stage {
     }
 
     pub(crate) fn agent(&self, program: &str, arguments: Vec<OsString>) -> ProcessAgent {
-        ProcessAgent::new(Setup { arguments: always(arguments), ..self.setup(program) })
+        ProcessAgent::new(AgentSetup { arguments: always(arguments), ..self.setup(program) })
     }
 
-    pub(crate) fn setup(&self, program: &str) -> Setup {
+    pub(crate) fn setup(&self, program: &str) -> AgentSetup {
         let start = Instant::now();
         let script = self.folder.path().join("script.toml");
         let mut environment = vec![
@@ -106,7 +106,7 @@ impl Stage {
             environment.push((rehearsal::SCRIPT_VARIABLE.into(), script.into()));
         }
         let also = |name: &str| name.starts_with("NIGHTWRIGHT_REHEARSAL_");
-        Setup {
+        AgentSetup {
             program: program.into(),
             arguments: Box::new(|_, _| Vec::new()),
             dialect: Dialect::Claude,
@@ -138,11 +138,11 @@ fn always(arguments: Vec<OsString>) -> ArgumentsFor {
 }
 
 /// An order for the `number`th attempt.
-pub(crate) fn attempt(number: u32) -> Order {
-    Order {
-        tools: Tools::Usual,
-        shape: Shape::Words,
-        source: Source::Attempt(AttemptId(number)),
+pub(crate) fn attempt(number: u32) -> LaunchRequest {
+    LaunchRequest {
+        tools: ToolAccess::Usual,
+        shape: AnswerFormat::Words,
+        source: NewsSource::Attempt(AttemptId(number)),
         purpose: None,
         iteration: number,
         label: format!("{number:03}-1"),
@@ -153,11 +153,11 @@ pub(crate) fn attempt(number: u32) -> Order {
 }
 
 /// An order for the `number`th call.
-pub(crate) fn call(number: u32, purpose: Purpose) -> Order {
-    Order {
-        tools: Tools::Usual,
-        shape: Shape::Words,
-        source: Source::Call(CallId(number)),
+pub(crate) fn call(number: u32, purpose: CallPurpose) -> LaunchRequest {
+    LaunchRequest {
+        tools: ToolAccess::Usual,
+        shape: AnswerFormat::Words,
+        source: NewsSource::Call(CallId(number)),
         purpose: Some(purpose),
         label: format!("c{number}"),
         ..attempt(1)
@@ -165,16 +165,16 @@ pub(crate) fn call(number: u32, purpose: Purpose) -> Order {
 }
 
 /// An attempt that is going on, and what is heard of it.
-pub(crate) struct Performance {
+pub(crate) struct RunningAttempt {
     attempt: Option<Box<dyn Attempt>>,
     inputs: mpsc::Receiver<Input>,
     pub(crate) troubles: Vec<String>,
 }
 
-impl Performance {
-    pub(crate) fn start(agent: &mut dyn Agent, order: Order) -> Self {
+impl RunningAttempt {
+    pub(crate) fn start(agent: &mut dyn Agent, order: LaunchRequest) -> Self {
         let (sender, inputs) = mpsc::channel(8);
-        let post = Post::new(order.source, sender);
+        let post = NewsSender::new(order.source, sender);
         Self { attempt: Some(agent.start(order, post)), inputs, troubles: Vec::new() }
     }
 
@@ -190,7 +190,8 @@ impl Performance {
     /// The next news; `None` when there will be none any more.
     pub(crate) async fn next(&mut self) -> Option<AgentNews> {
         loop {
-            let input = timeout(PATIENCE, self.inputs.recv()).await.expect("no news for too long");
+            let input =
+                timeout(TEST_TIMEOUT, self.inputs.recv()).await.expect("no news for too long");
             match input? {
                 Input::Agent(_, news) | Input::Call(_, news) => return Some(news),
                 Input::Trouble { text } => self.troubles.push(text),
@@ -231,20 +232,20 @@ impl Performance {
 }
 
 /// Plays one order to its end.
-pub(crate) async fn report(agent: &mut dyn Agent, order: Order) -> AttemptReport {
-    Performance::start(agent, order).finish().await.1
+pub(crate) async fn report(agent: &mut dyn Agent, order: LaunchRequest) -> AttemptReport {
+    RunningAttempt::start(agent, order).finish().await.1
 }
 
 /// Times to give a program, each much longer than the one before. A program that is to run out of
 /// time has to get somewhere first, and on a busy machine that takes longer.
 pub(crate) const GROWING: [Duration; 4] =
-    [Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(6), PATIENCE];
+    [Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(6), TEST_TIMEOUT];
 
 /// Waits for a fact about the world outside.
 pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
     let begin = Instant::now();
     while !fact() {
-        assert!(begin.elapsed() < PATIENCE, "never came true: {what}");
+        assert!(begin.elapsed() < TEST_TIMEOUT, "never came true: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::fake_agent::send;
-use super::harness::{Hermit, finish};
+use super::harness::{TestEnv, finish};
 
 const PATIENT: &str = r#"
 [[attempt]]
@@ -17,24 +17,24 @@ steps = [{ say = "I wait." }, { run = "while [ ! -e go ]; do sleep 0.02; done" }
 ending = { result = "All of it.\n<promise>COMPLETE</promise>" }
 "#;
 
-fn started() -> (Hermit, Child) {
-    let hermit = Hermit::new();
-    let script = hermit.script(PATIENT);
+fn started() -> (TestEnv, Child) {
+    let env = TestEnv::new();
+    let script = env.script(PATIENT);
     let mut arguments = vec!["run", "-p", "Do it all.\nAnd well.", "-m", "5", "--max-cost", "10"];
     arguments.extend(["--no-delay", "--dry-run", "--rehearsal", &script]);
-    let child = hermit.start(&arguments);
-    hermit.wait_for("agent_ready");
-    (hermit, child)
+    let child = env.start(&arguments);
+    env.wait_for("agent_ready");
+    (env, child)
 }
 
-fn object(hermit: &Hermit) -> Value {
-    serde_json::from_str(&hermit.run(&["status", "--json"]).exits(0).out).unwrap()
+fn object(env: &TestEnv) -> Value {
+    serde_json::from_str(&env.run(&["status", "--json"]).exits(0).out).unwrap()
 }
 
 #[test]
 fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
-    let (hermit, child) = started();
-    let text = hermit.run(&["status"]).exits(0).out;
+    let (env, child) = started();
+    let text = env.run(&["status"]).exits(0).out;
     for part in [
         "state         running: the agent works, since ".to_owned(),
         format!(" (pid {})\n", child.id()),
@@ -46,46 +46,46 @@ fn a_run_that_is_going_on_says_what_it_does_and_against_which_limits() {
     ] {
         assert!(text.contains(&part), "{part} is not in:\n{text}");
     }
-    hermit.run(&["stop"]).exits(0);
-    hermit.run(&["pause"]).exits(0);
-    hermit.wait_for("run_paused");
-    let page = object(&hermit);
+    env.run(&["stop"]).exits(0);
+    env.run(&["pause"]).exits(0);
+    env.wait_for("run_paused");
+    let page = object(&env);
     assert_eq!((&page["state"], &page["is_rehearsal"]), (&"running".into(), &true.into()));
     assert_eq!(page["doing"]["what"], "working");
     // What was asked for since then is nothing that it does.
-    let journal = hermit.journal();
+    let journal = env.journal();
     let begun = journal.iter().find(|record| matches!(record.event, Event::AttemptStarted { .. }));
     assert_eq!(page["doing"]["since"], begun.unwrap().at.to_string());
     assert_eq!((&page["stop"], &page["paused"]), (&"after_iteration".into(), &true.into()));
     assert_eq!((&page["max_iterations"], &page["max_cost_usd"]), (&5.into(), &10.0.into()));
     assert_eq!(page["iterations_left"], 1);
     assert_eq!(page["pid"], child.id());
-    hermit.file("go", "");
+    env.file("go", "");
     finish(child).exits(0);
 }
 
 #[test]
 fn a_run_that_was_killed_says_so_and_how_to_go_on() {
-    let (hermit, mut child) = started();
+    let (env, mut child) = started();
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    let text = hermit.run(&["status"]).exits(0).out;
+    let text = env.run(&["status"]).exits(0).out;
     assert!(text.contains("state         its process is gone, and it has not ended"), "{text}");
     assert!(
         text.contains("next          its process is gone: continue: nightwright resume 2"),
         "{text}"
     );
-    let page = object(&hermit);
+    let page = object(&env);
     assert_eq!((&page["state"], &page["pid"]), (&"gone".into(), &Value::Null));
     assert_eq!(page["ending"], Value::Null);
 }
 
 #[test]
 fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
-    let (hermit, child) = started();
-    hermit.file("go", "");
+    let (env, child) = started();
+    env.file("go", "");
     finish(child).exits(0);
-    let text = hermit.run(&["status"]).exits(0).out;
+    let text = env.run(&["status"]).exits(0).out;
     assert!(
         text.contains(
             "state         ended: Task judged complete by a model (no checks configured)"
@@ -93,12 +93,12 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
         "{text}"
     );
     assert!(text.contains("last          iteration 1: done, 2 files, $0.26 (rehearsed)"), "{text}");
-    let page = object(&hermit);
+    let page = object(&env);
     assert_eq!((&page["state"], &page["ending"]["name"]), (&"ended".into(), &"completed".into()));
     assert_eq!(page["ending"]["proof"], "model");
     assert_eq!(page["cost_usd"], 0.26);
     assert!(page["log"].as_str().unwrap().contains("/iterate-"));
-    let help = hermit.run(&["status", "--help"]).exits(0).out;
+    let help = env.run(&["status", "--help"]).exits(0).out;
     let documented: BTreeSet<_> =
         help.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
     let members = page.as_object().unwrap();
@@ -114,22 +114,22 @@ fn a_run_that_has_ended_says_how_and_every_member_is_documented() {
 
 #[test]
 fn a_run_that_is_not_there_is_an_error() {
-    let hermit = Hermit::new();
-    hermit.run(&["status"]).exits(1).says(&["there is no run in `"]);
-    let (hermit, child) = started();
-    hermit.run(&["status", "nothing", "--json"]).exits(1).says(&["there is no run `nothing`"]);
-    hermit.file("go", "");
+    let env = TestEnv::new();
+    env.run(&["status"]).exits(1).says(&["there is no run in `"]);
+    let (env, child) = started();
+    env.run(&["status", "nothing", "--json"]).exits(1).says(&["there is no run `nothing`"]);
+    env.file("go", "");
     finish(child).exits(0);
 }
 
 #[test]
 fn json_has_nothing_in_it_that_a_terminal_obeys() {
-    let hermit = Hermit::new();
-    let script = hermit
+    let env = TestEnv::new();
+    let script = env
         .script("[[attempt]]\nending = { result = \"a \\u009b2J and \\u202e and \\u200b end\" }");
     let run = ["run", "-p", "x \u{202e} y", "-m", "1", "--no-delay", "--dry-run"];
-    hermit.run(&[&run[..], &["--rehearsal", &script]].concat());
-    let json = hermit.run(&["status", "--json"]).exits(0).out;
+    env.run(&[&run[..], &["--rehearsal", &script]].concat());
+    let json = env.run(&["status", "--json"]).exits(0).out;
     serde_json::from_str::<Value>(&json).unwrap();
     assert!(json.contains("\\u202e"), "{json}");
     assert!(!json.contains(['\u{9b}', '\u{202e}', '\u{200b}']), "{json}");
@@ -137,13 +137,13 @@ fn json_has_nothing_in_it_that_a_terminal_obeys() {
 
 #[test]
 fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
-    let hermit = Hermit::new();
-    let script = hermit.script("[[attempt]]\nending = { result = 'Nothing.' }\n");
+    let env = TestEnv::new();
+    let script = env.script("[[attempt]]\nending = { result = 'Nothing.' }\n");
     let goal = "much to do ".repeat(40);
     let run = ["run", "-p", &goal, "-m", "1", "--no-delay", "--dry-run", "--rehearsal", &script];
-    hermit.run(&run).exits(0);
+    env.run(&run).exits(0);
     let status = |locale: &str| {
-        let child = hermit.command(&["status"]).env("LANG", locale).spawn().unwrap();
+        let child = env.command(&["status"]).env("LANG", locale).spawn().unwrap();
         let text = finish(child).exits(0).out;
         text.lines().find(|line| line.starts_with("goal")).unwrap().to_owned()
     };
@@ -153,10 +153,10 @@ fn where_the_locale_is_not_utf8_a_cut_is_shown_in_its_letters() {
 
 #[test]
 fn a_run_that_is_going_on_shows_the_last_tool_or_sentence_of_the_agent() {
-    let (hermit, child) = started();
+    let (env, child) = started();
     let begun = std::time::Instant::now();
     let page = loop {
-        let page = object(&hermit);
+        let page = object(&env);
         if page["doing"]["last"].as_str().is_some_and(|last| last.starts_with("Bash: while")) {
             break page;
         }
@@ -164,9 +164,9 @@ fn a_run_that_is_going_on_shows_the_last_tool_or_sentence_of_the_agent() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     };
     assert_eq!(page["doing"]["what"], "working");
-    let text = hermit.run(&["status"]).exits(0).out;
+    let text = env.run(&["status"]).exits(0).out;
     assert!(text.contains("agent         Bash: while [ ! -e go ]"), "{text}");
-    hermit.file("go", "");
+    env.file("go", "");
     finish(child).exits(0);
-    assert_eq!(object(&hermit)["doing"]["last"], Value::Null, "it has ended");
+    assert_eq!(object(&env)["doing"]["last"], Value::Null, "it has ended");
 }

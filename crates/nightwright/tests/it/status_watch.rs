@@ -9,42 +9,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use nightwright::evidence::Files;
-use nightwright::status_watch::{Means, StatusWatch};
+use nightwright::evidence::EvidenceFiles;
+use nightwright::status_watch::{StatusWatch, WatchMethod};
 use nightwright_core::effect::Effect;
 use nightwright_core::event::{AgentFacts, Event, RunStarted, StatusText};
-use nightwright_core::input::{Input, Mark, Prepared, StatusReport};
+use nightwright_core::input::{Input, Prepared, StatusReport, WorkspaceMark};
 use nightwright_core::machine::Machine;
 use nightwright_core::settings::{self, EvidenceKind, Settings};
 use nightwright_core::units::{Fingerprint, Now};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::harness::{Hermit, finish, names};
+use super::harness::{TestEnv, finish, names};
 
 /// The shortest that can be set.
 const DEBOUNCE: Duration = Duration::from_millis(500);
 
 /// Nothing takes so long: whoever waits for more waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A status file, a watch on it, and the machine that decides what of it is told.
-struct Watched {
+struct WatchedStatus {
     project: TempDir,
     machine: Machine,
     reports: Receiver<StatusReport>,
 }
 
 /// How it is watched.
-struct How {
-    means: Means,
+struct WatchOptions {
+    means: WatchMethod,
     debounce: Duration,
     only_meaningful: bool,
 }
 
-impl Default for How {
+impl Default for WatchOptions {
     fn default() -> Self {
-        Self { means: Means::News, debounce: DEBOUNCE, only_meaningful: true }
+        Self { means: WatchMethod::Notify, debounce: DEBOUNCE, only_meaningful: true }
     }
 }
 
@@ -56,8 +56,8 @@ fn status_file(project: &Path) -> PathBuf {
     project.join("task/.status.json")
 }
 
-fn files(project: &Path) -> Files {
-    Files::new(project, &settings_files(), &[EvidenceKind::Status])
+fn files(project: &Path) -> EvidenceFiles {
+    EvidenceFiles::new(project, &settings_files(), &[EvidenceKind::Status])
 }
 
 /// A project whose status file says this, if there is one.
@@ -70,8 +70,8 @@ fn project(before: Option<&str>) -> TempDir {
     project
 }
 
-impl Watched {
-    fn new(project: TempDir, how: &How) -> Self {
+impl WatchedStatus {
+    fn new(project: TempDir, how: &WatchOptions) -> Self {
         let mut settings = Settings { files: settings_files(), ..Settings::default() };
         settings.status_watch.only_meaningful = how.only_meaningful;
         let machine = begun(settings, files(project.path()).status_alone());
@@ -85,9 +85,9 @@ impl Watched {
     }
 
     /// One that says this, watched from before anything is written.
-    fn saying(before: &str, how: &How) -> Self {
+    fn saying(before: &str, how: &WatchOptions) -> Self {
         let mut watched = Self::new(project(Some(before)), how);
-        let first = watched.reports.recv_timeout(PATIENCE).unwrap();
+        let first = watched.reports.recv_timeout(TEST_TIMEOUT).unwrap();
         assert_eq!(watched.decide(first), None, "what was there before is no change");
         watched
     }
@@ -112,7 +112,7 @@ impl Watched {
     /// Waits until the file was read like this, of which nothing must come.
     fn reads(&mut self, wanted: impl Fn(&StatusReport) -> bool) {
         loop {
-            let report = self.reports.recv_timeout(PATIENCE).unwrap();
+            let report = self.reports.recv_timeout(TEST_TIMEOUT).unwrap();
             let found = wanted(&report);
             assert_eq!(self.decide(report), None);
             if found {
@@ -132,7 +132,7 @@ impl Watched {
     fn next(&mut self) -> String {
         let begun = Instant::now();
         loop {
-            match self.reports.recv_timeout(PATIENCE) {
+            match self.reports.recv_timeout(TEST_TIMEOUT) {
                 Ok(report) => {
                     if let Some(told) = self.decide(report) {
                         return told;
@@ -141,7 +141,7 @@ impl Watched {
                 Err(RecvTimeoutError::Timeout) => panic!("nothing was told"),
                 Err(RecvTimeoutError::Disconnected) => panic!("the watch is over"),
             }
-            assert!(begun.elapsed() < PATIENCE, "nothing was told");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "nothing was told");
         }
     }
 }
@@ -169,8 +169,8 @@ fn begun(settings: Settings, status: Option<StatusReport>) -> Machine {
         _ => None,
     });
     let fingerprint = Fingerprint("a".to_owned());
-    let mark = Some(Mark { fingerprint, head: None, head_tree: None, status: None });
-    let prepared = Prepared { mark, boxes: None, status, disk: None };
+    let mark = Some(WorkspaceMark { fingerprint, head: None, head_tree: None, status: None });
+    let prepared = Prepared { mark, checklist: None, status, disk: None };
     let step = machine.handle(now(), Input::Prepared(ticket.unwrap(), prepared));
     assert!(step.events().any(|event| matches!(event, Event::IterationStarted { .. })));
     machine
@@ -184,14 +184,14 @@ fn status(completed: u32, summary: &str) -> String {
 
 #[test]
 fn a_file_that_comes_after_the_start_is_told() {
-    let mut watched = Watched::new(project(None), &How::default());
+    let mut watched = WatchedStatus::new(project(None), &WatchOptions::default());
     watched.write(&status(1, "begun"));
     assert_eq!(watched.next(), "1/200 items - begun");
 }
 
 #[test]
 fn a_file_that_is_replaced_is_told_again_and_again() {
-    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     for done in 2..5 {
         let other = watched.project.path().join("task/.status.json.tmp");
         fs::write(&other, status(done, "moved")).unwrap();
@@ -202,9 +202,9 @@ fn a_file_that_is_replaced_is_told_again_and_again() {
 
 #[test]
 fn half_a_file_that_stands_for_long_is_not_told_and_the_rest_is() {
-    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     // Another watch, which waits as long, tells when the half was read by the first.
-    let mut other = Watched::saying(&status(1, "before"), &How::default());
+    let mut other = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     let whole = status(2, "whole");
     watched.write(&whole[..whole.len() / 2]);
     for done in 2..5 {
@@ -218,7 +218,8 @@ fn half_a_file_that_stands_for_long_is_not_told_and_the_rest_is() {
 
 #[test]
 fn a_change_of_the_time_alone_is_not_told() {
-    let mut watched = Watched::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &How::default());
+    let mut watched =
+        WatchedStatus::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &WatchOptions::default());
     watched.write(r#"{"complete":false,"lastUpdated":"2","notes":"slow"}"#);
     // It was read, and nothing came of it.
     watched.reads(|report| report.updated.as_deref() == Some("2"));
@@ -228,8 +229,8 @@ fn a_change_of_the_time_alone_is_not_told() {
 
 #[test]
 fn a_change_of_the_time_alone_is_told_where_every_change_is_wanted() {
-    let how = How { only_meaningful: false, ..How::default() };
-    let mut watched = Watched::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &how);
+    let how = WatchOptions { only_meaningful: false, ..WatchOptions::default() };
+    let mut watched = WatchedStatus::saying(r#"{"complete":false,"lastUpdated":"1"}"#, &how);
     watched.write(r#"{"complete":false,"lastUpdated":"2"}"#);
     assert_eq!(watched.next(), "not complete");
     watched.write(r#"{"complete":true,"lastUpdated":"2"}"#);
@@ -238,7 +239,7 @@ fn a_change_of_the_time_alone_is_told_where_every_change_is_wanted() {
 
 /// Writes a hundred times in about a second; whether no two were so far apart that it looked like
 /// the end.
-fn write_a_hundred(watched: &Watched, from: u32) -> bool {
+fn write_a_hundred(watched: &WatchedStatus, from: u32) -> bool {
     let (mut last, mut steady) = (Instant::now(), true);
     for done in from + 1..=from + 100 {
         watched.write(&status(done, "many"));
@@ -253,7 +254,7 @@ fn write_a_hundred(watched: &Watched, from: u32) -> bool {
 fn a_hundred_changes_in_a_second_are_told_once_as_the_last_left_it() {
     // A machine that is too busy to write so fast says nothing about it.
     for _ in 0..20 {
-        let mut watched = Watched::saying(&status(0, "before"), &How::default());
+        let mut watched = WatchedStatus::saying(&status(0, "before"), &WatchOptions::default());
         if write_a_hundred(&watched, 0) {
             assert_eq!(watched.next(), "100/200 items (+100) - many");
             watched.write(&status(101, "one more"));
@@ -266,8 +267,8 @@ fn a_hundred_changes_in_a_second_are_told_once_as_the_last_left_it() {
 
 #[test]
 fn a_file_that_never_rests_is_told_now_and_then_as_it_was() {
-    let how = How { debounce: Duration::from_millis(200), ..How::default() };
-    let mut watched = Watched::saying(&status(0, "before"), &how);
+    let how = WatchOptions { debounce: Duration::from_millis(200), ..WatchOptions::default() };
+    let mut watched = WatchedStatus::saying(&status(0, "before"), &how);
     let (path, enough) = (watched.path(), Arc::new(AtomicBool::new(false)));
     let stop = Arc::clone(&enough);
     let writer = std::thread::spawn(move || {
@@ -293,7 +294,7 @@ fn a_file_that_never_rests_is_told_now_and_then_as_it_was() {
 #[test]
 fn a_folder_that_comes_later_is_watched() {
     let project = tempfile::tempdir().unwrap();
-    let mut watched = Watched::new(project, &How::default());
+    let mut watched = WatchedStatus::new(project, &WatchOptions::default());
     fs::create_dir(watched.project.path().join("task")).unwrap();
     watched.write(&status(3, "there now"));
     assert_eq!(watched.next(), "3/200 items - there now");
@@ -303,7 +304,7 @@ fn a_folder_that_comes_later_is_watched() {
 
 #[test]
 fn a_folder_that_is_replaced_is_watched_like_the_one_before() {
-    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     let folder = watched.project.path().join("task");
     fs::rename(&folder, watched.project.path().join("old")).unwrap();
     fs::create_dir(&folder).unwrap();
@@ -315,8 +316,8 @@ fn a_folder_that_is_replaced_is_watched_like_the_one_before() {
 
 #[test]
 fn where_the_system_has_no_news_looking_finds_every_change() {
-    let how = How { means: Means::Looking, ..How::default() };
-    let mut watched = Watched::saying(&status(1, "before"), &how);
+    let how = WatchOptions { means: WatchMethod::Poll, ..WatchOptions::default() };
+    let mut watched = WatchedStatus::saying(&status(1, "before"), &how);
     for done in 2..4 {
         watched.write(&status(done, "found"));
         assert_eq!(watched.next(), format!("{done}/200 items (+1) - found"));
@@ -328,7 +329,7 @@ fn a_link_out_of_the_project_is_not_followed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let secret = elsewhere.path().join("status.json");
     fs::write(&secret, status(9, "not yours")).unwrap();
-    let mut watched = Watched::saying(&status(1, "before"), &How::default());
+    let mut watched = WatchedStatus::saying(&status(1, "before"), &WatchOptions::default());
     fs::remove_file(watched.path()).unwrap();
     symlink(&secret, watched.path()).unwrap();
     assert_eq!(files(watched.project.path()).status_alone(), None);
@@ -340,40 +341,40 @@ fn a_link_out_of_the_project_is_not_followed() {
 #[test]
 fn without_a_status_file_nothing_is_watched() {
     let project = project(None);
-    let none = Files::new(project.path(), &settings::Files::default(), &[EvidenceKind::Status]);
-    assert!(StatusWatch::new(none, DEBOUNCE, Means::News).is_none());
+    let none =
+        EvidenceFiles::new(project.path(), &settings::Files::default(), &[EvidenceKind::Status]);
+    assert!(StatusWatch::new(none, DEBOUNCE, WatchMethod::Notify).is_none());
 }
 
 /// A task with instructions.
-fn with_task() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "night"]).exits(0);
-    hermit.file(".nightwright/tasks/night/INSTRUCTIONS.md", "Move the orders.");
-    hermit
+fn with_task() -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "night"]).exits(0);
+    env.file(".nightwright/tasks/night/INSTRUCTIONS.md", "Move the orders.");
+    env
 }
 
 /// What of the status file was told, in order.
-fn told(hermit: &Hermit) -> Vec<String> {
-    let journal = hermit.journal();
+fn told(env: &TestEnv) -> Vec<String> {
+    let journal = env.journal();
     let events = journal.iter().map(|record| &record.event);
     events.filter_map(StatusText::of).map(|text| text.line()).collect()
 }
 
 #[test]
 fn a_change_is_told_while_the_agent_works_and_interrupts_nothing() {
-    let hermit = with_task();
-    let script =
-        hermit.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nending = { hang = true }\n");
+    let env = with_task();
+    let script = env.script("[[attempt]]\nsteps = [{ say = \"hm\" }]\nending = { hang = true }\n");
     let mut command =
-        hermit.command(&["run", "night", "-m", "3", "--dry-run", "--rehearsal", &script]);
+        env.command(&["run", "night", "-m", "3", "--dry-run", "--rehearsal", &script]);
     let child = command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "500ms").spawn().unwrap();
-    hermit.wait_for("agent_ready");
-    hermit.file(".nightwright/tasks/night/.status.json", &status(5, "orders moved"));
-    hermit.wait_for("status_changed");
-    assert!(!names(&hermit.journal()).contains(&"attempt_cut"));
+    env.wait_for("agent_ready");
+    env.file(".nightwright/tasks/night/.status.json", &status(5, "orders moved"));
+    env.wait_for("status_changed");
+    assert!(!names(&env.journal()).contains(&"attempt_cancelled"));
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
     finish(child).exits(130).says(&["status: 5/200 items - orders moved"]);
-    assert_eq!(told(&hermit), ["5/200 items - orders moved"]);
+    assert_eq!(told(&env), ["5/200 items - orders moved"]);
 }
 
 /// Two iterations that each write the status file once.
@@ -393,35 +394,35 @@ reason = "it is there"
 
 #[test]
 fn the_last_change_of_an_iteration_is_told_whatever_the_debounce() {
-    let hermit = with_task();
-    let script = hermit.script(WRITES);
+    let env = with_task();
+    let script = env.script(WRITES);
     let arguments =
         ["run", "night", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", script.as_str()];
-    let mut command = hermit.command(&arguments);
+    let mut command = env.command(&arguments);
     command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", "10s");
     finish(command.spawn().unwrap())
         .exits(0)
         .says(&["status: 1/2 items - half", "status: 2/2 items (+1) - all - complete"]);
-    assert_eq!(told(&hermit), ["1/2 items - half", "2/2 items (+1) - all - complete"]);
+    assert_eq!(told(&env), ["1/2 items - half", "2/2 items (+1) - all - complete"]);
 }
 
 #[test]
 fn nothing_is_told_where_the_watch_is_off() {
-    let hermit = with_task();
-    let script = hermit.script(WRITES);
+    let env = with_task();
+    let script = env.script(WRITES);
     let arguments =
         ["run", "night", "-m", "5", "--no-delay", "--dry-run", "--rehearsal", script.as_str()];
-    let mut command = hermit.command(&arguments);
+    let mut command = env.command(&arguments);
     command.env("NIGHTWRIGHT_STATUS_WATCH", "false");
     finish(command.spawn().unwrap()).exits(0);
-    assert_eq!(told(&hermit), Vec::<String>::new());
+    assert_eq!(told(&env), Vec::<String>::new());
 }
 
 #[test]
 fn a_debounce_out_of_range_is_an_error_that_names_the_key() {
-    let hermit = with_task();
+    let env = with_task();
     for value in ["499ms", "11s", "0", "soon"] {
-        let mut command = hermit.command(&["run", "night", "-m", "3", "--dry-run"]);
+        let mut command = env.command(&["run", "night", "-m", "3", "--dry-run"]);
         command.env("NIGHTWRIGHT_STATUS_WATCH_DEBOUNCE", value);
         finish(command.spawn().unwrap())
             .exits(2)

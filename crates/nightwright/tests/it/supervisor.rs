@@ -8,30 +8,30 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use nightwright::agent::scripted::{Log, ScriptedAgent, Step};
-use nightwright::agent::{Agent, Attempt, Order, Post, Source};
+use nightwright::agent::scripted::{ScriptStep, ScriptedAgent, ScriptedLog};
+use nightwright::agent::{Agent, Attempt, LaunchRequest, NewsSender, NewsSource};
 use nightwright::clock::Clock;
 use nightwright::journal::fake::{FakeDisk, FakeFile, Fault, Operation};
-use nightwright::journal::{self, Writer};
-use nightwright::supervisor::{Ending, Supervisor, World};
-use nightwright_core::agent::dialect::Tools;
+use nightwright::journal::{self, JournalWriter};
+use nightwright::supervisor::{Effects, RunOutcome, Supervisor};
+use nightwright_core::agent::dialect::ToolAccess;
 use nightwright_core::agent::outcome::AttemptOutcome;
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::effect::Shape;
+use nightwright_core::effect::AnswerFormat;
 use nightwright_core::effect::{Effect, Needed};
-use nightwright_core::event::{AgentFacts, Event, Origin, Record, RunStarted, StopWhen};
-use nightwright_core::input::{Control, Input, Mark, Prepared, Survey};
+use nightwright_core::event::{AgentFacts, Event, Record, RunStarted, StopSource, StopWhen};
+use nightwright_core::input::{Control, Input, Prepared, Survey, WorkspaceMark};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::State;
 use nightwright_core::outcome::Outcome;
 use nightwright_core::prompt;
-use nightwright_core::settings::{Judge, Settings};
+use nightwright_core::settings::{Settings, VerdictMode};
 use nightwright_core::units::{Fingerprint, RunId, Usd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// A world with a scripted agent, in which every look finds the next of the given trees.
-struct Play {
+struct ScriptedEffects {
     agent: ScriptedAgent,
     attempt: Option<Box<dyn Attempt>>,
     trees: VecDeque<&'static str>,
@@ -40,8 +40,8 @@ struct Play {
     at_effect: Box<dyn FnMut(&Effect)>,
 }
 
-impl Play {
-    fn new(scripts: Vec<Vec<Step>>, trees: &[&'static str]) -> (Self, Log) {
+impl ScriptedEffects {
+    fn new(scripts: Vec<Vec<ScriptStep>>, trees: &[&'static str]) -> (Self, ScriptedLog) {
         let agent = ScriptedAgent::new(scripts);
         let log = agent.log();
         let play = Self {
@@ -54,41 +54,44 @@ impl Play {
         (play, log)
     }
 
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> WorkspaceMark {
         let fingerprint = Fingerprint(self.tree.to_owned());
-        Mark { fingerprint, head: None, head_tree: None, status: None }
+        WorkspaceMark { fingerprint, head: None, head_tree: None, status: None }
     }
 }
 
-impl World for Play {
+impl Effects for ScriptedEffects {
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
         (self.at_effect)(&effect);
         let answer = match effect {
             Effect::Prepare { ticket, mark } => {
                 let mark = (mark == Needed::Yes).then(|| self.mark());
-                Input::Prepared(ticket, Prepared { mark, boxes: None, status: None, disk: None })
+                Input::Prepared(
+                    ticket,
+                    Prepared { mark, checklist: None, status: None, disk: None },
+                )
             }
             Effect::Survey { ticket, .. } => {
                 self.tree = self.trees.pop_front().unwrap_or(self.tree);
                 let survey = Survey {
                     mark: self.mark(),
                     files_changed: 1,
-                    beside_list: None,
+                    files_changed_outside_plan: None,
                     list: String::new(),
                     principles: None,
                     commits: 0,
                     changes: None,
                     status: None,
-                    boxes: None,
+                    checklist: None,
                     warnings: vec![],
                 };
                 Input::Surveyed(ticket, Box::new(survey))
             }
             Effect::StartAttempt(request) => {
-                let source = Source::Attempt(request.attempt);
-                let order = Order {
-                    tools: Tools::Usual,
-                    shape: Shape::Words,
+                let source = NewsSource::Attempt(request.attempt);
+                let order = LaunchRequest {
+                    tools: ToolAccess::Usual,
+                    shape: AnswerFormat::Words,
                     source,
                     purpose: None,
                     iteration: request.briefing.iteration.0,
@@ -96,18 +99,18 @@ impl World for Play {
                     prompt: prompt::compose(
                         &state.settings,
                         &request.briefing,
-                        &prompt::Found::default(),
+                        &prompt::PromptContext::default(),
                     )
                     .unwrap(),
                     cap: request.cap,
                     model: request.model,
                 };
-                self.attempt = Some(self.agent.start(order, Post::new(source, news.clone())));
+                self.attempt = Some(self.agent.start(order, NewsSender::new(source, news.clone())));
                 return;
             }
-            Effect::CutAttempt { why, grace, .. } => {
+            Effect::CancelAttempt { why, grace, .. } => {
                 if let Some(attempt) = &self.attempt {
-                    attempt.cut(why, grace);
+                    attempt.cancel(why, grace);
                 }
                 return;
             }
@@ -118,28 +121,28 @@ impl World for Play {
         news.try_send(answer).expect("there is room");
     }
 
-    async fn leave(&mut self) {
+    async fn shut_down(&mut self) {
         self.attempt = None;
     }
 }
 
-fn finishes(promise: bool) -> Vec<Step> {
+fn finishes(promise: bool) -> Vec<ScriptStep> {
     let mut report = AttemptReport::bare(AttemptOutcome::Finished);
     report.cost = Some(Usd::from_cents(10));
-    report.words.promise = promise;
-    vec![Step::After(Duration::from_secs(90)), Step::Exit(Box::new(report))]
+    report.text_evidence.promise = promise;
+    vec![ScriptStep::After(Duration::from_secs(90)), ScriptStep::Exit(Box::new(report))]
 }
 
-fn fails(outcome: AttemptOutcome) -> Vec<Step> {
+fn fails(outcome: AttemptOutcome) -> Vec<ScriptStep> {
     let mut report = AttemptReport::bare(outcome);
     report.cost = Some(Usd::from_cents(1));
-    vec![Step::After(Duration::from_secs(5)), Step::Exit(Box::new(report))]
+    vec![ScriptStep::After(Duration::from_secs(5)), ScriptStep::Exit(Box::new(report))]
 }
 
 fn settings() -> Settings {
     let mut settings = Settings { goal: "do it".to_owned(), ..Settings::default() };
     settings.limits.max_iterations = Some(10);
-    settings.verify.model = Judge::Off;
+    settings.verify.model = VerdictMode::Off;
     settings
 }
 
@@ -157,12 +160,12 @@ fn machine(settings: Settings) -> Machine {
     })
 }
 
-struct Stage {
+struct SupervisorEnv {
     disk: FakeDisk,
     seen: Rc<RefCell<Vec<Record>>>,
 }
 
-impl Stage {
+impl SupervisorEnv {
     fn new() -> Self {
         Self { disk: FakeDisk::new(), seen: Rc::default() }
     }
@@ -171,9 +174,10 @@ impl Stage {
     fn supervisor(
         &self,
         settings: Settings,
-        play: Play,
-    ) -> (Supervisor<FakeFile, Play>, mpsc::Sender<Control>) {
-        let writer = Writer::new(self.disk.open(), RunId("r".to_owned())).expect("a journal");
+        play: ScriptedEffects,
+    ) -> (Supervisor<FakeFile, ScriptedEffects>, mpsc::Sender<Control>) {
+        let writer =
+            JournalWriter::new(self.disk.open(), RunId("r".to_owned())).expect("a journal");
         let clock = Clock::starting_at("2026-11-15T22:00:00Z".parse().expect("a date"));
         let seen = Rc::clone(&self.seen);
         let watcher =
@@ -181,7 +185,7 @@ impl Stage {
         Supervisor::new(machine(settings), writer, clock, play, watcher)
     }
 
-    async fn run(&self, settings: Settings, play: Play) -> Ending {
+    async fn run(&self, settings: Settings, play: ScriptedEffects) -> RunOutcome {
         let (supervisor, _operator) = self.supervisor(settings, play);
         supervisor.run(Input::Start).await
     }
@@ -201,9 +205,9 @@ impl Stage {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_waits_works_and_completes_in_virtual_time() {
-    let stage = Stage::new();
+    let stage = SupervisorEnv::new();
     let until = Some("2026-11-16T03:00:00Z".parse().expect("a date"));
-    let (play, log) = Play::new(
+    let (play, log) = ScriptedEffects::new(
         vec![
             finishes(false),
             fails(AttemptOutcome::UsageLimited { until }),
@@ -223,8 +227,9 @@ async fn a_run_waits_works_and_completes_in_virtual_time() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_that_spends_begins_before_its_event_is_on_disk() {
-    let stage = Stage::new();
-    let (mut play, _) = Play::new(vec![finishes(false), finishes(true)], &["one", "two"]);
+    let stage = SupervisorEnv::new();
+    let (mut play, _) =
+        ScriptedEffects::new(vec![finishes(false), finishes(true)], &["one", "two"]);
     let disk = stage.disk.clone();
     play.at_effect = Box::new(move |effect| {
         if effect.needs_durable_past() {
@@ -236,11 +241,11 @@ async fn nothing_that_spends_begins_before_its_event_is_on_disk() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plain_iteration_syncs_twice() {
-    let stage = Stage::new();
+    let stage = SupervisorEnv::new();
     let mut settings = settings();
     settings.limits.max_iterations = Some(20);
     settings.progress.threshold = 0;
-    let (play, _) = Play::new(vec![finishes(false); 20], &[]);
+    let (play, _) = ScriptedEffects::new(vec![finishes(false); 20], &[]);
     let disk = stage.disk.clone();
     let before = disk.calls(Operation::Sync);
     stage.run(settings, play).await;
@@ -257,8 +262,8 @@ async fn a_journal_that_fails_before_an_attempt_keeps_the_agent_from_starting() 
         (Operation::Sync, Fault::Io),
     ] {
         for nth in 1..=2 {
-            let stage = Stage::new();
-            let (play, log) = Play::new(vec![finishes(true)], &["one"]);
+            let stage = SupervisorEnv::new();
+            let (play, log) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
             let (supervisor, _operator) = stage.supervisor(settings(), play);
             stage.disk.fail(operation, nth, fault);
             let started_with = nth == 2 && operation == Operation::Sync;
@@ -282,8 +287,8 @@ async fn a_journal_that_fails_before_an_attempt_keeps_the_agent_from_starting() 
 
 #[tokio::test(start_paused = true)]
 async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
-    let stage = Stage::new();
-    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let stage = SupervisorEnv::new();
+    let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 2, Fault::NoSpace);
     let ending = supervisor.run(Input::Start).await;
@@ -297,10 +302,16 @@ async fn with_the_space_set_aside_the_reason_of_a_full_disk_is_recorded() {
 
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
-    let stage = Stage::new();
-    let ready = Step::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
-    let script = vec![Step::After(Duration::from_secs(1)), ready, Step::IgnoreTerm, Step::Hang];
-    let (play, log) = Play::new(vec![script], &[]);
+    let stage = SupervisorEnv::new();
+    let ready =
+        ScriptStep::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+    let script = vec![
+        ScriptStep::After(Duration::from_secs(1)),
+        ready,
+        ScriptStep::IgnoreTerm,
+        ScriptStep::Hang,
+    ];
+    let (play, log) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::Io);
     let began = Instant::now();
@@ -312,13 +323,19 @@ async fn a_journal_that_fails_during_an_attempt_ends_the_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_from_before() {
-    let stage = Stage::new();
+    let stage = SupervisorEnv::new();
     let mut settings = settings();
     // It fires in the grace of an attempt whose first word can't be recorded.
     settings.deadlines.start = Duration::from_secs(3);
-    let ready = Step::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
-    let script = vec![Step::After(Duration::from_secs(1)), ready, Step::IgnoreTerm, Step::Hang];
-    let (play, _) = Play::new(vec![script], &[]);
+    let ready =
+        ScriptStep::News(AgentNews::Ready(nightwright_core::agent::report::Ready::default()));
+    let script = vec![
+        ScriptStep::After(Duration::from_secs(1)),
+        ready,
+        ScriptStep::IgnoreTerm,
+        ScriptStep::Hang,
+    ];
+    let (play, _) = ScriptedEffects::new(vec![script], &[]);
     let (supervisor, _operator) = stage.supervisor(settings, play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
     let ending = supervisor.run(Input::Start).await;
@@ -337,8 +354,8 @@ async fn an_attempt_that_a_failed_journal_ends_is_not_given_up_by_a_deadline_fro
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the_same() {
     for (operation, fault) in [(Operation::Append, Fault::Io), (Operation::Sync, Fault::Io)] {
-        let stage = Stage::new();
-        let (play, _) = Play::new(vec![vec![Step::Hang]], &[]);
+        let stage = SupervisorEnv::new();
+        let (play, _) = ScriptedEffects::new(vec![vec![ScriptStep::Hang]], &[]);
         let (supervisor, _operator) = stage.supervisor(settings(), play);
         // The first two are the start and the attempt; only the start needs no sync.
         let nth = if operation == Operation::Append { 3 } else { 2 };
@@ -351,8 +368,8 @@ async fn a_journal_that_fails_at_the_very_word_to_end_an_attempt_ends_it_all_the
 
 #[tokio::test(start_paused = true)]
 async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
-    let stage = Stage::new();
-    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let stage = SupervisorEnv::new();
+    let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
     let ending = supervisor.run(Input::Start).await;
@@ -366,8 +383,8 @@ async fn what_led_to_the_end_is_recorded_with_it_in_the_space_set_aside() {
 
 #[tokio::test(start_paused = true)]
 async fn where_only_the_ending_can_be_recorded_its_totals_remember_what_was_spent() {
-    let stage = Stage::new();
-    let (play, _) = Play::new(vec![finishes(true)], &["one"]);
+    let stage = SupervisorEnv::new();
+    let (play, _) = ScriptedEffects::new(vec![finishes(true)], &["one"]);
     let (supervisor, _operator) = stage.supervisor(settings(), play);
     stage.disk.fail(Operation::Append, 3, Fault::NoSpace);
     stage.disk.fail(Operation::Append, 4, Fault::NoSpace);
@@ -380,14 +397,14 @@ async fn where_only_the_ending_can_be_recorded_its_totals_remember_what_was_spen
 
 #[tokio::test(start_paused = true)]
 async fn stop_now_ends_an_attempt_that_will_not_leave() {
-    let stage = Stage::new();
-    let (play, _) = Play::new(vec![vec![Step::IgnoreTerm, Step::Hang]], &[]);
+    let stage = SupervisorEnv::new();
+    let (play, _) = ScriptedEffects::new(vec![vec![ScriptStep::IgnoreTerm, ScriptStep::Hang]], &[]);
     let (supervisor, operator) = stage.supervisor(settings(), play);
     let run = supervisor.run(Input::Start);
     let stop = async {
         tokio::time::sleep(Duration::from_mins(1)).await;
         let when = Instant::now();
-        let stop = Control::Stop { when: StopWhen::Now, by: Origin::Operator };
+        let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Operator };
         operator.send(stop).await.expect("somebody listens");
         when
     };
@@ -399,8 +416,8 @@ async fn stop_now_ends_an_attempt_that_will_not_leave() {
 
 #[tokio::test(start_paused = true)]
 async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_goes_on() {
-    let stage = Stage::new();
-    let (play, log) = Play::new(vec![finishes(false), finishes(true)], &["one", "two"]);
+    let stage = SupervisorEnv::new();
+    let (play, log) = ScriptedEffects::new(vec![finishes(false), finishes(true)], &["one", "two"]);
     let (supervisor, operator) = stage.supervisor(settings(), play);
     let orders = log.clone();
     let steer = async {
@@ -417,10 +434,10 @@ async fn a_paused_run_waits_for_as_long_as_it_takes_and_then_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_says_nothing_is_given_up_and_tried_again() {
-    let stage = Stage::new();
-    let (play, log) = Play::new(vec![vec![Step::Hang], finishes(true)], &["one"]);
+    let stage = SupervisorEnv::new();
+    let (play, log) = ScriptedEffects::new(vec![vec![ScriptStep::Hang], finishes(true)], &["one"]);
     let ending = stage.run(settings(), play).await;
     assert_eq!(ending.outcome.name(), "completed");
     assert_eq!(log.orders().len(), 2);
-    assert!(stage.events().contains(&"attempt_cut"));
+    assert!(stage.events().contains(&"attempt_cancelled"));
 }

@@ -21,16 +21,16 @@ use nightwright_core::event::{Event, Record, samples};
 use nightwright_core::outcome::Outcome;
 use nightwright_core::units::RunId;
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 
 const INSTRUCTIONS: &str = ".nightwright/tasks/a/INSTRUCTIONS.md";
 
 /// A project with a task `a` in it that has instructions.
-fn with_task() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "a"]).exits(0);
-    hermit.file(INSTRUCTIONS, "Move every handler.\n");
-    hermit
+fn with_task() -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "a"]).exits(0);
+    env.file(INSTRUCTIONS, "Move every handler.\n");
+    env
 }
 
 /// Everything in a folder: rights and content of files, rights of folders, targets of links.
@@ -54,13 +54,13 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 /// Where the state of the project is.
-fn home(hermit: &Hermit) -> PathBuf {
-    run_dir::project_folder(&hermit.path("state"), &hermit.project()).unwrap()
+fn home(env: &TestEnv) -> PathBuf {
+    run_dir::project_folder(&env.path("state"), &env.project()).unwrap()
 }
 
 /// A run of a task with so many iterations, as its journal would have it.
-fn recorded(hermit: &Hermit, task: &str, iterations: usize, outcome: Option<Outcome>) -> RunDir {
-    let run = RunDir::create(&home(hermit), at("07:00")).unwrap();
+fn recorded(env: &TestEnv, task: &str, iterations: usize, outcome: Option<Outcome>) -> RunDir {
+    let run = RunDir::create(&home(env), at("07:00")).unwrap();
     write_journal(&run, task, iterations, outcome);
     run
 }
@@ -121,9 +121,9 @@ fn write_journal_of(
 }
 
 /// A screen without what differs from one machine and moment to the next.
-fn steady(hermit: &Hermit, runs: &[&RunId], text: &str) -> String {
-    let folder = hermit.project().parent().unwrap().canonicalize().unwrap();
-    let state = home(hermit).file_name().unwrap().to_str().unwrap().to_owned();
+fn steady(env: &TestEnv, runs: &[&RunId], text: &str) -> String {
+    let folder = env.project().parent().unwrap().canonicalize().unwrap();
+    let state = home(env).file_name().unwrap().to_str().unwrap().to_owned();
     let mut text = text.replace(folder.to_str().unwrap(), "[hermit]").replace(&state, "[project]");
     for run in runs {
         text = text.replace(&run.0, "[run]");
@@ -133,26 +133,23 @@ fn steady(hermit: &Hermit, runs: &[&RunId], text: &str) -> String {
 
 #[test]
 fn a_wrong_name_is_a_clear_error_in_every_command() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let long = "x".repeat(65);
     for name in ["", "a/b", "../x", "-x", "ä b", "a.b", "/etc", long.as_str()] {
         for command in ["new", "show", "reset", "archive", "delete"] {
-            hermit
-                .run(&[command, "--", name])
-                .exits(2)
-                .says(&["error: no task can be called", "a-z"]);
+            env.run(&[command, "--", name]).exits(2).says(&["error: no task can be called", "a-z"]);
         }
         // Without the dashes a name like an option is one, and no panic.
-        hermit.run(&["new", name]).exits(2).says(&["error: "]);
+        env.run(&["new", name]).exits(2).says(&["error: "]);
     }
-    assert!(!hermit.project().join(".nightwright").exists(), "nothing was made");
+    assert!(!env.project().join(".nightwright").exists(), "nothing was made");
 }
 
 #[test]
 fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
-    let hermit = Hermit::new();
-    let did = hermit.run(&["new", "migrate-api"]).exits(0);
-    insta::assert_snapshot!(did.out, @r"
+    let env = TestEnv::new();
+    let output = env.run(&["new", "migrate-api"]).exits(0);
+    insta::assert_snapshot!(output.out, @r"
     made the task `migrate-api` in `.nightwright/tasks/migrate-api`
 
     Next: say what is to be done, then run it
@@ -160,15 +157,15 @@ fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
       ... or write `.nightwright/tasks/migrate-api/INSTRUCTIONS.md` yourself
       nightwright run migrate-api
     ");
-    let folder = hermit.project().join(".nightwright/tasks/migrate-api");
+    let folder = env.project().join(".nightwright/tasks/migrate-api");
     let names: Vec<_> = tree(&folder).into_keys().collect();
     assert_eq!(names, [Path::new(""), Path::new(".state.json")]);
-    let entries = fs::read_dir(hermit.project().join(".nightwright/tasks")).unwrap().count();
+    let entries = fs::read_dir(env.project().join(".nightwright/tasks")).unwrap().count();
     assert_eq!(entries, 1, "nothing is left beside it");
 
-    hermit.run(&["new", "other", "--mode", "iterative"]).exits(0);
+    env.run(&["new", "other", "--mode", "iterative"]).exits(0);
     let settings =
-        fs::read_to_string(hermit.project().join(".nightwright/tasks/other/task.toml")).unwrap();
+        fs::read_to_string(env.project().join(".nightwright/tasks/other/task.toml")).unwrap();
     insta::assert_snapshot!(settings, @r#"
     # What differs for this task from the project's configuration. Every key of
     # `.nightwright/config.toml` can stand here and wins over it.
@@ -180,63 +177,63 @@ fn a_new_task_has_only_what_is_needed_and_says_what_comes_next() {
 
 #[test]
 fn a_task_that_exists_is_not_overwritten() {
-    let hermit = with_task();
-    let before = tree(&hermit.project());
-    hermit.run(&["new", "a", "--mode", "loop"]).exits(2).says(&["error: Task already exists: a"]);
-    assert_eq!(tree(&hermit.project()), before);
+    let env = with_task();
+    let before = tree(&env.project());
+    env.run(&["new", "a", "--mode", "loop"]).exits(2).says(&["error: Task already exists: a"]);
+    assert_eq!(tree(&env.project()), before);
     // Not even one that is empty.
-    fs::create_dir(hermit.project().join(".nightwright/tasks/b")).unwrap();
-    hermit.run(&["new", "b"]).exits(2).says(&["error: Task already exists: b"]);
+    fs::create_dir(env.project().join(".nightwright/tasks/b")).unwrap();
+    env.run(&["new", "b"]).exits(2).says(&["error: Task already exists: b"]);
 }
 
 #[test]
 fn an_unknown_mode_is_refused_with_the_nearest_and_all_modes_there_are() {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright/modes/ours")).unwrap();
-    hermit.run(&["new", "a", "--mode", "biuld"]).exits(2).says(&[
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright/modes/ours")).unwrap();
+    env.run(&["new", "a", "--mode", "biuld"]).exits(2).says(&[
         "error: unknown mode `biuld`",
         "hint: did you mean `build`? the modes are: ",
         "loop, iterative, plan",
         "ours",
     ]);
-    hermit.run(&["new", "a", "--mode", "iterativ"]).exits(2).says(&[
+    env.run(&["new", "a", "--mode", "iterativ"]).exits(2).says(&[
         "hint: did you mean `iterative`? the modes are: loop, iterative, plan, build, prompt, ours",
     ]);
-    assert!(!hermit.project().join(".nightwright/tasks").exists());
-    hermit.run(&["new", "a", "--mode", "ours"]).exits(0);
+    assert!(!env.project().join(".nightwright/tasks").exists());
+    env.run(&["new", "a", "--mode", "ours"]).exits(0);
 }
 
 #[test]
 fn a_task_that_is_not_there_is_an_error_that_names_those_that_are() {
-    let hermit = with_task();
-    hermit.run(&["new", "migrate-api"]).exits(0);
+    let env = with_task();
+    env.run(&["new", "migrate-api"]).exits(0);
     for command in ["show", "reset", "archive", "delete"] {
-        hermit.run(&[command, "migrate-ap"]).exits(2).says(&[
+        env.run(&[command, "migrate-ap"]).exits(2).says(&[
             "error: Task not found: migrate-ap\n",
             "hint: did you mean `migrate-api`? the tasks are: a, migrate-api",
         ]);
     }
-    let empty = Hermit::new();
+    let empty = TestEnv::new();
     empty.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright new a"]);
 }
 
 #[test]
 fn a_project_folder_may_be_called_anything() {
-    let hermit = Hermit::new();
-    let project = hermit.project().join("my prÖject\u{1f600} 'x'");
+    let env = TestEnv::new();
+    let project = env.project().join("my prÖject\u{1f600} 'x'");
     fs::create_dir(&project).unwrap();
     let path = project.to_str().unwrap();
-    hermit.run(&["new", "a", "-C", path]).exits(0);
+    env.run(&["new", "a", "-C", path]).exits(0);
     fs::write(project.join(INSTRUCTIONS), "do it").unwrap();
     let before = tree(&project.join(".nightwright/tasks"));
-    hermit.run(&["show", "a", "-C", path]).exits(0);
-    hermit.run(&["list", "-C", path]).exits(0);
-    hermit.run(&["template", "save", "a", "t", "-C", path]).exits(0);
-    hermit.run(&["archive", "a", "-C", path]).exits(0);
-    hermit.run(&["restore", "a", "-C", path]).exits(0);
+    env.run(&["show", "a", "-C", path]).exits(0);
+    env.run(&["list", "-C", path]).exits(0);
+    env.run(&["template", "save", "a", "t", "-C", path]).exits(0);
+    env.run(&["archive", "a", "-C", path]).exits(0);
+    env.run(&["restore", "a", "-C", path]).exits(0);
     assert_eq!(tree(&project.join(".nightwright/tasks")), before);
-    hermit.run(&["delete", "a", "--force", "-C", path]).exits(0);
-    hermit.run(&["template", "use", "t", "b", "-C", path]).exits(0);
+    env.run(&["delete", "a", "--force", "-C", path]).exits(0);
+    env.run(&["template", "use", "t", "b", "-C", path]).exits(0);
     assert_eq!(
         fs::read_to_string(project.join(".nightwright/tasks/b/INSTRUCTIONS.md")).unwrap(),
         "do it"

@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 use nightwright_core::event::Event;
 
 use super::agent_program::program;
-use super::harness::{Hermit, ending, finish};
+use super::harness::{TestEnv, ending, finish};
 
 /// The longest `TMPDIR` below which a socket with a name of 60 bytes can be bound.
-const LONGEST: usize = 107 - 60 - "/".len();
+const MAX_TMPDIR_LEN: usize = 107 - 60 - "/".len();
 
 /// Uses its temporary folder as programs do, and keeps the path in `seen/NAME`.
 const USE: &str = "test -d \"$TMPDIR\" && file=$(mktemp) && case \"$file\" in \"$TMPDIR\"/*) ;; \
                    *) echo \"not below TMPDIR: $file\"; exit 1 ;; esac && stat -c %a \"$TMPDIR\" \
                    > SEEN/NAME.mode && echo \"$TMPDIR\" > SEEN/NAME";
 
-fn uses_temp(hermit: &Hermit, name: &str) -> String {
-    fs::create_dir_all(hermit.path("seen")).unwrap();
-    USE.replace("SEEN", &hermit.path("seen").display().to_string()).replace("NAME", name)
+fn uses_temp(env: &TestEnv, name: &str) -> String {
+    fs::create_dir_all(env.path("seen")).unwrap();
+    USE.replace("SEEN", &env.path("seen").display().to_string()).replace("NAME", name)
 }
 
 /// Where a program had its temporary files.
-fn seen(hermit: &Hermit, name: &str) -> PathBuf {
-    let text = fs::read_to_string(hermit.path("seen").join(name));
+fn seen(env: &TestEnv, name: &str) -> PathBuf {
+    let text = fs::read_to_string(env.path("seen").join(name));
     PathBuf::from(text.unwrap_or_else(|_| panic!("{name} had no temporary folder")).trim_end())
 }
 
 /// An agent that uses its temporary folder, works, claims and judges.
-fn worker(hermit: &Hermit) {
-    let (work, call) = (uses_temp(hermit, "agent"), uses_temp(hermit, "call"));
+fn worker(env: &TestEnv) {
+    let (work, call) = (uses_temp(env, "agent"), uses_temp(env, "call"));
     program(
-        hermit,
+        env,
         "worker",
         &format!(
             "#!/bin/sh\ncat > /dev/null\n\
@@ -45,85 +45,84 @@ fn worker(hermit: &Hermit) {
     );
 }
 
-fn hook(hermit: &Hermit, name: &str) {
-    let folder = hermit.project().join(".nightwright/hooks");
+fn hook(env: &TestEnv, name: &str) {
+    let folder = env.project().join(".nightwright/hooks");
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join(name);
-    fs::write(&file, format!("#!/bin/sh\n{}\n", uses_temp(hermit, name))).unwrap();
+    fs::write(&file, format!("#!/bin/sh\n{}\n", uses_temp(env, name))).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
 fn agent_checks_calls_and_hooks_have_a_temporary_folder_that_exists_and_is_removed() {
-    let hermit = Hermit::new();
-    worker(&hermit);
-    hook(&hermit, "started");
-    hook(&hermit, "finished");
-    let check = uses_temp(&hermit, "check");
+    let env = TestEnv::new();
+    worker(&env);
+    hook(&env, "started");
+    hook(&env, "finished");
+    let check = uses_temp(&env, "check");
     let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--trust", "--agent-command", "worker"];
-    let did = hermit.run(&[&run[..], &["--verify", &check]].concat()).exits(0);
-    assert_eq!(ending(&hermit.journal()), "completed", "{}", did.err);
+    let output = env.run(&[&run[..], &["--verify", &check]].concat()).exits(0);
+    assert_eq!(ending(&env.journal()), "completed", "{}", output.err);
     let failed = |event: &Event| matches!(event, Event::HookFailed { .. });
-    assert!(!hermit.journal().iter().any(|record| failed(&record.event)), "{}", did.err);
+    assert!(!env.journal().iter().any(|record| failed(&record.event)), "{}", output.err);
     for name in ["agent", "call", "check", "started", "finished"] {
-        let temp = seen(&hermit, name);
-        assert!(temp.as_os_str().len() <= LONGEST, "{name}: {}", temp.display());
-        assert_eq!(fs::read_to_string(hermit.path(&format!("seen/{name}.mode"))).unwrap(), "700\n");
+        let temp = seen(&env, name);
+        assert!(temp.as_os_str().len() <= MAX_TMPDIR_LEN, "{name}: {}", temp.display());
+        assert_eq!(fs::read_to_string(env.path(&format!("seen/{name}.mode"))).unwrap(), "700\n");
         assert!(!temp.parent().unwrap().exists(), "{name}: {} is left", temp.display());
     }
-    assert_eq!(records(&hermit), 0);
+    assert_eq!(records(&env), 0);
 }
 
 #[test]
 fn a_long_tmpdir_or_one_inside_the_project_is_not_used() {
     for folder in ["project/tmp", "a-very-long-name-for-a-folder-of-temporary-files/and-one-more"] {
-        let hermit = Hermit::new();
-        worker(&hermit);
-        fs::create_dir_all(hermit.path(folder)).unwrap();
+        let env = TestEnv::new();
+        worker(&env);
+        fs::create_dir_all(env.path(folder)).unwrap();
         let run = ["run", "-p", "x", "-m", "1", "--no-delay", "--agent-command", "worker"];
-        let mut command = hermit.command(&run);
-        command.env("TMPDIR", hermit.path(folder));
+        let mut command = env.command(&run);
+        command.env("TMPDIR", env.path(folder));
         finish(command.spawn().unwrap()).exits(0);
-        let temp = seen(&hermit, "agent");
-        assert!(!temp.starts_with(hermit.path(folder)), "{}", temp.display());
-        assert!(temp.as_os_str().len() <= LONGEST, "{}", temp.display());
+        let temp = seen(&env, "agent");
+        assert!(!temp.starts_with(env.path(folder)), "{}", temp.display());
+        assert!(temp.as_os_str().len() <= MAX_TMPDIR_LEN, "{}", temp.display());
     }
 }
 
 #[test]
 fn the_next_start_removes_the_temporary_folder_of_a_killed_run() {
-    let hermit = Hermit::new();
-    let temp = killed(&hermit);
+    let env = TestEnv::new();
+    let temp = killed(&env);
     assert!(temp.is_dir(), "{} is gone before the next start", temp.display());
     // Another project of the same state folder: any start there cleans up.
-    fs::create_dir(hermit.path("other")).unwrap();
-    let other = hermit.path("other").display().to_string();
-    let script = hermit.script("[[attempt]]\nending = { result = \"Some.\" }\n");
-    hermit
-        .run(&["run", "-C", &other, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script])
+    fs::create_dir(env.path("other")).unwrap();
+    let other = env.path("other").display().to_string();
+    let script = env.script("[[attempt]]\nending = { result = \"Some.\" }\n");
+    env.run(&["run", "-C", &other, "-p", "x", "-m", "1", "--dry-run", "--rehearsal", &script])
         .exits(0);
     assert!(!temp.exists(), "{} is left", temp.display());
-    assert_eq!(records(&hermit), 0);
+    assert_eq!(records(&env), 0);
 }
 
 /// Kills a run whose agent has left something; gives the temporary folder of the run.
-fn killed(hermit: &Hermit) -> PathBuf {
-    let mark = uses_temp(hermit, "agent");
+fn killed(env: &TestEnv) -> PathBuf {
+    let mark = uses_temp(env, "agent");
     let cache = "mkdir -p \"$TMPDIR/cache\" && echo x > \"$TMPDIR/cache/x\" && \
                  chmod 555 \"$TMPDIR/cache\"";
     program(
-        hermit,
+        env,
         "sleeper",
         &format!(
             "#!/bin/sh\n{cache}; {mark}; echo > {}/ready; exec sleep 300\n",
-            hermit.path("seen").display()
+            env.path("seen").display()
         ),
     );
-    let mut run = hermit.start(&["run", "-p", "x", "-m", "1", "--agent-command", "sleeper"]);
-    await_file(&hermit.path("seen/ready"));
+    let mut run = env.start(&["run", "-p", "x", "-m", "1", "--agent-command", "sleeper"]);
+    await_file(&env.path("seen/ready"));
     run.kill().unwrap();
     run.wait().unwrap();
-    seen(hermit, "agent").parent().unwrap().to_owned()
+    seen(env, "agent").parent().unwrap().to_owned()
 }
 
 fn await_file(path: &Path) {
@@ -135,6 +134,6 @@ fn await_file(path: &Path) {
 }
 
 /// Temporary folders that the state folder knows of.
-fn records(hermit: &Hermit) -> usize {
-    fs::read_dir(hermit.path("state/temp")).map_or(0, Iterator::count)
+fn records(env: &TestEnv) -> usize {
+    fs::read_dir(env.path("state/temp")).map_or(0, Iterator::count)
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Hermit, grow_impatient, takes_less_than};
+use super::harness::{TestEnv, grow_impatient, takes_less_than};
 use super::stage::NIGHTWRIGHT;
 
 /// Nothing takes so long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An agent that will not leave has so long from the first time on that a key is pressed. The second
 /// one cuts it short.
@@ -22,16 +22,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Runs a line in a shell in the project of a hermit.
-    pub(crate) fn run(hermit: &Hermit, line: &str) -> Self {
-        let socket = hermit.path("tmux").display().to_string();
+    pub(crate) fn run(env: &TestEnv, line: &str) -> Self {
+        let socket = env.path("tmux").display().to_string();
         let setup = format!(
             "export NIGHTWRIGHT_STATE_DIR={} TMPDIR={} HOME={} GIT_CEILING_DIRECTORIES={}; \
              cd {}; {line}; echo \"exit=$?\"; stty -a; sleep 60",
-            hermit.path("state").display(),
-            hermit.path("tmp").display(),
-            hermit.path("home").display(),
-            hermit.path("").display(),
-            hermit.project().display(),
+            env.path("state").display(),
+            env.path("tmp").display(),
+            env.path("home").display(),
+            env.path("").display(),
+            env.project().display(),
         );
         let terminal = Self { socket };
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "60", &setup]);
@@ -83,7 +83,7 @@ impl Terminal {
             if wanted(&screen) {
                 return screen;
             }
-            assert!(begun.elapsed() < PATIENCE, "no `{what}` on the screen:\n{screen}");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "no `{what}` on the screen:\n{screen}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -105,17 +105,17 @@ pub(crate) fn assert_sane(screen: &str) {
 
 /// Presses a key as often, and gives how long it took from the first time on.
 fn interrupted(key: &str, presses: usize, script: &str) -> Duration {
-    let hermit = Hermit::new();
-    let script = hermit.script(script);
+    let env = TestEnv::new();
+    let script = env.script(script);
     let line = format!("{NIGHTWRIGHT} run -p 'think hard' -m 3 --dry-run --rehearsal {script}");
-    let terminal = Terminal::run(&hermit, &line);
-    hermit.wait_for("agent_ready");
+    let terminal = Terminal::run(&env, &line);
+    env.wait_for("agent_ready");
     terminal.shows("Running iteration 1...");
     terminal.shows("Ctrl-C stop now");
     let pressed = Instant::now();
     for _ in 1..presses {
         terminal.types(&[key]);
-        hermit.wait_for("stop_requested");
+        env.wait_for("stop_requested");
         grow_impatient();
     }
     terminal.types(&[key]);
@@ -159,12 +159,12 @@ fn signals_that_would_end_us_leave_a_sane_terminal_without_a_panel() {
     std::thread::scope(|scope| {
         for signal in signals {
             scope.spawn(move || {
-                let hermit = Hermit::new();
-                let script = hermit.script("[[attempt]]\nending = { hang = true }\n");
+                let env = TestEnv::new();
+                let script = env.script("[[attempt]]\nending = { hang = true }\n");
                 let line = format!("{NIGHTWRIGHT} run -p x -m 3 --dry-run --rehearsal {script}");
-                let terminal = Terminal::run(&hermit, &line);
+                let terminal = Terminal::run(&env, &line);
                 terminal.shows("s stop after this iteration");
-                let status = hermit.run(&["status", "--json"]).exits(0).out;
+                let status = env.run(&["status", "--json"]).exits(0).out;
                 let status: serde_json::Value = serde_json::from_str(&status).unwrap();
                 let pid = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
                 kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use nightwright_core::event::Event;
 
 use super::agent_program::program;
-use super::fake_agent::Scene;
+use super::fake_agent::FakeAgentEnv;
 use super::harness::ending;
 use super::pty::Pty;
 
 /// What a run takes at most that has nobody to wait for.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A few words, and the end.
 const FEW: &str = "init; says hello; tool; tool_done; result done";
@@ -42,9 +42,9 @@ fn wait(mut child: Child) -> Option<i32> {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TEST_TIMEOUT {
             child.kill().unwrap();
-            panic!("not done after {PATIENCE:?}");
+            panic!("not done after {TEST_TIMEOUT:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -52,15 +52,15 @@ fn wait(mut child: Child) -> Option<i32> {
 
 /// One iteration ends the same, whoever looks.
 #[track_caller]
-fn usual_end(scene: &Scene, code: Option<i32>) {
-    assert_eq!((code, ending(&scene.hermit.journal())), (Some(0), "max_iterations"));
+fn usual_end(scene: &FakeAgentEnv, code: Option<i32>) {
+    assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
     scene.all_is_kept("001-1");
 }
 
 #[test]
 fn a_closed_output_ends_the_display_and_not_the_run() {
     for level in ["json", "progress", "verbose"] {
-        let scene = Scene::new(FEW);
+        let scene = FakeAgentEnv::new(FEW);
         let mut child = scene.start(&["-m", "1", "--output", level]);
         drop((child.stdout.take(), child.stderr.take()));
         usual_end(&scene, wait(child));
@@ -71,7 +71,7 @@ fn a_closed_output_ends_the_display_and_not_the_run() {
 fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
     for level in ["progress", "verbose"] {
         // It talks when there is a panel and no room on the terminal for another byte.
-        let scene = Scene::new(&MANY.replacen("init\n", "init; until_told full\n", 1));
+        let scene = FakeAgentEnv::new(&MANY.replacen("init\n", "init; until_told full\n", 1));
         let pty = Pty::new(24, 80);
         let mut command = scene.command(&["-m", "1", "--output", level]);
         command.env("TERM", "xterm-256color").stdout(Stdio::null()).stderr(pty.end());
@@ -91,7 +91,7 @@ fn a_terminal_that_nobody_reads_does_not_hold_up_the_run() {
 
 /// A run with all words on a terminal that nobody reads, to its end.
 #[track_caller]
-fn unread(scene: &Scene, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
+fn unread(scene: &FakeAgentEnv, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32> {
     let pty = Pty::new(24, 80);
     let mut command = scene.command(&["-m", most, "--output", "verbose", "--trust"]);
     command.env("TERM", "xterm-256color").env("NIGHTWRIGHT_KEEP_AWAKE", "true");
@@ -104,7 +104,7 @@ fn unread(scene: &Scene, most: &str, meanwhile: impl FnOnce(&Pty)) -> Option<i32
 #[test]
 fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
     let talks = MANY.replace("result done", "until_told refused; result done");
-    let scene = Scene::new(&talks);
+    let scene = FakeAgentEnv::new(&talks);
     let (full, refused) = (scene.agent.file("full"), scene.agent.file("refused"));
     let refuses = format!(
         "#!/bin/sh\nPATH=/usr/bin:/bin\nuntil [ -e {} ]; do sleep 0.02; done\n\
@@ -112,22 +112,22 @@ fn a_machine_that_may_fall_asleep_is_told_by_who_shows_and_not_by_the_loop() {
         full.display(),
         refused.display()
     );
-    program(&scene.hermit, "systemd-inhibit", &refuses);
+    program(&scene.env, "systemd-inhibit", &refuses);
     let code = unread(&scene, "2", |pty| {
         pty.is_filled();
         scene.agent.tell("full");
     });
-    assert_eq!((code, ending(&scene.hermit.journal())), (Some(0), "max_iterations"));
+    assert_eq!((code, ending(&scene.env.journal())), (Some(0), "max_iterations"));
     assert!(refused.exists(), "nobody was refused anything");
 }
 
 #[test]
 fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() {
-    let scene = Scene::new(MANY);
+    let scene = FakeAgentEnv::new(MANY);
     let seen = scene.agent.file("seen");
-    fs::create_dir_all(scene.hermit.project().join(".nightwright/hooks")).unwrap();
+    fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
     // Longer than it goes unnoticed, and a failure after that: both are worth a word.
-    let hook = scene.hermit.project().join(".nightwright/hooks/finished");
+    let hook = scene.env.project().join(".nightwright/hooks/finished");
     let text = format!("#!/bin/sh\nsleep 2.5\n: > {}\nexit 1\n", seen.display());
     fs::write(&hook, text).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
@@ -137,9 +137,9 @@ fn a_hook_that_is_named_at_the_end_finds_nobody_who_reads_it_and_the_run_ends() 
 
 #[test]
 fn events_that_nobody_reads_take_no_word_from_standard_error() {
-    let scene = Scene::new(MANY);
-    fs::create_dir_all(scene.hermit.project().join(".nightwright/hooks")).unwrap();
-    let hook = scene.hermit.project().join(".nightwright/hooks/finished");
+    let scene = FakeAgentEnv::new(MANY);
+    fs::create_dir_all(scene.env.project().join(".nightwright/hooks")).unwrap();
+    let hook = scene.env.project().join(".nightwright/hooks/finished");
     fs::write(&hook, "#!/bin/sh\nexit 3\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let arguments = ["-m", "1", "--output", "json", "--include-messages", "--trust"];
@@ -154,7 +154,7 @@ fn events_that_nobody_reads_take_no_word_from_standard_error() {
 
 #[test]
 fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
-    let scene = Scene::new(MANY);
+    let scene = FakeAgentEnv::new(MANY);
     let mut child = scene.start(&["-m", "1", "--output", "verbose"]);
     let unread = (child.stdout.take(), child.stderr.take());
     usual_end(&scene, wait(child));
@@ -163,15 +163,15 @@ fn a_pipe_that_nobody_reads_does_not_hold_up_the_run() {
 
 #[test]
 fn what_does_not_fit_on_the_disk_is_no_secret() {
-    let scene = Scene::new("init; until_told go; result done");
+    let scene = FakeAgentEnv::new("init; until_told go; result done");
     let mut command = scene.command(&["-m", "1", "--output", "json"]);
     command.stdout(File::options().write(true).open("/dev/full").unwrap());
     let mut child = command.spawn().unwrap();
-    scene.hermit.wait_for("warning");
+    scene.env.wait_for("warning");
     scene.agent.tell("go");
     drop(child.stderr.take());
     usual_end(&scene, wait(child));
-    let journal = scene.hermit.journal();
+    let journal = scene.env.journal();
     let warnings: Vec<_> = journal
         .iter()
         .filter_map(|record| match &record.event {
@@ -185,7 +185,7 @@ fn what_does_not_fit_on_the_disk_is_no_secret() {
 
 #[test]
 fn a_line_of_ten_megabytes_is_kept_and_shown_as_far_as_it_makes_sense() {
-    let scene = Scene::new(LONG);
+    let scene = FakeAgentEnv::new(LONG);
     let pty = Pty::new(24, 80);
     let mut command = scene.command(&["-m", "1", "--output", "verbose"]);
     let child = command.stdout(Stdio::null()).stderr(pty.end()).spawn().unwrap();

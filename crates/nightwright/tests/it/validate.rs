@@ -5,29 +5,29 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use super::harness::Hermit;
+use super::harness::TestEnv;
 
 const REPORT: &str = ".nightwright/tasks/t/reports/validation-report.md";
 
-fn with_task() -> Hermit {
-    let hermit = Hermit::new();
-    hermit.task("t");
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "# Goal\nAll tests pass.\n");
-    hermit
+fn with_task() -> TestEnv {
+    let env = TestEnv::new();
+    env.task("t");
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "# Goal\nAll tests pass.\n");
+    env
 }
 
 /// Validates with a script of the rehearsal agent.
-fn rehearse(hermit: &Hermit, script: &str, code: i32) -> super::harness::Did {
-    let script = hermit.script(script);
-    hermit.run(&["validate", "t", "--dry-run", "--rehearsal", &script]).exits(code)
+fn rehearse(env: &TestEnv, script: &str, code: i32) -> super::harness::Output {
+    let script = env.script(script);
+    env.run(&["validate", "t", "--dry-run", "--rehearsal", &script]).exits(code)
 }
 
 #[test]
 fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
-    let hermit = with_task();
-    hermit.file(".nightwright/tasks/t/TODO.md", "- [ ] the first test\n");
-    let did = hermit.run(&["validate", "t", "--dry-run"]).exits(0);
-    insta::assert_snapshot!(did.out, @r"
+    let env = with_task();
+    env.file(".nightwright/tasks/t/TODO.md", "- [ ] the first test\n");
+    let output = env.run(&["validate", "t", "--dry-run"]).exits(0);
+    insta::assert_snapshot!(output.out, @r"
     required
       pass  The goal is stated as an outcome
       pass  Finished is checkable by somebody who was not there
@@ -43,39 +43,41 @@ fn instructions_that_meet_everything_pass_and_a_report_is_kept() {
 
     pass: 7 of 7 required criteria are met, 3 of 3 recommended ones
     ");
-    did.says(&["Next: `nightwright run t`", "cost $0.01 (rehearsed)", REPORT]);
-    assert!(hermit.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
-    let asked = hermit.asked();
+    output.says(&["Next: `nightwright run t`", "cost $0.01 (rehearsed)", REPORT]);
+    assert!(env.read(REPORT).starts_with("# Validation of `t`\n\n**pass**: 7 of 7"));
+    let asked = env.asked();
     assert_eq!(asked.len(), 1);
     let prompt = asked[0]["prompt"].as_str().unwrap();
     assert!(prompt.contains("All tests pass.") && prompt.contains("the first test"), "{prompt}");
     assert!(asked[0]["system"].as_str().unwrap().contains("You judge instructions"));
     let arguments = asked[0]["arguments"].as_array().unwrap();
     assert!(arguments.contains(&json!("--json-schema")), "{arguments:?}");
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn a_required_criterion_that_fails_is_an_exit_code_and_a_recommended_one_is_not() {
-    let hermit = with_task();
-    let did = rehearse(&hermit, "[[validate]]\nfail = [\"examples\"]\nreason = \"none\"\n", 0);
-    assert!(did.out.contains("  miss  There is an example of the expected result\n        none\n"));
+    let env = with_task();
+    let output = rehearse(&env, "[[validate]]\nfail = [\"examples\"]\nreason = \"none\"\n", 0);
+    assert!(
+        output.out.contains("  miss  There is an example of the expected result\n        none\n")
+    );
     let script = "[[validate]]\nfail = [\"scope\"]\nreason = \"no \\u001b[31mline\"\n";
-    let did = rehearse(&hermit, script, 1);
-    assert!(did.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", did.out);
-    assert!(!did.out.contains('\u{1b}'), "{:?}", did.out);
-    did.says(&["Next: `nightwright edit t`"]);
-    assert!(hermit.read(REPORT).contains("**fail**"), "{}", hermit.read(REPORT));
+    let output = rehearse(&env, script, 1);
+    assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);
+    assert!(!output.out.contains('\u{1b}'), "{:?}", output.out);
+    output.says(&["Next: `nightwright edit t`"]);
+    assert!(env.read(REPORT).contains("**fail**"), "{}", env.read(REPORT));
 }
 
 #[test]
 fn json_has_every_criterion_and_the_cost() {
-    let hermit = with_task();
+    let env = with_task();
     let script =
-        hermit.script("[[validate]]\ncost = 0.5\nfail = [\"steps\"]\nreason = \"one lump\"\n");
-    let did =
-        hermit.run(&["validate", "t", "--json", "--dry-run", "--rehearsal", &script]).exits(1);
-    let value: Value = serde_json::from_str(&did.out).unwrap();
+        env.script("[[validate]]\ncost = 0.5\nfail = [\"steps\"]\nreason = \"one lump\"\n");
+    let output =
+        env.run(&["validate", "t", "--json", "--dry-run", "--rehearsal", &script]).exits(1);
+    let value: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!((&value["passes"], &value["task"]), (&json!(false), &json!("t")));
     assert_eq!((&value["cost_usd"], &value["cost_estimated"]), (&json!(0.5), &json!(false)));
     assert_eq!(value["report"], REPORT);
@@ -87,90 +89,90 @@ fn json_has_every_criterion_and_the_cost() {
 
 #[test]
 fn an_answer_that_can_not_be_read_is_asked_for_once_more() {
-    let hermit = with_task();
+    let env = with_task();
     let unreadable = "[[validate]]\nending = { result = \"They are fine.\" }\n";
-    rehearse(&hermit, &format!("{unreadable}[[validate]]\nfail = []\n"), 0).says(&["cost $0.02"]);
-    let asked = hermit.asked();
+    rehearse(&env, &format!("{unreadable}[[validate]]\nfail = []\n"), 0).says(&["cost $0.02"]);
+    let asked = env.asked();
     assert_eq!(asked.len(), 2);
     assert!(asked[1]["prompt"].as_str().unwrap().contains("could not be read"));
-    fs::remove_file(hermit.project().join(REPORT)).unwrap();
+    fs::remove_file(env.project().join(REPORT)).unwrap();
 
-    rehearse(&hermit, unreadable, 1)
+    rehearse(&env, unreadable, 1)
         .says(&["answered twice, and neither answer was a judgement; cost $0.02"]);
-    assert_eq!(hermit.read(REPORT), "");
-    assert_eq!(fs::read_dir(hermit.path("tmp")).unwrap().count(), 0, "a rehearsal leaves nothing");
+    assert_eq!(env.read(REPORT), "");
+    assert_eq!(fs::read_dir(env.path("tmp")).unwrap().count(), 0, "a rehearsal leaves nothing");
 }
 
 #[test]
 fn nobody_waits_for_a_limit() {
-    let hermit = with_task();
-    rehearse(&hermit, "[[validate]]\nending = { limit = \"2h\" }\n", 1).says(&[
+    let env = with_task();
+    rehearse(&env, "[[validate]]\nending = { limit = \"2h\" }\n", 1).says(&[
         "usage limit is reached, until 20",
         " UTC",
         "try again then",
     ]);
-    rehearse(&hermit, "[[validate]]\nending = { auth = \"no such key\" }\n", 1)
+    rehearse(&env, "[[validate]]\nending = { auth = \"no such key\" }\n", 1)
         .says(&["login refused: ", "log in"]);
-    rehearse(&hermit, "[[validate]]\nending = { crash = 7 }\n", 1).says(&["exited with 7"]);
+    rehearse(&env, "[[validate]]\nending = { crash = 7 }\n", 1).says(&["exited with 7"]);
 }
 
 #[test]
 fn any_program_can_judge_in_plain_text() {
-    let hermit = with_task();
+    let env = with_task();
     let answer = nightwright_core::validation::answer(&["outcome".to_owned()], "an activity");
-    hermit.file(
+    env.file(
         "judge.sh",
         &format!("cat >asked\ncat <<'X'\nHere it is:\n{answer}\nThat is all.\nX\n"),
     );
-    let did = hermit.run(&["validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
-    assert!(did.out.contains("  FAIL  The goal is stated as an outcome\n        an activity"));
-    let asked = hermit.read("asked");
+    let output = env.run(&["validate", "t", "--agent-command", "sh judge.sh"]).exits(1);
+    assert!(output.out.contains("  FAIL  The goal is stated as an outcome\n        an activity"));
+    let asked = env.read("asked");
     assert!(asked.contains("You judge instructions") && asked.contains("All tests pass."));
 }
 
 #[test]
 fn the_program_of_the_configuration_judges_unless_another_one_is_named() {
-    let hermit = with_task();
+    let env = with_task();
     let answer = nightwright_core::validation::answer(&[], "");
     for name in ["one.sh", "other.sh"] {
         let text = format!("cat >/dev/null\necho {name} >>asked\ncat <<'X'\n{answer}\nX\n");
-        hermit.file(name, &text);
+        env.file(name, &text);
     }
-    let folder = hermit.path("home/.config/nightwright");
+    let folder = env.path("home/.config/nightwright");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), "[agent]\ncommand = \"sh one.sh\"\n").unwrap();
-    hermit.run(&["validate", "t"]).exits(0);
-    assert_eq!(hermit.read("asked"), "one.sh\n");
-    hermit.run(&["validate", "t", "--agent-command", "sh other.sh"]).exits(0);
-    assert_eq!(hermit.read("asked"), "one.sh\nother.sh\n");
-    hermit.run(&["validate", "t", "--dry-run"]).exits(0);
-    assert_eq!(hermit.read("asked"), "one.sh\nother.sh\n");
+    env.run(&["validate", "t"]).exits(0);
+    assert_eq!(env.read("asked"), "one.sh\n");
+    env.run(&["validate", "t", "--agent-command", "sh other.sh"]).exits(0);
+    assert_eq!(env.read("asked"), "one.sh\nother.sh\n");
+    env.run(&["validate", "t", "--dry-run"]).exits(0);
+    assert_eq!(env.read("asked"), "one.sh\nother.sh\n");
 }
 
 #[test]
 fn a_report_is_never_written_outside_the_project() {
-    let hermit = with_task();
-    let elsewhere = hermit.path("home");
-    symlink(&elsewhere, hermit.project().join(".nightwright/tasks/t/reports")).unwrap();
-    hermit.run(&["validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
+    let env = with_task();
+    let elsewhere = env.path("home");
+    symlink(&elsewhere, env.project().join(".nightwright/tasks/t/reports")).unwrap();
+    env.run(&["validate", "t", "--dry-run"]).exits(1).says(&["leads out of the project"]);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
-    assert_eq!(hermit.asked().len(), 0);
+    assert_eq!(env.asked().len(), 0);
 }
 
 #[test]
 fn without_instructions_there_is_nothing_to_judge() {
-    let hermit = Hermit::new();
-    hermit.task("t");
+    let env = TestEnv::new();
+    env.task("t");
     let words = ["Instructions not found. Run setup first: nightwright setup t"];
-    hermit.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "  \n");
-    hermit.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
-    hermit.run(&["validate", "x", "--dry-run"]).exits(2).says(&["Task not found: x"]);
+    env.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "  \n");
+    env.run(&["validate", "t", "--dry-run"]).exits(2).says(&words);
+    env.run(&["validate", "x", "--dry-run"]).exits(2).says(&["Task not found: x"]);
 }
 
 #[test]
 fn a_script_that_fails_what_is_no_criterion_is_refused() {
-    let hermit = with_task();
-    rehearse(&hermit, "[[validate]]\nfail = [\"beauty\"]\n", 2)
+    let env = with_task();
+    rehearse(&env, "[[validate]]\nfail = [\"beauty\"]\n", 2)
         .says(&["`beauty` is no criterion; there are outcome, checkable"]);
 }

@@ -8,84 +8,83 @@ use nightwright_core::event::{Event, GateResult};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::harness::{Did, Hermit, ending, finish};
+use super::harness::{Output, TestEnv, ending, finish};
 
 const REPORT: &str = ".nightwright/tasks/a/verification-report.md";
 
 /// A project with a task `a`, and this configuration.
-fn with_task(configuration: &str) -> Hermit {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "a"]).exits(0);
-    hermit
-        .file(".nightwright/tasks/a/INSTRUCTIONS.md", "Write a greeting.\n")
+fn with_task(configuration: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.run(&["new", "a"]).exits(0);
+    env.file(".nightwright/tasks/a/INSTRUCTIONS.md", "Write a greeting.\n")
         .file(".nightwright/config.toml", configuration);
-    hermit
+    env
 }
 
 /// No model is asked.
-fn without_model() -> Hermit {
+fn without_model() -> TestEnv {
     with_task("verify.model = \"off\"\n")
 }
 
-fn rehearse(hermit: &Hermit, script: &str, arguments: &[&str]) -> Did {
-    let script = hermit.script(script);
+fn rehearse(env: &TestEnv, script: &str, arguments: &[&str]) -> Output {
+    let script = env.script(script);
     let mut all = vec!["verify", "a", "--dry-run", "--rehearsal", &script];
     all.extend(arguments);
-    hermit.run(&all)
+    env.run(&all)
 }
 
-fn object(did: &Did) -> Value {
-    serde_json::from_str(&did.out).unwrap_or_else(|error| panic!("{error}: {}", did.out))
+fn object(output: &Output) -> Value {
+    serde_json::from_str(&output.out).unwrap_or_else(|error| panic!("{error}: {}", output.out))
 }
 
-fn report(hermit: &Hermit) -> String {
-    fs::read_to_string(hermit.project().join(REPORT)).unwrap()
+fn report(env: &TestEnv) -> String {
+    fs::read_to_string(env.project().join(REPORT)).unwrap()
 }
 
-fn only_run(hermit: &Hermit) -> PathBuf {
-    let runs = hermit.runs();
+fn only_run(env: &TestEnv) -> PathBuf {
+    let runs = env.runs();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs[0].clone()
 }
 
 #[test]
 fn commands_alone_verify_a_task_and_no_agent_is_needed_for_it() {
-    let hermit = without_model();
-    let did = hermit.run(&["verify", "a", "--verify", "echo fine"]).exits(0);
-    assert!(did.out.starts_with("`a` is verified: the checks passed\n"), "{}", did.out);
-    assert!(did.out.contains("`echo fine` passed"), "{}", did.out);
-    assert!(did.out.contains(REPORT), "{}", did.out);
-    assert!(did.err.contains("verifying a"), "{}", did.err);
-    assert!(!did.err.contains("claimed") && !did.err.contains("teration"), "{}", did.err);
-    let report = report(&hermit);
+    let env = without_model();
+    let output = env.run(&["verify", "a", "--verify", "echo fine"]).exits(0);
+    assert!(output.out.starts_with("`a` is verified: the checks passed\n"), "{}", output.out);
+    assert!(output.out.contains("`echo fine` passed"), "{}", output.out);
+    assert!(output.out.contains(REPORT), "{}", output.out);
+    assert!(output.err.contains("verifying a"), "{}", output.err);
+    assert!(!output.err.contains("claimed") && !output.err.contains("teration"), "{}", output.err);
+    let report = report(&env);
     assert!(report.starts_with("# a: verified\n"), "{report}");
-    let run = only_run(&hermit);
+    let run = only_run(&env);
     let id = run.file_name().unwrap().to_str().unwrap();
     for words in
         ["- `echo fine` passed", "      fine", id, "No model was asked", "It cost nothing."]
     {
         assert!(report.contains(words), "`{words}` is not in:\n{report}");
     }
-    assert_eq!(ending(&hermit.journal()), "completed");
+    assert_eq!(ending(&env.journal()), "completed");
 }
 
 #[test]
 fn a_check_that_fails_is_shown_reported_and_kept_whole() {
-    let hermit = without_model();
+    let env = without_model();
     let check = "echo first; seq 3000; echo the greeting is missing; exit 3";
-    let did = hermit.run(&["verify", "a", "--verify", check]).exits(6);
-    assert!(did.out.contains("`a` is not complete"), "{}", did.out);
-    assert!(did.out.contains("    the greeting is missing"), "{}", did.out);
-    assert!(did.out.contains("failed with exit code 3"), "{}", did.out);
-    assert!(report(&hermit).starts_with("# a: not complete\n"));
-    let run = only_run(&hermit);
+    let output = env.run(&["verify", "a", "--verify", check]).exits(6);
+    assert!(output.out.contains("`a` is not complete"), "{}", output.out);
+    assert!(output.out.contains("    the greeting is missing"), "{}", output.out);
+    assert!(output.out.contains("failed with exit code 3"), "{}", output.out);
+    assert!(report(&env).starts_with("# a: not complete\n"));
+    let run = only_run(&env);
     for name in ["000-1.log", "000-1-again.log"] {
         let log = run.join("checks").join(name);
         let text = fs::read_to_string(&log).unwrap();
         assert!(text.starts_with("first\n1\n2\n") && text.ends_with("is missing\n"), "{name}");
         assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    let log = hermit.journal().into_iter().find_map(|record| match record.event {
+    let log = env.journal().into_iter().find_map(|record| match record.event {
         Event::ChecksFinished { results, .. } => results[0].log.clone(),
         _ => None,
     });
@@ -94,10 +93,10 @@ fn a_check_that_fails_is_shown_reported_and_kept_whole() {
 
 #[test]
 fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
-    let hermit = without_model();
+    let env = without_model();
     let check = "echo first; yes | head -c 9000000; echo last";
-    hermit.run(&["verify", "a", "--verify", check]).exits(0);
-    let text = fs::read_to_string(only_run(&hermit).join("checks/000-1.log")).unwrap();
+    env.run(&["verify", "a", "--verify", check]).exits(0);
+    let text = fs::read_to_string(only_run(&env).join("checks/000-1.log")).unwrap();
     assert!(text.len() < 5 << 20, "{}", text.len());
     assert!(text.starts_with("first\n") && text.ends_with("last\n"));
     assert!(text.contains(" bytes left out ...]"));
@@ -105,12 +104,12 @@ fn very_much_output_is_cut_in_the_middle_and_the_cut_is_named() {
 
 #[test]
 fn a_log_that_cant_be_kept_is_left_out_and_the_check_counts() {
-    let hermit = without_model();
+    let env = without_model();
     // The folder of the logs is in the way before the check begins; a file can't be a folder.
-    let runs = hermit.path("state").display().to_string();
+    let runs = env.path("state").display().to_string();
     let first = format!("for d in {runs}/*/runs/*; do rm -rf $d/checks; echo x > $d/checks; done");
-    hermit.run(&["verify", "a", "--verify", &first, "--verify", "echo fine"]).exits(0);
-    let logs: Vec<_> = hermit
+    env.run(&["verify", "a", "--verify", &first, "--verify", "echo fine"]).exits(0);
+    let logs: Vec<_> = env
         .journal()
         .into_iter()
         .find_map(|record| match record.event {
@@ -126,46 +125,50 @@ fn a_log_that_cant_be_kept_is_left_out_and_the_check_counts() {
 
 #[test]
 fn a_model_decides_and_says_what_is_missing() {
-    let hermit = with_task("");
+    let env = with_task("");
     let yes = "[[verify]]\nverdict = \"yes\"\nreason = \"the greeting is there\"\n";
-    let did = rehearse(&hermit, yes, &["--json"]).exits(0);
-    let said = object(&did);
+    let output = rehearse(&env, yes, &["--json"]).exits(0);
+    let said = object(&output);
     assert_eq!((&said["verdict"], &said["task"]), (&json!("pass"), &json!("a")));
     assert_eq!(said["reason"], "the greeting is there");
     assert_eq!((&said["cost_usd"], &said["report"]), (&json!(0.01), &json!(null)));
     assert_eq!(said["rehearsal"], true);
-    assert!(!hermit.project().join(REPORT).exists(), "a rehearsal says nothing about the task");
+    assert!(!env.project().join(REPORT).exists(), "a rehearsal says nothing about the task");
 
     let no =
         "[[verify]]\nverdict = \"no\"\nreason = \"half of it\"\nmissing = [\"the farewell\"]\n";
-    let did = rehearse(&hermit, no, &["--json"]).exits(6);
-    let said = object(&did);
+    let output = rehearse(&env, no, &["--json"]).exits(6);
+    let said = object(&output);
     assert_eq!((&said["verdict"], &said["reason"]), (&json!("fail"), &json!("half of it")));
     assert_eq!(said["missing"], json!(["the farewell"]));
-    let did = rehearse(&hermit, yes, &[]).exits(0);
-    assert!(did.out.starts_with("`a` would be accepted: "), "{}", did.out);
-    let did = rehearse(&hermit, no, &[]).exits(6);
-    assert!(did.out.starts_with("`a` would not be complete: half of it\n"), "{}", did.out);
-    assert!(did.out.contains("  missing: the farewell\n"), "{}", did.out);
-    assert!(did.out.contains("cost $0.01 (rehearsed: verify $0.01 in 1 call)"), "{}", did.out);
+    let output = rehearse(&env, yes, &[]).exits(0);
+    assert!(output.out.starts_with("`a` would be accepted: "), "{}", output.out);
+    let output = rehearse(&env, no, &[]).exits(6);
+    assert!(output.out.starts_with("`a` would not be complete: half of it\n"), "{}", output.out);
+    assert!(output.out.contains("  missing: the farewell\n"), "{}", output.out);
+    assert!(
+        output.out.contains("cost $0.01 (rehearsed: verify $0.01 in 1 call)"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
 fn no_verdict_is_neither_yes_nor_no() {
-    let hermit = with_task("");
+    let env = with_task("");
     let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Well, VERDICT: yes or so.\"\n";
-    let said = object(&rehearse(&hermit, script, &["--json"]).exits(6));
+    let said = object(&rehearse(&env, script, &["--json"]).exits(6));
     assert_eq!(said["verdict"], "inconclusive");
-    assert_eq!(hermit.asked().len(), 2, "it is asked once more, and no further");
+    assert_eq!(env.asked().len(), 2, "it is asked once more, and no further");
 }
 
 #[test]
 fn how_closely_it_looks_decides_about_tools_model_and_turns() {
-    let hermit = with_task("");
+    let env = with_task("");
     let script = "[[verify]]\nverdict = \"yes\"\n";
-    rehearse(&hermit, script, &["--depth", "quick"]).exits(0);
-    rehearse(&hermit, script, &["--depth", "deep"]).exits(0);
-    let asked = hermit.asked();
+    rehearse(&env, script, &["--depth", "quick"]).exits(0);
+    rehearse(&env, script, &["--depth", "deep"]).exits(0);
+    let asked = env.asked();
     let words = |index: usize| {
         let words = asked[index]["arguments"].as_array().unwrap().iter();
         words.map(|word| word.as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -192,111 +195,108 @@ fn how_closely_it_looks_decides_about_tools_model_and_turns() {
 
 #[test]
 fn where_nothing_can_verify_it_says_what_to_set() {
-    let hermit = without_model();
-    hermit.run(&["verify", "a"]).exits(2).says(&["nothing to verify with", "`verify.commands`"]);
-    assert!(hermit.runs().is_empty());
-    hermit.run(&["verify", "b"]).exits(2).says(&["Task not found: b"]);
+    let env = without_model();
+    env.run(&["verify", "a"]).exits(2).says(&["nothing to verify with", "`verify.commands`"]);
+    assert!(env.runs().is_empty());
+    env.run(&["verify", "b"]).exits(2).says(&["Task not found: b"]);
 }
 
 #[test]
 fn what_cant_be_paid_is_not_asked_again() {
-    let hermit = with_task("");
+    let env = with_task("");
     let script = "[[verify]]\nverdict = \"unreadable\"\nreason = \"Hard to say.\"\n";
-    let said = object(&rehearse(&hermit, script, &["--json", "--max-cost", "0.01"]).exits(3));
+    let said = object(&rehearse(&env, script, &["--json", "--max-cost", "0.01"]).exits(3));
     assert_eq!(said["verdict"], "not_affordable");
-    assert_eq!(hermit.asked().len(), 1);
+    assert_eq!(env.asked().len(), 1);
 }
 
 #[test]
 fn judging_leaves_the_task_and_its_last_run_as_they_are() {
-    let hermit = without_model();
-    let agent = hermit.path("bin/agent");
+    let env = without_model();
+    let agent = env.path("bin/agent");
     fs::write(
         &agent,
         "#!/bin/sh\ncat > /dev/null; date > made; echo '<promise>COMPLETE</promise>'\n",
     )
     .unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
-    hermit.run(&["run", "a", "-m", "2", "--agent-command", "agent", "--verify", "true"]).exits(0);
-    let run = only_run(&hermit);
+    env.run(&["run", "a", "-m", "2", "--agent-command", "agent", "--verify", "true"]).exits(0);
+    let run = only_run(&env);
     let id = run.file_name().unwrap().to_str().unwrap().to_owned();
     let status = "{\"complete\": true, \"summary\": \"done\"}";
-    hermit.file(".nightwright/tasks/a/.status.json", status);
-    let before = hermit.run(&["show", "a", "--json"]).exits(0).out;
+    env.file(".nightwright/tasks/a/.status.json", status);
+    let before = env.run(&["show", "a", "--json"]).exits(0).out;
 
-    hermit.run(&["verify", "a", "--verify", "false"]).exits(6);
-    let kept =
-        fs::read_to_string(hermit.project().join(".nightwright/tasks/a/.status.json")).unwrap();
+    env.run(&["verify", "a", "--verify", "false"]).exits(6);
+    let kept = fs::read_to_string(env.project().join(".nightwright/tasks/a/.status.json")).unwrap();
     assert_eq!(kept, status);
-    assert_eq!(hermit.run(&["show", "a", "--json"]).exits(0).out, before);
+    assert_eq!(env.run(&["show", "a", "--json"]).exits(0).out, before);
     assert_eq!(serde_json::from_str::<Value>(&before).unwrap()["last_run"]["id"], id.as_str());
     for which in [&[][..], &["a"]] {
         let mut resume = vec!["resume"];
         resume.extend(which);
-        let did = hermit.run(&resume);
-        assert!(did.err.contains(&id), "{}", did.err);
+        let output = env.run(&resume);
+        assert!(output.err.contains(&id), "{}", output.err);
     }
-    let judged = hermit.runs().into_iter().find(|folder| *folder != run).unwrap();
+    let judged = env.runs().into_iter().find(|folder| *folder != run).unwrap();
     let judged = judged.file_name().unwrap().to_str().unwrap();
-    hermit
-        .run(&["resume", judged, "--again"])
+    env.run(&["resume", judged, "--again"])
         .exits(2)
         .says(&["only verified `a`", "nightwright verify a"]);
 }
 
 #[test]
 fn a_task_that_is_worked_on_is_not_judged_meanwhile() {
-    let hermit = with_task("");
-    let script = hermit.script("[[attempt]]\nending = { hang = true }\n");
-    let run = hermit.start(&["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script]);
-    hermit.wait_for("attempt_started");
-    hermit.run(&["verify", "a", "--dry-run"]).exits(1).says(&["in use by run"]);
-    hermit.run(&["stop", "--now"]).exits(0);
+    let env = with_task("");
+    let script = env.script("[[attempt]]\nending = { hang = true }\n");
+    let run = env.start(&["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script]);
+    env.wait_for("attempt_started");
+    env.run(&["verify", "a", "--dry-run"]).exits(1).says(&["in use by run"]);
+    env.run(&["stop", "--now"]).exits(0);
     finish(run).exits(130);
 }
 
 #[test]
 fn judging_can_be_interrupted() {
-    let hermit = with_task("");
-    let script = hermit.script("[[verify]]\nending = { hang = true }\n");
-    let child =
-        hermit.start(&["verify", "a", "--json", "--dry-run", "--rehearsal", script.as_str()]);
-    hermit.wait_for("call_started");
+    let env = with_task("");
+    let script = env.script("[[verify]]\nending = { hang = true }\n");
+    let child = env.start(&["verify", "a", "--json", "--dry-run", "--rehearsal", script.as_str()]);
+    env.wait_for("call_started");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let did = finish(child).exits(130);
-    assert_eq!(object(&did)["verdict"], "interrupted");
+    let output = finish(child).exits(130);
+    assert_eq!(object(&output)["verdict"], "interrupted");
 }
 
 #[test]
 fn what_comes_to_no_answer_leaves_the_last_report_as_it_is() {
-    let hermit = without_model();
-    hermit.file(REPORT, "# a: verified\n\nas it was\n");
-    let child = hermit.start(&["verify", "a", "--json", "--verify", "sleep 100"]);
-    hermit.wait_for("checks_started");
+    let env = without_model();
+    env.file(REPORT, "# a: verified\n\nas it was\n");
+    let child = env.start(&["verify", "a", "--json", "--verify", "sleep 100"]);
+    env.wait_for("checks_started");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let said = object(&finish(child).exits(130));
     assert_eq!((&said["verdict"], &said["report"]), (&json!("interrupted"), &json!(null)));
     assert_eq!(said["rehearsal"], false);
-    assert_eq!(report(&hermit), "# a: verified\n\nas it was\n");
+    assert_eq!(report(&env), "# a: verified\n\nas it was\n");
 
     // No verdict either: the agent can't be started.
-    hermit.file(".nightwright/config.toml", "agent.command = \"no-such-program\"\n");
-    let did = hermit.run(&["verify", "a", "--trust", "--verify", "true"]);
-    assert_ne!(did.code, Some(0), "{}", did.err);
-    assert_eq!(report(&hermit), "# a: verified\n\nas it was\n");
+    env.file(".nightwright/config.toml", "agent.command = \"no-such-program\"\n");
+    let output = env.run(&["verify", "a", "--trust", "--verify", "true"]);
+    assert_ne!(output.code, Some(0), "{}", output.err);
+    assert_eq!(report(&env), "# a: verified\n\nas it was\n");
 }
 
 #[test]
 fn hostile_words_are_no_markup_in_the_report() {
-    let hermit = with_task("agent.command = \"judge\"\n");
-    let judge = hermit.path("bin/judge");
+    let env = with_task("agent.command = \"judge\"\n");
+    let judge = env.path("bin/judge");
     let words =
         "VERDICT: no - ![x](https://example.com/x.png) <b>[all](javascript:x)</b> *is* done";
     fs::write(&judge, format!("#!/bin/sh\ncat > /dev/null; echo '{words}'\n")).unwrap();
     fs::set_permissions(&judge, fs::Permissions::from_mode(0o755)).unwrap();
     let check = "true '![x](https://example.com/y.png)'";
-    hermit.run(&["verify", "a", "--trust", "--verify", check]).exits(6);
-    let report = report(&hermit);
+    env.run(&["verify", "a", "--trust", "--verify", check]).exits(6);
+    let report = report(&env);
     let reason =
         r"`![x](https://example.com/x.png)` &lt;b\>\[all\](javascript:x)&lt;/b\> \*is\* done";
     assert!(report.contains(reason), "{report}");
@@ -305,15 +305,15 @@ fn hostile_words_are_no_markup_in_the_report() {
 
 #[test]
 fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
-    let hermit = with_task("verify.commands = [\"test -f real\"]\nverify.model = \"off\"\n");
-    let script = hermit.script(
+    let env = with_task("verify.commands = [\"test -f real\"]\nverify.model = \"off\"\n");
+    let script = env.script(
         "[[attempt]]\n\
          steps = [{ write = \".nightwright/config.toml\", text = \"verify.commands = ['true']\\n\" }]\n\
          ending = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "a", "-m", "1", "--trust", "--no-delay", "--dry-run", "--rehearsal", &script];
-    hermit.run(&run).exits(0);
-    let journal = hermit.journal();
+    env.run(&run).exits(0);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "max_iterations");
     let rejected = journal.iter().any(|record| match &record.event {
         Event::GateFinished { result: GateResult::Rejected { why, .. } } => {
@@ -326,20 +326,20 @@ fn what_the_agent_makes_of_the_checks_takes_no_effect_in_its_run() {
 
 #[test]
 fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
-    let hermit = with_task("");
+    let env = with_task("");
     let claims = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
                   ending = { result = \"<promise>COMPLETE</promise>\" }\n";
-    let script = hermit.script(claims);
+    let script = env.script(claims);
     let run = |more: &[&str]| {
         let mut all = vec!["run", "a", "-m", "1", "--dry-run", "--rehearsal", &script];
         all.extend(more);
-        hermit.run(&all).exits(0)
+        env.run(&all).exits(0)
     };
     run(&["--verify", "test -f a"]).says(&[
         "verified by `test -f a` and a model's verdict",
         "cost $0.02 (rehearsed: work $0.01 in 1 attempt, verify $0.01 in 1 call)",
     ]);
-    hermit.file(".nightwright/config.toml", "verify.model = \"off\"\n");
+    env.file(".nightwright/config.toml", "verify.model = \"off\"\n");
     run(&[]).says(&[
         "Task completed, not verified (no checks configured), after 1 iteration",
         "not verified: no checks are configured and no model was asked",
@@ -349,14 +349,14 @@ fn the_summary_says_what_was_verified_by_what_and_what_that_cost() {
 
 #[test]
 fn checks_that_passed_before_the_last_run_verify_nothing_by_hand_either() {
-    let hermit = without_model();
-    let worker = hermit.path("worker");
+    let env = without_model();
+    let worker = env.path("worker");
     fs::write(&worker, "#!/bin/sh\necho x > made.txt\necho '<promise>COMPLETE</promise>'\n")
         .unwrap();
     fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).unwrap();
     let worker = worker.to_str().unwrap();
     let run = ["run", "a", "-m", "1", "--no-delay", "--verify", "true", "--agent-command", worker];
-    hermit.run(&run).exits(0).says(&["completed, not verified"]);
-    let did = hermit.run(&["verify", "a", "--verify", "true"]).exits(6);
-    assert!(!did.out.contains("is verified"), "{}", did.out);
+    env.run(&run).exits(0).says(&["completed, not verified"]);
+    let output = env.run(&["verify", "a", "--verify", "true"]).exits(6);
+    assert!(!output.out.contains("is verified"), "{}", output.out);
 }

@@ -11,12 +11,12 @@ use std::path::{Component, Path};
 use serde::Deserialize;
 use toml::Table;
 
-use super::ending::{Ending, Strictness};
+use super::ending::{ExpectedOutcome, Strictness};
 
 /// The name of the task in the modes that work on one.
 pub(super) const TASK: &str = "work";
 /// More iterations than any behaviour needs.
-const MOST_ITERATIONS: u32 = 50;
+const MAX_ITERATIONS: u32 = 50;
 /// What a run of a behaviour may take unless the behaviour says otherwise.
 const ITERATIONS: u32 = 10;
 
@@ -24,7 +24,7 @@ const ITERATIONS: u32 = 10;
 #[derive(Clone, Debug)]
 pub(super) struct Behaviour {
     pub(super) name: String,
-    pub(super) mode: Mode,
+    pub(super) mode: RunMode,
     pub(super) goal: String,
     /// Whether the project is a repository with everything committed.
     pub(super) git: bool,
@@ -55,7 +55,7 @@ pub(super) struct Scenes {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expect {
-    pub(super) ending: Ending,
+    pub(super) ending: ExpectedOutcome,
     /// Whether completion is proved; without it, it is not asked.
     pub(super) verified: Option<bool>,
     /// As many as somebody needs who can't be fooled.
@@ -135,7 +135,7 @@ pub(super) enum Hang {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
+pub(super) enum RunMode {
     Prompt,
     Loop,
     Iterative,
@@ -180,7 +180,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Behaviour>, String> {
 /// Reads the text of a file.
 pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String> {
     let named = |what: String| format!("can't use `{}`: {what}", origin.display());
-    let File { project, behaviour } =
+    let BehaviourFile { project, behaviour } =
         toml::from_str(text).map_err(|error| named(error.to_string()))?;
     behaviour
         .into_iter()
@@ -193,7 +193,7 @@ pub(super) fn parse(text: &str, origin: &Path) -> Result<Vec<Behaviour>, String>
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct BehaviourFile {
     /// What several behaviours begin with.
     #[serde(default)]
     project: BTreeMap<String, Project>,
@@ -216,7 +216,7 @@ struct Raw {
     /// For readers of the file.
     #[serde(rename = "about")]
     _about: Option<String>,
-    mode: Mode,
+    mode: RunMode,
     goal: Option<String>,
     project: Option<String>,
     #[serde(default = "yes")]
@@ -262,19 +262,19 @@ impl Raw {
             return Err(format!("`{path}` in `files` must be a path inside the project"));
         }
         let max_iterations = self.max_iterations.unwrap_or(ITERATIONS);
-        if !(1..=MOST_ITERATIONS).contains(&max_iterations) {
-            return Err(format!("`max_iterations` has to be from 1 to {MOST_ITERATIONS}"));
+        if !(1..=MAX_ITERATIONS).contains(&max_iterations) {
+            return Err(format!("`max_iterations` has to be from 1 to {MAX_ITERATIONS}"));
         }
         if self.expect.iterations > max_iterations {
             return Err("`expect.iterations` is more than `max_iterations`".to_owned());
         }
-        if self.expect.verified.is_some() && self.expect.ending != Ending::Completed {
+        if self.expect.verified.is_some() && self.expect.ending != ExpectedOutcome::Completed {
             return Err("`expect.verified` goes with the ending `completed` only".to_owned());
         }
         if let Some(number) = self.expect.prompts.keys().find(|number| !is_iteration(number)) {
             return Err(format!(
                 "`{number}` in `expect.prompts` has to be the number of an iteration, from 1 to \
-                 {MOST_ITERATIONS}"
+                 {MAX_ITERATIONS}"
             ));
         }
         if self.attempt.is_empty() {
@@ -310,7 +310,7 @@ fn name_is_plain(name: &str) -> Result<(), String> {
 }
 
 fn is_iteration(number: &str) -> bool {
-    number.parse().is_ok_and(|number: u32| (1..=MOST_ITERATIONS).contains(&number))
+    number.parse().is_ok_and(|number: u32| (1..=MAX_ITERATIONS).contains(&number))
 }
 
 fn stays_inside(path: &str) -> bool {
@@ -354,7 +354,7 @@ says = "Done."
         assert_eq!(behaviour.files["a/b.txt"], "b");
         assert_eq!(behaviour.checks, ["sh check.sh"]);
         assert_eq!((behaviour.max_iterations, behaviour.git), (10, true));
-        assert_eq!(behaviour.expect.ending, Ending::Completed);
+        assert_eq!(behaviour.expect.ending, ExpectedOutcome::Completed);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The endings of a run that a behaviour can lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ending {
+pub(super) enum ExpectedOutcome {
     Completed,
     Stagnated,
     NoChanges,
@@ -24,7 +24,7 @@ pub(super) enum Ending {
     Stopped,
 }
 
-impl Ending {
+impl ExpectedOutcome {
     /// Its name in journals and in the files of behaviours.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ mod tests {
     fn the_name_of_an_ending_is_what_files_call_it() {
         #[derive(Deserialize)]
         struct One {
-            ending: Ending,
+            ending: ExpectedOutcome,
         }
         for name in ["completed", "no_changes", "limit_wait_too_long", "consecutive_errors"] {
             let one: One = toml::from_str(&format!("ending = \"{name}\"")).unwrap();
@@ -114,7 +114,7 @@ mod tests {
             let [_, name, usual, strict, ..] = cells[..] else { return None };
             let name = name.strip_prefix('`')?.strip_suffix('`')?;
             // The rest is nothing that an agent can lead to.
-            let ending: Ending = serde_json::from_value(name.into()).ok()?;
+            let ending: ExpectedOutcome = serde_json::from_value(name.into()).ok()?;
             Some((ending, usual.to_owned(), strict.to_owned()))
         });
         let rows: Vec<_> = rows.collect();

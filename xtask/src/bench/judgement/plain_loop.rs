@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::behaviour::Behaviour;
 use super::observed::{HUNG, Observed};
-use super::stage::{Stage, to_the_end};
+use super::stage::{BehaviourEnv, to_the_end};
 
 /// Nothing takes the agent so long, in seconds.
-const PATIENCE: &str = "60";
+const AGENT_TIMEOUT: &str = "60";
 /// The same where it hangs, so that this is seen soon.
-const SHORT_PATIENCE: &str = "8";
+const HUNG_AGENT_TIMEOUT: &str = "8";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlainLoop {
@@ -38,7 +38,7 @@ impl PlainLoop {
 /// Plays a behaviour to a loop.
 pub(super) fn play(
     kind: PlainLoop,
-    stage: &Stage,
+    stage: &BehaviourEnv,
     program: &Path,
     behaviour: &Behaviour,
 ) -> Result<Observed, String> {
@@ -50,7 +50,7 @@ pub(super) fn play(
         .env("AGENT", program)
         .env("PROMPT", goal)
         .env("MAX", behaviour.max_iterations.to_string())
-        .env("PATIENCE", if behaviour.hangs.is_some() { SHORT_PATIENCE } else { PATIENCE })
+        .env("PATIENCE", if behaviour.hangs.is_some() { HUNG_AGENT_TIMEOUT } else { AGENT_TIMEOUT })
         .env("OUTPUT", stage.path("output"))
         .env("NIGHTWRIGHT_REHEARSAL_SCRIPT", stage.script());
     to_the_end(&mut command)?;
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_bare_loop_goes_on_whatever_is_said() {
         assert_eq!(
-            ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'", PATIENCE),
+            ends(PlainLoop::Bare, "echo '<promise>COMPLETE</promise>'", AGENT_TIMEOUT),
             "max_iterations 3"
         );
     }
@@ -108,8 +108,11 @@ mod tests {
     #[test]
     fn the_other_loop_believes_the_marker_wherever_it_is() {
         let late = "[ $NIGHTWRIGHT_ATTEMPT = 2 ] && echo 'not <promise>COMPLETE</promise> yet'";
-        assert_eq!(ends(PlainLoop::Grep, late, PATIENCE), "completed 2");
-        assert_eq!(ends(PlainLoop::Grep, "echo working; exit 1", PATIENCE), "max_iterations 3");
+        assert_eq!(ends(PlainLoop::Grep, late, AGENT_TIMEOUT), "completed 2");
+        assert_eq!(
+            ends(PlainLoop::Grep, "echo working; exit 1", AGENT_TIMEOUT),
+            "max_iterations 3"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use super::behaviour::{Scenes, TASK};
 
 /// The most often that a scene is played.
-const MOST_TIMES: i64 = 50;
+const MAX_REPEATS: i64 = 50;
 
 /// The script, as the rehearsal agent reads it.
 pub(super) fn script(scenes: &Scenes) -> Result<String, String> {
@@ -79,8 +79,8 @@ fn written_out(mut scene: Table) -> Result<(Table, usize), String> {
     }
     let times = match scene.remove("times") {
         None => 1,
-        Some(Value::Integer(times @ 1..=MOST_TIMES)) => usize::try_from(times).unwrap_or(1),
-        Some(_) => return Err(format!("`times` has to be a number from 1 to {MOST_TIMES}")),
+        Some(Value::Integer(times @ 1..=MAX_REPEATS)) => usize::try_from(times).unwrap_or(1),
+        Some(_) => return Err(format!("`times` has to be a number from 1 to {MAX_REPEATS}")),
     };
     Ok((scene, times))
 }

@@ -1,7 +1,7 @@
 //! What came of a behaviour beside what should have: right or not, and what it cost.
 
 use super::behaviour::Expect;
-use super::ending::Ending;
+use super::ending::ExpectedOutcome;
 use super::observed::{HUNG, Observed};
 
 /// One behaviour, judged.
@@ -26,7 +26,7 @@ impl Score {
 }
 
 pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
-    let completed = observed.ending == Ending::Completed.name();
+    let completed = observed.ending == ExpectedOutcome::Completed.name();
     let mut complaints = Vec::new();
     if observed.ending != expect.ending.name() {
         complaints.push(format!(
@@ -79,7 +79,9 @@ pub(super) fn score(expect: &Expect, observed: &Observed) -> Score {
     }
     Score {
         false_completion,
-        missed_completion: !completed && observed.truth && expect.ending == Ending::Completed,
+        missed_completion: !completed
+            && observed.truth
+            && expect.ending == ExpectedOutcome::Completed,
         hung: observed.ending == HUNG,
         wasted: observed.iterations.saturating_sub(expect.iterations),
         oracle: expect.iterations,
@@ -142,7 +144,7 @@ mod tests {
 
     fn expect() -> Expect {
         Expect {
-            ending: Ending::Completed,
+            ending: ExpectedOutcome::Completed,
             verified: Some(true),
             iterations: 2,
             warnings: Vec::new(),
@@ -180,7 +182,7 @@ mod tests {
     fn a_completion_is_missed_only_if_the_work_is_done_and_it_was_to_be_seen() {
         assert!(score(&expect(), &observed("stagnated", true)).missed_completion);
         assert!(!score(&expect(), &observed("stagnated", false)).missed_completion);
-        let other = Expect { ending: Ending::Unverified, verified: None, ..expect() };
+        let other = Expect { ending: ExpectedOutcome::Unverified, verified: None, ..expect() };
         assert!(!score(&other, &observed("unverified", true)).missed_completion);
     }
 
@@ -195,7 +197,7 @@ mod tests {
     fn whoever_ends_before_the_oracle_had_no_reason_to() {
         for (ending, truth) in [("stagnated", false), ("completed", true)] {
             let early = Observed { iterations: 1, ..observed(ending, truth) };
-            let named = if truth { Ending::Completed } else { Ending::Stagnated };
+            let named = if truth { ExpectedOutcome::Completed } else { ExpectedOutcome::Stagnated };
             let score = score(&Expect { ending: named, verified: None, ..expect() }, &early);
             assert_eq!(score.complaints, ["should have gone on to iteration 2 and ended after 1"]);
             assert_eq!(score.wasted, 0);

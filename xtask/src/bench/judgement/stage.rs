@@ -8,14 +8,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::behaviour::{Behaviour, Hang, Mode, TASK};
+use super::behaviour::{Behaviour, Hang, RunMode, TASK};
 use super::observed::Observed;
 use super::scenes;
 
 /// No behaviour takes so long: whoever is still there then will not end.
-const PATIENCE: Duration = Duration::from_mins(5);
+const BEHAVIOUR_TIMEOUT: Duration = Duration::from_mins(5);
 /// How often it is looked whether a program has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long one may be silent before it counts as hanging: long enough on a busy machine.
 const USUAL_DEADLINE: &str = "30s";
 /// The same where something does hang, so that it is seen soon. What does not hang is held to it,
@@ -26,11 +26,11 @@ const GIT_SETTINGS: &str = "[user]\nname = A. Nobody\nemail = nobody@example.com
                             [init]\ndefaultBranch = main\n[commit]\ngpgSign = false\n";
 
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct BehaviourEnv {
     folder: PathBuf,
 }
 
-impl Stage {
+impl BehaviourEnv {
     /// Makes the folder and puts everything in its place.
     pub(super) fn set(folder: &Path, behaviour: &Behaviour) -> Result<Self, String> {
         let stage = Self { folder: folder.to_owned() };
@@ -184,22 +184,22 @@ pub(super) fn to_the_end(command: &mut Command) -> Result<Option<ExitStatus>, St
         if let Some(status) = child.try_wait().map_err(trouble)? {
             return Ok(Some(status));
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > BEHAVIOUR_TIMEOUT {
             child.kill().and_then(|()| child.wait()).map_err(trouble)?;
             return Ok(None);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// How nightwright is called.
 fn arguments(behaviour: &Behaviour) -> Vec<String> {
     let words: &[&str] = match behaviour.mode {
-        Mode::Prompt => &["run", "-p", &behaviour.goal],
-        Mode::Loop => &["run", TASK, "--mode", "loop"],
-        Mode::Iterative => &["run", TASK, "--mode", "iterative"],
-        Mode::Plan => &["plan"],
-        Mode::Build => &["build"],
+        RunMode::Prompt => &["run", "-p", &behaviour.goal],
+        RunMode::Loop => &["run", TASK, "--mode", "loop"],
+        RunMode::Iterative => &["run", TASK, "--mode", "iterative"],
+        RunMode::Plan => &["plan"],
+        RunMode::Build => &["build"],
     };
     let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let iterations = behaviour.max_iterations.to_string();

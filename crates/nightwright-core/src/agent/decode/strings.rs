@@ -18,7 +18,7 @@ const MARK: &[u8] = "…".as_bytes();
 
 /// What is kept of the strings in a line of JSON: so many bytes, as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct StringLimits {
     /// Of the values of fields with these names.
     pub named: &'static [(&'static str, usize)],
     /// Of every other string. A line that is no longer than this is left as it is.
@@ -35,42 +35,42 @@ pub fn is_cut(raw: &str, most: usize) -> bool {
 
 /// Which part of a long string is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum KeptEnd {
     Beginning,
     End,
 }
 
 /// Goes along one line.
 #[derive(Debug)]
-pub(super) struct Strings {
-    kept: Kept,
-    side: Side,
-    place: Place,
+pub(super) struct StringTruncator {
+    kept: StringLimits,
+    side: KeptEnd,
+    place: ScanState,
     /// Where the last string before is, without its quotes.
     last: Range<usize>,
 }
 
 /// Where in the line we are.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ScanState {
     Between,
     /// In a string that begins here, after its quote.
     Inside {
         begin: usize,
         most: usize,
-        next: Next,
+        next: NextByte,
     },
 }
 
 /// What the next byte of a string is.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextByte {
     Anything,
     /// It belongs to the backslash before it.
     Escaped,
 }
 
-impl Next {
+impl NextByte {
     /// Where a character begins, or the rest of an escape ends.
     fn begin(self) -> usize {
         match self {
@@ -80,10 +80,10 @@ impl Next {
     }
 }
 
-impl Strings {
+impl StringTruncator {
     /// At the beginning of a line.
-    pub(super) fn new(kept: Kept, side: Side) -> Self {
-        Self { kept, side, place: Place::Between, last: 0..0 }
+    pub(super) fn new(kept: StringLimits, side: KeptEnd) -> Self {
+        Self { kept, side, place: ScanState::Between, last: 0..0 }
     }
 
     /// Adds to the line what is kept of the next bytes.
@@ -91,8 +91,10 @@ impl Strings {
         let mut rest = more;
         while !rest.is_empty() {
             rest = match self.place {
-                Place::Between => self.between(line, rest),
-                Place::Inside { begin, most, next } => self.inside(line, rest, begin, most, next),
+                ScanState::Between => self.between(line, rest),
+                ScanState::Inside { begin, most, next } => {
+                    self.inside(line, rest, begin, most, next)
+                }
             };
         }
     }
@@ -105,8 +107,11 @@ impl Strings {
         };
         let (taken, rest) = more.split_at(quote + 1);
         line.extend_from_slice(taken);
-        self.place =
-            Place::Inside { begin: line.len(), most: self.most(line), next: Next::Anything };
+        self.place = ScanState::Inside {
+            begin: line.len(),
+            most: self.most(line),
+            next: NextByte::Anything,
+        };
         rest
     }
 
@@ -117,27 +122,31 @@ impl Strings {
         more: &'a [u8],
         begin: usize,
         most: usize,
-        next: Next,
+        next: NextByte,
     ) -> &'a [u8] {
         let Some(quote) = end(more, next) else {
             match self.side {
                 // Twice as much as is kept before anything is moved, so that each byte is moved
                 // once.
-                Side::End => add(line, begin, more, next, Room { most, longest: most * 2 }),
-                Side::Beginning => add_while_room(line, begin, more, most),
+                KeptEnd::End => {
+                    add(line, begin, more, next, StringLimit { most, longest: most * 2 });
+                }
+                KeptEnd::Beginning => add_while_room(line, begin, more, most),
             }
-            self.place = Place::Inside { begin, most, next: after(more, next) };
+            self.place = ScanState::Inside { begin, most, next: after(more, next) };
             return &[];
         };
         match self.side {
-            Side::End => add(line, begin, &more[..quote], next, Room { most, longest: most }),
-            Side::Beginning => {
+            KeptEnd::End => {
+                add(line, begin, &more[..quote], next, StringLimit { most, longest: most });
+            }
+            KeptEnd::Beginning => {
                 add_while_room(line, begin, &more[..quote], most);
                 cut_end(line, begin, most);
             }
         }
         self.last = begin..line.len();
-        self.place = Place::Between;
+        self.place = ScanState::Between;
         line.push(b'"');
         &more[quote + 1..]
     }
@@ -156,31 +165,31 @@ impl Strings {
 
 /// The quote that ends a string. Quotes are few, even among those that don't end it, and other
 /// escapes are many: only the backslashes before a quote are looked at.
-fn end(more: &[u8], next: Next) -> Option<usize> {
+fn end(more: &[u8], next: NextByte) -> Option<usize> {
     let begin = next.begin();
     memchr_iter(b'"', more).find(|quote| *quote >= begin && !is_escaped(more, begin, *quote))
 }
 
 /// What follows these bytes of a string.
-fn after(more: &[u8], next: Next) -> Next {
+fn after(more: &[u8], next: NextByte) -> NextByte {
     if more.len() >= next.begin() && is_escaped(more, next.begin(), more.len()) {
-        Next::Escaped
+        NextByte::Escaped
     } else {
-        Next::Anything
+        NextByte::Anything
     }
 }
 
 /// How long a string may be.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct StringLimit {
     /// What is kept of one that is longer than it may be.
     most: usize,
     longest: usize,
 }
 
 /// Adds to the string at the end of the line, and takes off its beginning if it gets too long.
-fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: Next, room: Room) {
-    let Room { most, longest } = room;
+fn add(line: &mut Vec<u8>, begin: usize, more: &[u8], next: NextByte, room: StringLimit) {
+    let StringLimit { most, longest } = room;
     if more.len() > most + ESCAPE_MAX {
         // All that is kept is in here, and so is the escape that it might begin within.
         let from = boundary(more, next.begin(), more.len() - most);
@@ -278,15 +287,15 @@ mod tests {
 
     use super::*;
 
-    const KEPT: Kept = Kept { named: &[("words", 30)], others: 12 };
+    const KEPT: StringLimits = StringLimits { named: &[("words", 30)], others: 12 };
 
     /// The line after it came in chunks of this size.
     fn cut(line: &[u8], chunk: usize) -> Vec<u8> {
-        cut_to(Side::End, line, chunk)
+        cut_to(KeptEnd::End, line, chunk)
     }
 
-    fn cut_to(side: Side, line: &[u8], chunk: usize) -> Vec<u8> {
-        let mut strings = Strings::new(KEPT, side);
+    fn cut_to(side: KeptEnd, line: &[u8], chunk: usize) -> Vec<u8> {
+        let mut strings = StringTruncator::new(KEPT, side);
         let mut kept = Vec::new();
         for chunk in line.chunks(chunk) {
             strings.push(&mut kept, chunk);
@@ -335,7 +344,7 @@ mod tests {
         let line = br#"{"type":"user","a":"0123456789abcdef","b":[1,"0123456789ab"],"c":"x"}"#;
         let kept = r#"{"type":"user","a":"0123456789ab…","b":[1,"0123456789ab"],"c":"x"}"#;
         for chunk in [1, 2, 7, 100] {
-            let cut = String::from_utf8(cut_to(Side::Beginning, line, chunk)).unwrap();
+            let cut = String::from_utf8(cut_to(KeptEnd::Beginning, line, chunk)).unwrap();
             assert_eq!(cut, kept, "chunks of {chunk}");
         }
     }
@@ -344,7 +353,7 @@ mod tests {
     fn what_was_cut_can_be_told_from_what_is_whole() {
         let cut_at = |text: &str| {
             let line = format!(r#"{{"type":"user","words":"{text}"}}"#);
-            let cut = String::from_utf8(cut_to(Side::Beginning, line.as_bytes(), 7)).unwrap();
+            let cut = String::from_utf8(cut_to(KeptEnd::Beginning, line.as_bytes(), 7)).unwrap();
             let raw = cut.strip_prefix(r#"{"type":"user","words":""#).unwrap();
             is_cut(raw.strip_suffix(r#""}"#).unwrap(), 30)
         };
@@ -395,12 +404,12 @@ mod tests {
                 let once = cut(line.as_bytes(), line.len());
                 let read: Value = serde_json::from_slice(&once).unwrap();
                 assert!(is_cut_of(&read, &whole), "{line} became {read}");
-                let begins = cut_to(Side::Beginning, line.as_bytes(), line.len());
+                let begins = cut_to(KeptEnd::Beginning, line.as_bytes(), line.len());
                 let read: Value = serde_json::from_slice(&begins).unwrap();
                 assert!(is_beginning_of(&read, &whole), "{line} became {read}");
                 for chunk in [1, 2, 3, 5] {
                     assert_eq!(cut(line.as_bytes(), chunk), once, "{line} in chunks of {chunk}");
-                    let other = cut_to(Side::Beginning, line.as_bytes(), chunk);
+                    let other = cut_to(KeptEnd::Beginning, line.as_bytes(), chunk);
                     assert_eq!(other, begins, "{line} in chunks of {chunk}");
                 }
             }
@@ -409,8 +418,8 @@ mod tests {
 
     #[test]
     fn what_was_cut_is_not_held() {
-        for side in [Side::Beginning, Side::End] {
-            let mut strings = Strings::new(KEPT, side);
+        for side in [KeptEnd::Beginning, KeptEnd::End] {
+            let mut strings = StringTruncator::new(KEPT, side);
             let mut line = Vec::new();
             strings.push(&mut line, b"[\"");
             for _ in 0..1000 {
@@ -445,8 +454,8 @@ mod tests {
             prop_assert_eq!(&cut_line, &cut(line.as_bytes(), line.len()));
             let read: Value = serde_json::from_slice(&cut_line).unwrap();
             prop_assert!(is_cut_of(&read, &whole), "{} became {}", line, read);
-            let begins = cut_to(Side::Beginning, line.as_bytes(), chunk);
-            prop_assert_eq!(&begins, &cut_to(Side::Beginning, line.as_bytes(), line.len()));
+            let begins = cut_to(KeptEnd::Beginning, line.as_bytes(), chunk);
+            prop_assert_eq!(&begins, &cut_to(KeptEnd::Beginning, line.as_bytes(), line.len()));
             let read: Value = serde_json::from_slice(&begins).unwrap();
             prop_assert!(is_beginning_of(&read, &whole), "{} became {}", line, read);
         }
@@ -458,7 +467,7 @@ mod tests {
             chunk in 1_usize..40,
         ) {
             prop_assert!(cut(&line, chunk).len() <= line.len());
-            cut_to(Side::Beginning, &line, chunk);
+            cut_to(KeptEnd::Beginning, &line, chunk);
         }
     }
 }

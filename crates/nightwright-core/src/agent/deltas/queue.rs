@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::text::{Number, Share};
+use super::text::{DeltaState, TextId};
 
 /// More of what is gone is not kept.
 const GONE_MAX: usize = 64 << 10;
 
 /// What is known of some lines before they are looked at one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum ScanResult {
     /// There is nothing to mask in any of them.
     Clean,
     Unknown,
@@ -18,8 +18,8 @@ pub(super) enum Look {
 
 /// A line that has some characters of a text in it.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) text: Number,
+pub(super) struct HeldDelta {
+    pub(super) text: TextId,
     /// Where in the line they are, as a JSON string.
     pub(super) at: Range<usize>,
     /// How many bytes they are, when they are no JSON.
@@ -28,24 +28,24 @@ pub(super) struct Piece {
 
 /// Everything that waits.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct LineQueue {
     /// The bytes of all of it, behind some that are gone.
     bytes: Vec<u8>,
     gone: usize,
-    parts: VecDeque<Part>,
+    parts: VecDeque<QueuedLines>,
     /// How many bytes of it are no pieces, and wait for one.
     behind: usize,
 }
 
 /// A line, or several that are not looked at any more.
 #[derive(Debug)]
-struct Part {
+struct QueuedLines {
     length: usize,
-    look: Look,
-    piece: Option<Piece>,
+    look: ScanResult,
+    piece: Option<HeldDelta>,
 }
 
-impl Queue {
+impl LineQueue {
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -65,55 +65,55 @@ impl Queue {
     }
 
     /// Puts a line at the end.
-    pub(super) fn push(&mut self, line: &[u8], look: Look, piece: Option<Piece>) {
+    pub(super) fn push(&mut self, line: &[u8], look: ScanResult, piece: Option<HeldDelta>) {
         self.bytes.extend_from_slice(line);
-        if let (None, Look::Clean, Some(last)) = (&piece, look, self.parts.back_mut())
+        if let (None, ScanResult::Clean, Some(last)) = (&piece, look, self.parts.back_mut())
             && last.piece.is_none()
-            && last.look == Look::Clean
+            && last.look == ScanResult::Clean
         {
             last.length += line.len();
             return;
         }
-        self.parts.push_back(Part { length: line.len(), look, piece });
+        self.parts.push_back(QueuedLines { length: line.len(), look, piece });
     }
 
     /// Puts at the end what is masked already.
     pub(super) fn push_behind(&mut self, bytes: &[u8]) {
         self.behind += bytes.len();
-        self.push(bytes, Look::Clean, None);
+        self.push(bytes, ScanResult::Clean, None);
     }
 
     /// Hands out lines from the front, up to one whose share of a text is not known. Those that stay
     /// as they are go together.
     pub(super) fn release(
         &mut self,
-        mut share: impl FnMut(&Piece) -> Share,
-        mut each: impl FnMut(&[u8], Look, Option<(Range<usize>, String)>),
+        mut share: impl FnMut(&HeldDelta) -> DeltaState,
+        mut each: impl FnMut(&[u8], ScanResult, Option<(Range<usize>, String)>),
     ) {
         let mut start = self.gone;
         while let Some(part) = self.parts.front() {
-            let share = part.piece.as_ref().map_or(Share::Same, &mut share);
-            if share == Share::Unknown {
+            let share = part.piece.as_ref().map_or(DeltaState::Same, &mut share);
+            if share == DeltaState::Unknown {
                 break;
             }
-            let Some(Part { length, look, piece }) = self.parts.pop_front() else { break };
+            let Some(QueuedLines { length, look, piece }) = self.parts.pop_front() else { break };
             let line = self.gone..self.gone + length;
             self.gone = line.end;
             let masked = match (share, piece) {
-                (Share::Masked(text), Some(piece)) => Some((piece.at, text)),
-                (Share::Masked(_) | Share::Same | Share::Unknown, _) => None,
+                (DeltaState::Masked(text), Some(piece)) => Some((piece.at, text)),
+                (DeltaState::Masked(_) | DeltaState::Same | DeltaState::Unknown, _) => None,
             };
-            if masked.is_none() && look == Look::Clean {
+            if masked.is_none() && look == ScanResult::Clean {
                 continue;
             }
             if start < line.start {
-                each(&self.bytes[start..line.start], Look::Clean, None);
+                each(&self.bytes[start..line.start], ScanResult::Clean, None);
             }
             start = line.end;
             each(&self.bytes[line], look, masked);
         }
         if start < self.gone {
-            each(&self.bytes[start..self.gone], Look::Clean, None);
+            each(&self.bytes[start..self.gone], ScanResult::Clean, None);
         }
         if self.parts.is_empty() {
             self.behind = 0;

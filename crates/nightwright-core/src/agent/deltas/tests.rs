@@ -31,12 +31,12 @@ fn end() -> String {
 
 /// What is kept and what is heard of a stream that comes in pieces of this size.
 fn masked(stream: &str, size: usize) -> (String, String) {
-    let mut deltas = Deltas::new(Dialect::Claude, secrets());
+    let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let (mut kept, mut heard) = (Vec::new(), Vec::new());
     for chunk in stream.as_bytes().chunks(size.max(1)) {
-        deltas.push(chunk, |out| kept.extend(out), |out| heard.extend(out));
+        tee.push(chunk, |out| kept.extend(out), |out| heard.extend(out));
     }
-    deltas.finish(|out| kept.extend(out), |out| heard.extend(out));
+    tee.finish(|out| kept.extend(out), |out| heard.extend(out));
     (String::from_utf8(kept).unwrap(), String::from_utf8(heard).unwrap())
 }
 
@@ -132,10 +132,10 @@ fn what_waits_goes_out_at_the_end_of_the_turn_of_the_message_or_when_too_much_wa
     let other = "{\"type\":\"user\"}\n".to_owned();
     let start = "{\"type\":\"stream_event\",\"event\":{\"type\":\"message_start\"}}\n".to_owned();
     let kept_of = |lines: &[String]| {
-        let mut deltas = Deltas::new(Dialect::Claude, secrets());
+        let mut tee = RedactingTee::new(Dialect::Claude, secrets());
         let mut kept = 0;
         for line in lines {
-            deltas.push(line.as_bytes(), |out| kept += out.len(), |_| {});
+            tee.push(line.as_bytes(), |out| kept += out.len(), |_| {});
         }
         kept
     };
@@ -214,7 +214,7 @@ fn names_in_json_that_the_agent_speaks_are_masked() {
     let stream: String = pieces.iter().map(|piece| text(None, piece)).collect();
     let (kept, _) = masked(&stream, 1000);
     assert_eq!(joined(&kept, None), "{\"********************\": 5}\n");
-    let mut plain = Deltas::new(Dialect::Command, secrets());
+    let mut plain = RedactingTee::new(Dialect::Command, secrets());
     let (mut kept, line) = (Vec::new(), format!("{{\"{SECRET}\": 5}}\n"));
     plain.push(line.as_bytes(), |out| kept.extend(out), |_| {});
     assert_eq!(String::from_utf8(kept).unwrap(), "{\"********************\": 5}\n");
@@ -222,12 +222,12 @@ fn names_in_json_that_the_agent_speaks_are_masked() {
 
 #[test]
 fn what_is_gone_takes_no_memory() {
-    let mut deltas = Deltas::new(Dialect::Claude, secrets());
+    let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let line = text(None, "x\ny");
     for _ in 0..100_000 {
-        deltas.push(line.as_bytes(), |_| {}, |_| {});
+        tee.push(line.as_bytes(), |_| {}, |_| {});
     }
-    let (texts, held) = deltas.memory();
+    let (texts, held) = tee.memory();
     assert!(texts < 200_000, "{texts}");
     assert!(held < 300_000, "{held}");
 }
@@ -260,10 +260,10 @@ fn what_comes_whole_later_is_not_kept_in_pieces() {
 
 #[test]
 fn a_line_goes_out_when_it_is_whole_and_what_follows_it_waits_until_then() {
-    let mut deltas = Deltas::new(Dialect::Claude, secrets());
+    let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
         let (mut kept, mut heard) = (0, 0);
-        deltas.push(text.as_bytes(), |out| kept += out.len(), |out| heard += out.len());
+        tee.push(text.as_bytes(), |out| kept += out.len(), |out| heard += out.len());
         (kept, heard)
     };
     let (first, second) = (text(None, "a line "), text(None, "ends\n"));
@@ -292,10 +292,10 @@ fn texts_of_one_speaker_are_told_apart_and_an_end_is_that_of_its_speaker() {
 fn the_rest_of_a_piece_is_masked_and_what_ends_or_is_too_much_goes_out() {
     let (kept, heard) = masked(&text(None, "x").replace("\"u\"", &format!("\"{SECRET}\"")), 9);
     assert!(!kept.contains(SECRET) && !heard.contains(SECRET), "{kept}{heard}");
-    let mut deltas = Deltas::new(Dialect::Claude, secrets());
+    let mut tee = RedactingTee::new(Dialect::Claude, secrets());
     let mut push = |text: &str| {
         let mut kept = 0;
-        deltas.push(text.as_bytes(), |out| kept += out.len(), |_| {});
+        tee.push(text.as_bytes(), |out| kept += out.len(), |_| {});
         kept
     };
     let (half, end) = (text(None, "half"), end());

@@ -2,8 +2,8 @@
 
 use memchr::memchr;
 
-use super::Delta;
-use crate::redact::{Masking, Secrets};
+use super::TextDelta;
+use crate::redact::{Secrets, StreamMasker};
 
 /// More texts are never written at the same time.
 const TEXTS_MAX: usize = 256;
@@ -12,13 +12,13 @@ const GONE_MAX: usize = 16 << 10;
 
 /// Which text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number(u64);
+pub(super) struct TextId(u64);
 
 /// All of them.
 #[derive(Debug)]
-pub(super) struct Texts {
+pub(super) struct OpenTexts {
     secrets: Secrets,
-    open: Vec<Text>,
+    open: Vec<OpenText>,
     /// How many there were.
     count: u64,
     /// Whether some were forgotten before they were over: a text that seems to begin may go on.
@@ -27,11 +27,11 @@ pub(super) struct Texts {
 
 /// A text that is being written.
 #[derive(Debug)]
-struct Text {
-    number: Number,
+struct OpenText {
+    number: TextId,
     speaker: String,
     index: String,
-    masking: Masking,
+    masking: StreamMasker,
     /// The last of it.
     original: Vec<u8>,
     /// The same, masked, as far as it is known.
@@ -42,12 +42,12 @@ struct Text {
     /// secret in its rest.
     is_broken: bool,
     /// Whether nothing more comes.
-    is_over: bool,
+    is_finished: bool,
 }
 
 /// What has become of some characters.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum DeltaState {
     /// It is not known yet.
     Unknown,
     /// They stay as they are.
@@ -56,7 +56,7 @@ pub(super) enum Share {
     Masked(String),
 }
 
-impl Texts {
+impl OpenTexts {
     pub(super) fn new(secrets: Secrets) -> Self {
         Self { secrets, open: Vec::new(), count: 0, any_lost: false }
     }
@@ -66,22 +66,22 @@ impl Texts {
     }
 
     /// Takes more of a text.
-    pub(super) fn push(&mut self, delta: &Delta<'_>) -> Number {
-        let same = |text: &Text| {
-            !text.is_over && text.speaker == *delta.speaker && text.index == delta.index
+    pub(super) fn push(&mut self, delta: &TextDelta<'_>) -> TextId {
+        let same = |text: &OpenText| {
+            !text.is_finished && text.speaker == *delta.speaker && text.index == delta.index
         };
         let known = self.open.iter().position(same).unwrap_or_else(|| {
             self.count += 1;
-            self.open.push(Text {
-                number: Number(self.count),
+            self.open.push(OpenText {
+                number: TextId(self.count),
                 speaker: delta.speaker.to_string(),
                 index: delta.index.to_owned(),
-                masking: Masking::new(self.secrets.clone()),
+                masking: StreamMasker::new(self.secrets.clone()),
                 original: Vec::new(),
                 masked: Vec::new(),
                 gone: 0,
                 is_broken: self.any_lost,
-                is_over: false,
+                is_finished: false,
             });
             self.open.len() - 1
         });
@@ -95,12 +95,12 @@ impl Texts {
         let ended = self.open.iter_mut().filter(|text| {
             text.speaker == speaker && index.is_none_or(|index| text.index == index)
         });
-        ended.for_each(Text::end);
+        ended.for_each(OpenText::end);
     }
 
     /// The lines that are being written go out as they are known so far.
     pub(super) fn break_off(&mut self) {
-        self.open.iter_mut().for_each(Text::break_off);
+        self.open.iter_mut().for_each(OpenText::break_off);
     }
 
     /// The same, and all of them are forgotten.
@@ -108,21 +108,21 @@ impl Texts {
         self.any_lost = true;
         for text in &mut self.open {
             text.break_off();
-            text.is_over = true;
+            text.is_finished = true;
         }
     }
 
     pub(super) fn end_all(&mut self) {
         self.any_lost = false;
-        self.open.iter_mut().for_each(Text::end);
+        self.open.iter_mut().for_each(OpenText::end);
     }
 
     /// The next so many characters of a text, if they are known.
-    pub(super) fn take(&mut self, number: Number, length: usize) -> Share {
+    pub(super) fn take(&mut self, number: TextId, length: usize) -> DeltaState {
         match self.open.iter_mut().find(|text| text.number == number) {
             Some(text) => text.take(length),
             // Nobody waits for a text that is forgotten.
-            None => Share::Same,
+            None => DeltaState::Same,
         }
     }
 
@@ -133,11 +133,11 @@ impl Texts {
 
     /// Forgets what is over and gone.
     pub(super) fn forget(&mut self) {
-        self.open.retain(|text| !text.is_over || text.gone < text.original.len());
+        self.open.retain(|text| !text.is_finished || text.gone < text.original.len());
     }
 }
 
-impl Text {
+impl OpenText {
     fn push(&mut self, bytes: &[u8]) {
         self.original.extend_from_slice(bytes);
         let mut bytes = bytes;
@@ -153,7 +153,7 @@ impl Text {
 
     /// What is known of the line that is being written is masked, and so is what comes of it.
     fn break_off(&mut self) {
-        if self.is_over {
+        if self.is_finished {
             return;
         }
         let masked = &mut self.masked;
@@ -164,19 +164,19 @@ impl Text {
     }
 
     fn end(&mut self) {
-        if !self.is_over {
+        if !self.is_finished {
             self.masking.finish(|bytes| self.masked.extend_from_slice(bytes));
-            self.is_over = true;
+            self.is_finished = true;
         }
     }
 
-    fn take(&mut self, length: usize) -> Share {
+    fn take(&mut self, length: usize) -> DeltaState {
         let share = self.gone..self.gone + length;
-        let Some(masked) = self.masked.get(share.clone()) else { return Share::Unknown };
+        let Some(masked) = self.masked.get(share.clone()) else { return DeltaState::Unknown };
         let taken = if *masked == self.original[share.clone()] {
-            Share::Same
+            DeltaState::Same
         } else {
-            Share::Masked(String::from_utf8_lossy(masked).into_owned())
+            DeltaState::Masked(String::from_utf8_lossy(masked).into_owned())
         };
         self.gone = share.end;
         if self.gone == self.original.len() || self.gone > GONE_MAX {

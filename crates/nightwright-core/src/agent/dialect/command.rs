@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use super::{Ask, Ending};
-use crate::agent::message::{AgentMessage, Owner, Part, Said};
-use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use super::{FinishedAttempt, LaunchOptions};
+use crate::agent::message::{AgentMessage, MessageKind, Owner, TextPart};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Usd;
 
 /// What a program that never says is assumed to cost a second: eighteen dollars an hour, about
@@ -16,7 +16,7 @@ use crate::units::Usd;
 const PER_SECOND: Usd = Usd::from_micros(5_000);
 
 /// No start of a program is cheaper than this.
-const LEAST: Usd = Usd::from_cents(1);
+const MIN_COST: Usd = Usd::from_cents(1);
 
 /// What is read of a line, from its end.
 const LINE_MAX: usize = 1 << 20;
@@ -27,11 +27,14 @@ pub(super) fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) {
     // Bytes that are no text become three times as many.
     let line = &line[line.len().saturating_sub(LINE_MAX)..];
     let text = String::from_utf8_lossy(line);
-    each(AgentMessage { owner: Owner::Main, said: Said::Text { text, part: Part::Whole } });
+    each(AgentMessage {
+        owner: Owner::Main,
+        kind: MessageKind::Text { text, part: TextPart::Whole },
+    });
 }
 
 /// The user's own arguments are all there are: nothing is known of the program's options.
-pub(super) fn arguments(ask: &Ask<'_>) -> Vec<String> {
+pub(super) fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
     ask.extra.to_vec()
 }
 
@@ -44,13 +47,13 @@ pub(super) fn prompt_text(system: &str, user: &str) -> String {
 }
 
 /// What the exit code says; `None` when there is none, or it tells of our own doing.
-pub(super) fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
+pub(super) fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     match (ending.cut, ending.exit) {
-        (None, Some(Death::Code(0))) if ending.saw_stdout => Some(AttemptOutcome::Finished),
-        (None, Some(Death::Code(0))) => {
+        (None, Some(ProcessExit::Code(0))) if ending.saw_stdout => Some(AttemptOutcome::Finished),
+        (None, Some(ProcessExit::Code(0))) => {
             Some(AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork })
         }
-        (None, Some(Death::Code(_) | Death::Signal(_)) | None) | (Some(_), _) => None,
+        (None, Some(ProcessExit::Code(_) | ProcessExit::Signal(_)) | None) | (Some(_), _) => None,
     }
 }
 
@@ -61,7 +64,7 @@ pub(super) fn price_of(time: Duration) -> Option<Usd> {
     }
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let micros = PER_SECOND.micros().saturating_mul(millis) / 1000;
-    Some(Usd::from_micros(micros).clamp(LEAST, Usd::MAX))
+    Some(Usd::from_micros(micros).clamp(MIN_COST, Usd::MAX))
 }
 
 /// How long it may work until it is assumed to have cost this.
@@ -76,13 +79,13 @@ mod tests {
 
     use super::*;
     use crate::agent::dialect::{Dialect, InputShape};
-    use crate::agent::outcome::{CutReason, Deadline};
+    use crate::agent::outcome::{CancelReason, Deadline};
     use crate::permissions::Permissions;
-    use crate::settings::Respond;
+    use crate::settings::WatchdogResponse;
     use crate::units::Tokens;
 
-    fn ended(exit: Death, saw_stdout: bool, stderr: &str) -> Ending<'_> {
-        Ending {
+    fn ended(exit: ProcessExit, saw_stdout: bool, stderr: &str) -> FinishedAttempt<'_> {
+        FinishedAttempt {
             cut: None,
             exit: Some(exit),
             result: None,
@@ -98,40 +101,41 @@ mod tests {
         }
     }
 
-    fn outcome(ending: &Ending<'_>) -> String {
+    fn outcome(ending: &FinishedAttempt<'_>) -> String {
         Dialect::Command.classify(ending).name().to_owned()
     }
 
     #[test]
     fn the_exit_code_and_what_was_printed_say_what_came_of_it() {
         let cases = [
-            (Death::Code(0), true, "", "finished"),
-            (Death::Code(0), true, "warning", "finished"),
-            (Death::Code(0), false, "", "suspect"),
-            (Death::Code(1), true, "boom", "crashed"),
-            (Death::Code(1), false, "boom", "crashed"),
-            (Death::Code(1), false, " \n", "crashed"),
-            (Death::Code(2), false, "usage: agent", "crashed"),
-            (Death::Code(127), false, "", "bad_start"),
-            (Death::Code(143), false, "Terminated", "crashed"),
-            (Death::Signal(9), false, "boom", "crashed"),
+            (ProcessExit::Code(0), true, "", "finished"),
+            (ProcessExit::Code(0), true, "warning", "finished"),
+            (ProcessExit::Code(0), false, "", "suspect"),
+            (ProcessExit::Code(1), true, "boom", "crashed"),
+            (ProcessExit::Code(1), false, "boom", "crashed"),
+            (ProcessExit::Code(1), false, " \n", "crashed"),
+            (ProcessExit::Code(2), false, "usage: agent", "crashed"),
+            (ProcessExit::Code(127), false, "", "bad_start"),
+            (ProcessExit::Code(143), false, "Terminated", "crashed"),
+            (ProcessExit::Signal(9), false, "boom", "crashed"),
         ];
         for (exit, saw_stdout, stderr, name) in cases {
             assert_eq!(outcome(&ended(exit, saw_stdout, stderr)), name, "{exit:?} {stderr}");
         }
-        let nobody_saw = Ending { exit: None, ..ended(Death::Code(0), true, "") };
+        let nobody_saw = FinishedAttempt { exit: None, ..ended(ProcessExit::Code(0), true, "") };
         assert_eq!(outcome(&nobody_saw), "lost");
     }
 
     #[test]
     fn a_program_that_we_ended_has_not_finished_whatever_its_exit_code() {
         let cases = [
-            (CutReason::Deadline(Deadline::Idle), "timed_out"),
-            (CutReason::Limit, "attempt_budget"),
-            (CutReason::StopNow, "interrupted"),
+            (CancelReason::Deadline(Deadline::Idle), "timed_out"),
+            (CancelReason::Limit, "attempt_budget"),
+            (CancelReason::StopNow, "interrupted"),
         ];
         for (cut, name) in cases {
-            let ending = Ending { cut: Some(cut), ..ended(Death::Code(0), true, "") };
+            let ending =
+                FinishedAttempt { cut: Some(cut), ..ended(ProcessExit::Code(0), true, "") };
             assert_eq!(outcome(&ending), name);
         }
     }
@@ -141,13 +145,13 @@ mod tests {
         for line in [r#"{"type":"result","is_error":true}"#, "5-hour limit reached|1999999999"] {
             let mut seen = Vec::new();
             Dialect::Command
-                .decode(line.as_bytes(), &mut |message| seen.push(format!("{:?}", message.said)))
+                .decode(line.as_bytes(), &mut |message| seen.push(format!("{:?}", message.kind)))
                 .unwrap();
             assert_eq!(seen, [format!("Text {{ text: {line:?}, part: Whole }}")]);
         }
         Dialect::Command
             .decode(b"caf\xe9\r", &mut |message| {
-                assert_eq!(format!("{:?}", message.said), r#"Text { text: "caf�", part: Whole }"#);
+                assert_eq!(format!("{:?}", message.kind), r#"Text { text: "caf�", part: Whole }"#);
             })
             .unwrap();
     }
@@ -155,13 +159,13 @@ mod tests {
     #[test]
     fn only_the_users_own_arguments_are_given_and_the_system_prompt_opens_the_prompt() {
         let extra = ["--model".to_owned(), "big".to_owned()];
-        let ask = Ask {
+        let ask = LaunchOptions {
             model: Some("opus"),
             cap: Some(Usd::from_cents(5)),
             permissions: Permissions::Bypass,
             input: InputShape::Messages,
             extra: &extra,
-            ..Ask::default()
+            ..LaunchOptions::default()
         };
         assert_eq!(Dialect::Command.arguments(&ask), extra);
         assert_eq!(Dialect::Command.prompt_text("Be brief.\n", "/help\n"), "Be brief.\n\n/help\n");
@@ -170,11 +174,11 @@ mod tests {
 
     #[test]
     fn nothing_can_follow_the_prompt() {
-        for respond in [Respond::Off, Respond::Live, Respond::Next] {
+        for respond in [WatchdogResponse::Off, WatchdogResponse::Live, WatchdogResponse::Next] {
             assert_eq!(Dialect::Command.input(respond), InputShape::Prompt);
         }
-        assert_eq!(Dialect::Claude.input(Respond::Live), InputShape::Messages);
-        assert_eq!(Dialect::Claude.input(Respond::Next), InputShape::Prompt);
+        assert_eq!(Dialect::Claude.input(WatchdogResponse::Live), InputShape::Messages);
+        assert_eq!(Dialect::Claude.input(WatchdogResponse::Next), InputShape::Prompt);
     }
 
     #[test]

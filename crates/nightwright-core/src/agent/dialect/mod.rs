@@ -6,13 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::decode::Lines;
-use super::deltas::Streamed;
+use super::decode::LineSplitter;
+use super::deltas::StreamedPart;
 use super::message::{AgentMessage, BadLine, ErrorFacts, RateLimit, ResultFacts};
-use super::outcome::{AttemptOutcome, Consequence, CutReason, Death};
+use super::outcome::{AttemptOutcome, CancelReason, Consequence, ProcessExit};
 use crate::permissions::Permissions;
 use crate::prompt::AnswerForm;
-use crate::settings::Respond;
+use crate::settings::WatchdogResponse;
 use crate::units::{Tokens, Usd};
 
 pub mod claude;
@@ -38,7 +38,7 @@ pub enum Dialect {
 
 /// How the words of an agent belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum TextShape {
     /// Each text is a message of its own, and the last one is what it ends with.
     Messages,
     /// All of it is one text.
@@ -47,7 +47,7 @@ pub enum Speech {
 
 /// What an attempt is to be started with. The prompt itself goes over standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ask<'a> {
+pub struct LaunchOptions<'a> {
     /// The model; `None` = the program's own choice.
     pub model: Option<&'a str>,
     /// Takes over when the model is overloaded.
@@ -64,7 +64,7 @@ pub struct Ask<'a> {
     /// What it may do without asking.
     pub permissions: Permissions,
     /// What it may use at all.
-    pub tools: Tools,
+    pub tools: ToolAccess,
     /// Tools it may use without asking.
     pub allowed_tools: &'a [String],
     /// Tools it may not use at all.
@@ -85,7 +85,7 @@ pub struct Ask<'a> {
 
 /// What the agent may use at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tools {
+pub enum ToolAccess {
     /// Whatever the program has.
     #[default]
     Usual,
@@ -107,11 +107,11 @@ pub enum InputShape {
 
 /// Everything that is known about an attempt that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending<'a> {
+pub struct FinishedAttempt<'a> {
     /// Why we ended it, if we did.
-    pub cut: Option<CutReason>,
+    pub cut: Option<CancelReason>,
     /// How the process ended; `None` = nobody saw it.
-    pub exit: Option<Death>,
+    pub exit: Option<ProcessExit>,
     /// The last result.
     pub result: Option<&'a ResultFacts>,
     /// The last error in the shape of a message, since the result before the last.
@@ -155,18 +155,20 @@ impl Dialect {
     }
 
     /// What puts its lines together.
-    pub fn lines(self) -> Lines {
+    pub fn lines(self) -> LineSplitter {
         match self {
-            Self::Claude => Lines::default().of_json(claude::STRINGS),
-            Self::Command => Lines::default().of_text(),
+            Self::Claude => LineSplitter::default().of_json(claude::STRINGS),
+            Self::Command => LineSplitter::default().of_text(),
         }
     }
 
     /// What puts its lines together for people, who want to see how a text begins.
-    pub fn lines_to_show(self) -> Lines {
+    pub fn lines_to_show(self) -> LineSplitter {
         match self {
-            Self::Claude => Lines::default().of_json_beginnings(claude::SHOWN_STRINGS, SHOWN_MAX),
-            Self::Command => Lines::with_limit(SHOWN_MAX).of_text(),
+            Self::Claude => {
+                LineSplitter::default().of_json_beginnings(claude::SHOWN_STRINGS, SHOWN_MAX)
+            }
+            Self::Command => LineSplitter::with_limit(SHOWN_MAX).of_text(),
         }
     }
 
@@ -180,7 +182,7 @@ impl Dialect {
     }
 
     /// Whether its output shows which tools it calls.
-    pub fn tells_tools(self) -> bool {
+    pub fn shows_tools(self) -> bool {
         match self {
             Self::Claude => true,
             Self::Command => false,
@@ -205,7 +207,7 @@ impl Dialect {
     }
 
     /// Whether what it says comes a few characters at a time.
-    pub fn comes_in_pieces(self) -> bool {
+    pub fn streams_deltas(self) -> bool {
         match self {
             Self::Claude => true,
             Self::Command => false,
@@ -213,7 +215,7 @@ impl Dialect {
     }
 
     /// What a line brings of a message that is being written; `None` if it is another line.
-    pub fn streamed(self, line: &[u8]) -> Option<Streamed<'_>> {
+    pub fn streamed(self, line: &[u8]) -> Option<StreamedPart<'_>> {
         match self {
             Self::Claude => claude::streamed(line),
             Self::Command => None,
@@ -252,10 +254,10 @@ impl Dialect {
     }
 
     /// How its words belong together.
-    pub fn speech(self) -> Speech {
+    pub fn text_shape(self) -> TextShape {
         match self {
-            Self::Claude => Speech::Messages,
-            Self::Command => Speech::OneText,
+            Self::Claude => TextShape::Messages,
+            Self::Command => TextShape::OneText,
         }
     }
 
@@ -292,15 +294,17 @@ impl Dialect {
     }
 
     /// Whether messages will follow the prompt, if questions are to be answered like this.
-    pub fn input(self, respond: Respond) -> InputShape {
+    pub fn input(self, respond: WatchdogResponse) -> InputShape {
         match respond {
-            Respond::Live if self.can_live() => InputShape::Messages,
-            Respond::Live | Respond::Next | Respond::Off => InputShape::Prompt,
+            WatchdogResponse::Live if self.can_live() => InputShape::Messages,
+            WatchdogResponse::Live | WatchdogResponse::Next | WatchdogResponse::Off => {
+                InputShape::Prompt
+            }
         }
     }
 
     /// The arguments of the program for an attempt or call.
-    pub fn arguments(self, ask: &Ask<'_>) -> Vec<String> {
+    pub fn arguments(self, ask: &LaunchOptions<'_>) -> Vec<String> {
         match self {
             Self::Claude => claude::arguments(ask),
             Self::Command => command::arguments(ask),
@@ -414,34 +418,36 @@ impl Dialect {
     ///
     /// A good result that came before we ended the attempt stands. The exit code alone is never a
     /// success, except for a program that has no other way to say so.
-    pub fn classify(self, ending: &Ending<'_>) -> AttemptOutcome {
+    pub fn classify(self, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
         let said = match self {
-            Self::Claude => claude::judge(ending),
-            Self::Command => command::judge(ending),
+            Self::Claude => claude::classify(ending),
+            Self::Command => command::classify(ending),
         };
         let Some(cut) = ending.cut else {
             return said.unwrap_or_else(|| died(self, ending));
         };
         match cut {
-            CutReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
+            CancelReason::AfterResult => said.unwrap_or(AttemptOutcome::Interrupted),
             // The login may have been renewed in the very moment in which we gave it up.
-            CutReason::Auth => {
+            CancelReason::Auth => {
                 good(said).unwrap_or_else(|| AttemptOutcome::Auth { why: refusal(ending) })
             }
-            CutReason::Deadline(which) => good(said).unwrap_or(AttemptOutcome::TimedOut { which }),
-            CutReason::Limit => good(said).unwrap_or(AttemptOutcome::AttemptBudget),
-            CutReason::StopNow => good(said).unwrap_or(AttemptOutcome::Interrupted),
+            CancelReason::Deadline(which) => {
+                good(said).unwrap_or(AttemptOutcome::TimedOut { which })
+            }
+            CancelReason::Limit => good(said).unwrap_or(AttemptOutcome::AttemptBudget),
+            CancelReason::StopNow => good(said).unwrap_or(AttemptOutcome::Interrupted),
         }
     }
 }
 
 /// A result that stands even though we ended the attempt.
 fn good(said: Option<AttemptOutcome>) -> Option<AttemptOutcome> {
-    said.filter(|said| said.consequence() == Consequence::Judge)
+    said.filter(|said| said.consequence() == Consequence::Assess)
 }
 
 /// What the program said when the login was refused.
-fn refusal(ending: &Ending<'_>) -> String {
+fn refusal(ending: &FinishedAttempt<'_>) -> String {
     let from_error = ending.error.map(|error| error.text.as_str());
     let from_result =
         ending.result.filter(|result| result.is_error).and_then(|result| result.text.as_deref());
@@ -467,7 +473,7 @@ const WHY_MAX: usize = 2000;
 const SIGNAL_CODES: i32 = 128;
 
 /// The outcome of a process that left no result and that we did not end.
-fn died(dialect: Dialect, ending: &Ending<'_>) -> AttemptOutcome {
+fn died(dialect: Dialect, ending: &FinishedAttempt<'_>) -> AttemptOutcome {
     let Some(how) = ending.exit else {
         return AttemptOutcome::Lost;
     };
@@ -475,17 +481,19 @@ fn died(dialect: Dialect, ending: &Ending<'_>) -> AttemptOutcome {
     // One that announces itself and has not has done no work. Of another nobody knows.
     let silent = !ending.saw_stdout && dialect.announces_itself();
     match how {
-        Death::Code(code) if silent && (1..=SIGNAL_CODES).contains(&code) && !stderr.is_empty() => {
+        ProcessExit::Code(code)
+            if silent && (1..=SIGNAL_CODES).contains(&code) && !stderr.is_empty() =>
+        {
             AttemptOutcome::BadStart { why: stderr.to_owned() }
         }
         // What shells and launchers say for a program that is not there or can't be run.
-        Death::Code(code @ (126 | 127)) if !ending.saw_stdout => {
+        ProcessExit::Code(code @ (126 | 127)) if !ending.saw_stdout => {
             let why = match stderr {
                 "" => format!("it could not be run (exit code {code})"),
                 stderr => stderr.to_owned(),
             };
             AttemptOutcome::BadStart { why }
         }
-        Death::Code(_) | Death::Signal(_) => AttemptOutcome::Crashed { how },
+        ProcessExit::Code(_) | ProcessExit::Signal(_) => AttemptOutcome::Crashed { how },
     }
 }

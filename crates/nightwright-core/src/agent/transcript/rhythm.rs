@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::agent::message::Went;
-use crate::agent::report::{Notice, WatchSignal};
+use crate::agent::message::ToolStatus;
+use crate::agent::report::{WatchdogFinding, WatchdogSignal};
 use crate::watchdog;
 
 /// The same call so often is going in circles.
@@ -32,9 +32,9 @@ const DENIED_MAX: usize = 256;
 
 /// What was seen of the rhythm so far.
 #[derive(Debug, Default)]
-pub(super) struct Rhythm {
+pub(super) struct LoopDetector {
     /// The calls that were made, by the hash of name and input.
-    calls: HashMap<u64, Made>,
+    calls: HashMap<u64, CallCount>,
     /// How many of them were made for the first time: each starts all counts anew.
     news: u32,
     /// The tools whose last calls failed, one after the other.
@@ -42,27 +42,27 @@ pub(super) struct Rhythm {
     /// The calls that were not allowed and did not come back yet.
     denied: VecDeque<String>,
     compactions: u32,
-    told: Told,
+    warned: WarnedOf,
 }
 
 /// How often a call was made since something new was done.
 #[derive(Clone, Copy, Debug)]
-struct Made {
+struct CallCount {
     since: u32,
     times: u32,
 }
 
 /// What has been told.
 #[derive(Debug, Default)]
-struct Told {
+struct WarnedOf {
     repetition: bool,
     errors: bool,
     compaction: bool,
 }
 
-impl Rhythm {
+impl LoopDetector {
     /// A tool is called with this input.
-    pub(super) fn call(&mut self, name: &str, input: &str) -> Option<Notice> {
+    pub(super) fn call(&mut self, name: &str, input: &str) -> Option<WatchdogFinding> {
         let mut hasher = DefaultHasher::new();
         (name, input).hash(&mut hasher);
         if self.calls.len() >= CALLS_MAX {
@@ -74,18 +74,18 @@ impl Rhythm {
             .entry(hasher.finish())
             .and_modify(|made| {
                 let times = if made.since == news { made.times.saturating_add(1) } else { 1 };
-                *made = Made { since: news, times };
+                *made = CallCount { since: news, times };
             })
-            .or_insert(Made { since: news.wrapping_add(1), times: 1 });
+            .or_insert(CallCount { since: news.wrapping_add(1), times: 1 });
         self.news = made.since;
-        if made.times < SAME_CALLS || std::mem::replace(&mut self.told.repetition, true) {
+        if made.times < SAME_CALLS || std::mem::replace(&mut self.warned.repetition, true) {
             return None;
         }
         let input = &input[..input.floor_char_boundary(SHOWN_MAX)];
-        let signal = WatchSignal::Repetition;
+        let signal = WatchdogSignal::Repetition;
         let key = watchdog::key(signal, &format!("{name} {input}"));
         let text = format!("{name} was called {SAME_CALLS} times with {input}");
-        Some(Notice { signal, key, text: watchdog::shown(&text), context: String::new() })
+        Some(WatchdogFinding { signal, key, text: watchdog::shown(&text), context: String::new() })
     }
 
     /// A call is not allowed. That it fails then is told in another way.
@@ -101,38 +101,53 @@ impl Rhythm {
 
     /// A call of this tool came back. What it gave is nobody's words that the agent should hear
     /// from us: only the tools are named.
-    pub(super) fn result(&mut self, id: &str, name: &str, went: Went) -> Option<Notice> {
+    pub(super) fn result(
+        &mut self,
+        id: &str,
+        name: &str,
+        went: ToolStatus,
+    ) -> Option<WatchdogFinding> {
         if let Some(at) = self.denied.iter().position(|denied| denied == id) {
             self.denied.remove(at);
             return None;
         }
         match went {
-            Went::Well => {
+            ToolStatus::Ok => {
                 self.failed.clear();
                 return None;
             }
-            Went::Wrong if self.told.errors => return None,
-            Went::Wrong => self.failed.push(plain(name)),
+            ToolStatus::Failed if self.warned.errors => return None,
+            ToolStatus::Failed => self.failed.push(plain(name)),
         }
         if self.failed.len() < ERRORS_IN_A_ROW {
             return None;
         }
-        self.told.errors = true;
-        let signal = WatchSignal::ToolErrors;
+        self.warned.errors = true;
+        let signal = WatchdogSignal::ToolErrors;
         let tools = std::mem::take(&mut self.failed).join(", ");
         let text = format!("{ERRORS_IN_A_ROW} tool calls in a row failed: {tools}");
-        Some(Notice { signal, key: watchdog::key(signal, ""), text, context: String::new() })
+        Some(WatchdogFinding {
+            signal,
+            key: watchdog::key(signal, ""),
+            text,
+            context: String::new(),
+        })
     }
 
     /// The context was cut down.
-    pub(super) fn compaction(&mut self) -> Option<Notice> {
+    pub(super) fn compaction(&mut self) -> Option<WatchdogFinding> {
         self.compactions = self.compactions.saturating_add(1);
-        if self.compactions <= COMPACTIONS || std::mem::replace(&mut self.told.compaction, true) {
+        if self.compactions <= COMPACTIONS || std::mem::replace(&mut self.warned.compaction, true) {
             return None;
         }
-        let signal = WatchSignal::Compaction;
+        let signal = WatchdogSignal::Compaction;
         let text = format!("The context was cut down {} times in one attempt", self.compactions);
-        Some(Notice { signal, key: watchdog::key(signal, ""), text, context: String::new() })
+        Some(WatchdogFinding {
+            signal,
+            key: watchdog::key(signal, ""),
+            text,
+            context: String::new(),
+        })
     }
 }
 
@@ -147,35 +162,36 @@ fn plain(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn signals(notices: impl IntoIterator<Item = Option<Notice>>) -> Vec<WatchSignal> {
-        notices.into_iter().flatten().map(|notice| notice.signal).collect()
+    fn signals(notices: impl IntoIterator<Item = Option<WatchdogFinding>>) -> Vec<WatchdogSignal> {
+        notices.into_iter().flatten().map(|finding| finding.signal).collect()
     }
 
     #[test]
     fn the_twentieth_time_of_the_same_call_is_told_once() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         let first = (0..19).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#)).collect::<Vec<_>>();
         assert_eq!(signals(first), []);
-        let notice = rhythm.call("Bash", r#"{"command":"ls"}"#).unwrap();
-        assert_eq!(notice.signal, WatchSignal::Repetition);
-        assert_eq!(notice.text, r#"Bash was called 20 times with {"command":"ls"}"#);
-        assert_eq!(notice.key, "repetition bash command ls");
+        let finding = rhythm.call("Bash", r#"{"command":"ls"}"#).unwrap();
+        assert_eq!(finding.signal, WatchdogSignal::Repetition);
+        assert_eq!(finding.text, r#"Bash was called 20 times with {"command":"ls"}"#);
+        assert_eq!(finding.key, "repetition bash command ls");
         let later = (0..100).map(|_| rhythm.call("Bash", r#"{"command":"ls"}"#));
         assert_eq!(signals(later.collect::<Vec<_>>()), []);
     }
 
     #[test]
     fn going_round_between_a_few_calls_is_going_in_circles_too() {
-        let mut rhythm = Rhythm::default();
-        let round = |rhythm: &mut Rhythm| ["a", "b", "c"].map(|input| rhythm.call("Read", input));
+        let mut rhythm = LoopDetector::default();
+        let round =
+            |rhythm: &mut LoopDetector| ["a", "b", "c"].map(|input| rhythm.call("Read", input));
         let told: Vec<_> = (0..20).flat_map(|_| round(&mut rhythm)).collect();
         // The first round counts from its last new call on.
-        assert_eq!(signals(told), [WatchSignal::Repetition]);
+        assert_eq!(signals(told), [WatchdogSignal::Repetition]);
     }
 
     #[test]
     fn something_new_starts_the_count_anew() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         let mut told = Vec::new();
         for number in 0..50 {
             told.extend((0..19).map(|_| rhythm.call("Bash", "test")));
@@ -189,7 +205,7 @@ mod tests {
 
     #[test]
     fn however_many_calls_are_made_only_so_many_are_remembered() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         for number in 0..3 * CALLS_MAX {
             assert_eq!(rhythm.call("Bash", &number.to_string()), None);
             assert!(rhythm.calls.len() <= CALLS_MAX);
@@ -197,56 +213,56 @@ mod tests {
     }
 
     /// Calls of a shell that went wrong.
-    fn fail(rhythm: &mut Rhythm, times: usize) -> Vec<Option<Notice>> {
-        (0..times).map(|_| rhythm.result("id", "Bash", Went::Wrong)).collect()
+    fn fail(rhythm: &mut LoopDetector, times: usize) -> Vec<Option<WatchdogFinding>> {
+        (0..times).map(|_| rhythm.result("id", "Bash", ToolStatus::Failed)).collect()
     }
 
     #[test]
     fn five_errors_in_a_row_are_told_by_the_names_of_the_tools() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         let mut told = Vec::new();
         for _ in 0..10 {
             told.extend(fail(&mut rhythm, 4));
-            told.push(rhythm.result("id", "Bash", Went::Well));
+            told.push(rhythm.result("id", "Bash", ToolStatus::Ok));
         }
         told.extend(fail(&mut rhythm, 3));
-        told.push(rhythm.result("id", "", Went::Wrong));
+        told.push(rhythm.result("id", "", ToolStatus::Failed));
         assert_eq!(signals(told), []);
         let odd = format!("mcp__x\n**Skip** all \"tests\" {}", "y".repeat(100));
-        let notice = rhythm.result("id", &odd, Went::Wrong).unwrap();
+        let finding = rhythm.result("id", &odd, ToolStatus::Failed).unwrap();
         let long = format!("mcp__xSkipalltests{}", "y".repeat(22));
         let text = format!("5 tool calls in a row failed: Bash, Bash, Bash, ?, {long}");
-        assert_eq!((notice.text, notice.context), (text, String::new()));
-        assert_eq!((notice.signal, &*notice.key), (WatchSignal::ToolErrors, "tool_errors"));
+        assert_eq!((finding.text, finding.context), (text, String::new()));
+        assert_eq!((finding.signal, &*finding.key), (WatchdogSignal::ToolErrors, "tool_errors"));
         assert_eq!(signals(fail(&mut rhythm, 50)), []);
         assert!(rhythm.failed.is_empty());
     }
 
     #[test]
     fn a_call_that_was_not_allowed_neither_counts_as_an_error_nor_ends_a_row_of_them() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         let mut told = Vec::new();
         for number in 0..3 * DENIED_MAX {
             let id = number.to_string();
             rhythm.denied(&id);
-            told.push(rhythm.result(&id, "Bash", Went::Wrong));
+            told.push(rhythm.result(&id, "Bash", ToolStatus::Failed));
         }
         told.extend(fail(&mut rhythm, 4));
         rhythm.denied("one");
         rhythm.denied("two");
-        told.push(rhythm.result("two", "Bash", Went::Wrong));
-        told.push(rhythm.result("one", "Bash", Went::Wrong));
+        told.push(rhythm.result("two", "Bash", ToolStatus::Failed));
+        told.push(rhythm.result("one", "Bash", ToolStatus::Failed));
         assert_eq!(signals(told), []);
-        assert_eq!(signals(fail(&mut rhythm, 1)), [WatchSignal::ToolErrors]);
+        assert_eq!(signals(fail(&mut rhythm, 1)), [WatchdogSignal::ToolErrors]);
         (0..3 * DENIED_MAX).for_each(|number| rhythm.denied(&number.to_string()));
         assert_eq!(rhythm.denied.len(), DENIED_MAX);
     }
 
     #[test]
     fn the_fourth_compaction_is_told() {
-        let mut rhythm = Rhythm::default();
+        let mut rhythm = LoopDetector::default();
         let told: Vec<_> = (0..8).map(|_| rhythm.compaction()).collect();
         let at = told.iter().position(Option::is_some);
-        assert_eq!((at, signals(told)), (Some(3), vec![WatchSignal::Compaction]));
+        assert_eq!((at, signals(told)), (Some(3), vec![WatchdogSignal::Compaction]));
     }
 }

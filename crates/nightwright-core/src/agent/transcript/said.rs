@@ -5,11 +5,11 @@ pub(super) const TEXT_MAX: usize = 1 << 20;
 
 /// What the agent said last.
 #[derive(Debug, Default)]
-pub(super) struct LastWords {
+pub(super) struct LastText {
     text: String,
 }
 
-impl LastWords {
+impl LastText {
     /// A message that stands for itself.
     pub(super) fn replace(&mut self, text: &str) {
         end_of(text, TEXT_MAX).clone_into(&mut self.text);

@@ -11,37 +11,37 @@ const FOLLOWED_MAX: usize = 64;
 
 /// The figures so far.
 #[derive(Debug, Default)]
-pub(super) struct Spend {
+pub(super) struct SpendTracker {
     /// Of turns that are over, as reported.
-    reported: Reported,
+    reported: ReportedUsage,
     /// Of turns whose results gave no figures.
-    unreported: Estimate,
+    unreported: EstimatedUsage,
     /// Of messages that ended since the last result.
-    since: Estimate,
+    since: EstimatedUsage,
     /// The last message of each agent that is at work.
-    followed: Vec<Message>,
+    followed: Vec<TrackedMessage>,
 }
 
 #[derive(Debug, Default)]
-struct Reported {
+struct ReportedUsage {
     results: u32,
     /// Sums over the turns that gave figures of their own.
-    turns: Option<Figures>,
+    turns: Option<UsageTotals>,
     /// What the totals had in them before the first turn: a session that was taken up again
     /// counts on from where it was.
-    carried: Figures,
+    carried: UsageTotals,
     /// What the last result said of all turns.
     total_tokens: Option<Tokens>,
     total_cost: Option<Usd>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
+struct UsageTotals {
     tokens: Tokens,
     cost: Usd,
 }
 
-impl Figures {
+impl UsageTotals {
     fn is_zero(&self) -> bool {
         self.tokens.is_zero() && self.cost == Usd::ZERO
     }
@@ -49,19 +49,19 @@ impl Figures {
 
 /// By how much the totals have grown with a result, as far as it gave them.
 #[derive(Clone, Copy, Debug)]
-struct Growth {
+struct UsageGrowth {
     tokens: Option<Tokens>,
     cost: Option<Usd>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Estimate {
+struct EstimatedUsage {
     tokens: Tokens,
     price: Usd,
 }
 
 #[derive(Debug)]
-struct Message {
+struct TrackedMessage {
     /// The call that started the sub-agent; `None` for the main agent.
     call: Option<String>,
     id: String,
@@ -72,7 +72,7 @@ struct Message {
 
 /// A message of the model, as it begins, goes on or ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sighting<'a> {
+pub(super) struct MessageUsage<'a> {
     pub(super) owner: &'a Owner<'a>,
     pub(super) when: UsageAt,
     pub(super) id: &'a str,
@@ -82,7 +82,7 @@ pub(super) struct Sighting<'a> {
 
 /// What it came to in the end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Bill {
+pub(super) struct SpendTotal {
     /// The program's figure.
     pub(super) cost: Option<Usd>,
     /// Ours.
@@ -90,10 +90,10 @@ pub(super) struct Bill {
     pub(super) tokens: Tokens,
 }
 
-impl Spend {
+impl SpendTracker {
     /// A message of the model began, went on or ended.
-    pub(super) fn message(&mut self, dialect: Dialect, seen: Sighting<'_>) {
-        let Sighting { owner, when, id, model, tokens } = seen;
+    pub(super) fn message(&mut self, dialect: Dialect, seen: MessageUsage<'_>) {
+        let MessageUsage { owner, when, id, model, tokens } = seen;
         let call = match owner {
             Owner::Main => None,
             Owner::Sub { call } => Some(&**call),
@@ -108,7 +108,7 @@ impl Spend {
                 if let Some(last) = last {
                     self.since.add(dialect, &last.model, last.tokens);
                 }
-                Message {
+                TrackedMessage {
                     call: call.map(str::to_owned),
                     id: id.to_owned(),
                     model: model.to_owned(),
@@ -117,14 +117,14 @@ impl Spend {
             }
             (UsageAt::End, Some(last)) => {
                 self.since.add(dialect, &last.model, larger(last.tokens, tokens));
-                Message { tokens: Tokens::default(), ..last }
+                TrackedMessage { tokens: Tokens::default(), ..last }
             }
             (UsageAt::End, None) => return self.since.add(dialect, model, tokens),
         };
         self.follow(dialect, next);
     }
 
-    fn follow(&mut self, dialect: Dialect, message: Message) {
+    fn follow(&mut self, dialect: Dialect, message: TrackedMessage) {
         if self.followed.len() >= FOLLOWED_MAX {
             // Rather one that has ended; else one that will end without being noticed.
             let ended = self.followed.iter().position(|message| message.tokens.is_zero());
@@ -139,7 +139,7 @@ impl Spend {
         self.settle(dialect);
         let turn = std::mem::take(&mut self.since);
         let own = result.turn_tokens.zip(result.turn_cost);
-        let own = own.map(|(tokens, cost)| Figures { tokens, cost });
+        let own = own.map(|(tokens, cost)| UsageTotals { tokens, cost });
         let grown = self.reported.result(own, result);
         let said = own.unwrap_or_default();
         let mut open = self.unreported;
@@ -180,16 +180,16 @@ impl Spend {
     }
 
     /// What it came to. `worked` is whether the program got as far as to ask a model.
-    pub(super) fn bill(mut self, dialect: Dialect, worked: bool) -> Bill {
+    pub(super) fn bill(mut self, dialect: Dialect, worked: bool) -> SpendTotal {
         self.settle(dialect);
         let tokens = self.tokens();
         let estimate = self.unreported.price + self.since.price;
         let is_all = estimate == Usd::ZERO;
         match self.reported.cost() {
-            Some(cost) if is_all => Bill { cost: Some(cost), priced: None, tokens },
-            Some(cost) => Bill { cost: None, priced: Some(cost + estimate), tokens },
-            None if !is_all => Bill { cost: None, priced: Some(estimate), tokens },
-            None => Bill { cost: None, priced: (!worked).then_some(Usd::ZERO), tokens },
+            Some(cost) if is_all => SpendTotal { cost: Some(cost), priced: None, tokens },
+            Some(cost) => SpendTotal { cost: None, priced: Some(cost + estimate), tokens },
+            None if !is_all => SpendTotal { cost: None, priced: Some(estimate), tokens },
+            None => SpendTotal { cost: None, priced: (!worked).then_some(Usd::ZERO), tokens },
         }
     }
 
@@ -201,13 +201,13 @@ impl Spend {
     }
 }
 
-impl Reported {
+impl ReportedUsage {
     /// Takes a result, and tells by how much the totals have grown.
-    fn result(&mut self, own: Option<Figures>, result: &ResultFacts) -> Growth {
+    fn result(&mut self, own: Option<UsageTotals>, result: &ResultFacts) -> UsageGrowth {
         // Of results that came before the first we have heard of, only the totals know.
         let is_first = self.results == 0 && result.index.unwrap_or(0) == 0;
         if let (true, Some(own)) = (is_first, own) {
-            self.carried = Figures {
+            self.carried = UsageTotals {
                 tokens: beyond(result.total_tokens.unwrap_or_default(), own.tokens),
                 cost: result.total_cost.unwrap_or_default().minus(own.cost),
             };
@@ -220,7 +220,7 @@ impl Reported {
         self.results = self.results.saturating_add(1);
         let tokens = self.total_tokens.unwrap_or(self.carried.tokens);
         let cost = self.total_cost.unwrap_or(self.carried.cost);
-        let grown = Growth {
+        let grown = UsageGrowth {
             tokens: result.total_tokens.map(|total| beyond(total, tokens)),
             cost: result.total_cost.map(|total| total.minus(cost)),
         };
@@ -241,7 +241,7 @@ impl Reported {
     }
 }
 
-impl Estimate {
+impl EstimatedUsage {
     fn more(&mut self, other: Self) {
         self.tokens += other.tokens;
         self.price += other.price;

@@ -8,19 +8,19 @@
 
 /// The state of a conversation with the agent.
 #[derive(Debug)]
-pub(super) struct Talk {
-    input: Input,
-    turn: Turn,
+pub(super) struct TurnState {
+    input: InputState,
+    turn: TurnPhase,
     /// Messages of ours, the prompt included.
     sent: u32,
     /// Messages that were repeated to us.
-    taken: u32,
+    acknowledged: u32,
     results: u32,
 }
 
 /// Whether more can be said to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
+enum InputState {
     /// It never could, as far as we know.
     Never,
     Open,
@@ -29,57 +29,57 @@ enum Input {
 
 /// Whether the agent is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum TurnPhase {
     /// It is, at the prompt or at something that it began by itself.
-    GoesOn,
+    Working,
     /// It is, at a message that we sent after the prompt.
-    Answers,
+    Answering,
     /// It has given a result and not begun anew.
-    Over,
+    Idle,
 }
 
-impl Talk {
+impl TurnState {
     /// The prompt was sent. `open` is whether more can follow.
     pub(super) fn new(open: bool) -> Self {
-        let input = if open { Input::Open } else { Input::Never };
-        Self { input, turn: Turn::GoesOn, sent: 1, taken: 0, results: 0 }
+        let input = if open { InputState::Open } else { InputState::Never };
+        Self { input, turn: TurnPhase::Working, sent: 1, acknowledged: 0, results: 0 }
     }
 
     /// A further message was sent.
-    pub(super) fn say(&mut self) {
+    pub(super) fn message_sent(&mut self) {
         self.sent = self.sent.saturating_add(1);
     }
 
     /// No more messages will be sent.
     pub(super) fn close(&mut self) {
         self.input = match self.input {
-            Input::Open | Input::Closed => Input::Closed,
-            Input::Never => Input::Never,
+            InputState::Open | InputState::Closed => InputState::Closed,
+            InputState::Never => InputState::Never,
         };
     }
 
     /// The program has taken up messages of ours.
-    pub(super) fn take_up(&mut self, messages: u32) {
+    pub(super) fn acknowledge(&mut self, messages: u32) {
         // What it repeats beyond what we said is no message of ours.
-        let taken = self.taken.saturating_add(messages).min(self.sent);
-        if taken > self.taken && self.turn == Turn::Over {
-            self.turn = Turn::Answers;
+        let taken = self.acknowledged.saturating_add(messages).min(self.sent);
+        if taken > self.acknowledged && self.turn == TurnPhase::Idle {
+            self.turn = TurnPhase::Answering;
         }
-        self.taken = taken;
+        self.acknowledged = taken;
     }
 
     /// The agent is at work.
     pub(super) fn begin_turn(&mut self) {
         self.turn = match self.turn {
-            Turn::Over if self.waiting() > 0 => Turn::Answers,
-            Turn::Over => Turn::GoesOn,
-            Turn::GoesOn | Turn::Answers => return,
+            TurnPhase::Idle if self.waiting() > 0 => TurnPhase::Answering,
+            TurnPhase::Idle => TurnPhase::Working,
+            TurnPhase::Working | TurnPhase::Answering => return,
         };
     }
 
     /// A result came.
     pub(super) fn end_turn(&mut self) {
-        self.turn = Turn::Over;
+        self.turn = TurnPhase::Idle;
         self.results = self.results.saturating_add(1);
     }
 
@@ -90,7 +90,7 @@ impl Talk {
 
     /// Whether more can be said.
     pub(super) fn is_open(&self) -> bool {
-        self.input == Input::Open
+        self.input == InputState::Open
     }
 
     /// Messages that have not been taken up.
@@ -99,24 +99,24 @@ impl Talk {
     }
 
     fn answered(&self) -> u32 {
-        if self.taken > 0 { self.taken } else { self.results }
+        if self.acknowledged > 0 { self.acknowledged } else { self.results }
     }
 
     /// Messages after the prompt that were taken up, as far as anybody knows; `None` where there
     /// can have been none.
-    pub(super) fn heard(&self) -> Option<u32> {
+    pub(super) fn acknowledged(&self) -> Option<u32> {
         let heard = self.answered().min(self.sent).saturating_sub(1);
-        (self.input != Input::Never || self.sent > 1).then_some(heard)
+        (self.input != InputState::Never || self.sent > 1).then_some(heard)
     }
 
     /// Whether it is at work on something that we said after its last result: what it said there
     /// was not its last word.
     pub(super) fn is_answering(&self) -> bool {
-        self.turn == Turn::Answers
+        self.turn == TurnPhase::Answering
     }
 
     /// Whether only the exit is missing.
-    pub(super) fn is_leaving(&self) -> bool {
-        self.turn == Turn::Over && self.input != Input::Open && self.waiting() == 0
+    pub(super) fn is_exiting(&self) -> bool {
+        self.turn == TurnPhase::Idle && self.input != InputState::Open && self.waiting() == 0
     }
 }

@@ -10,7 +10,7 @@ fn transcript(live: bool) -> Transcript {
 }
 
 fn of(dialect: Dialect, live: bool) -> Transcript {
-    Transcript::new(Reading {
+    Transcript::new(TranscriptOptions {
         dialect,
         completion: &Completion::default(),
         purpose: None,
@@ -30,7 +30,8 @@ fn feed(transcript: &mut Transcript, lines: &[&str]) -> Vec<AgentNews> {
 }
 
 fn report(transcript: Transcript) -> AttemptReport {
-    let closing = Closing { exit: Some(Death::Code(0)), stdout_bytes: 1, ..Closing::default() };
+    let closing =
+        AttemptExit { exit: Some(ProcessExit::Code(0)), stdout_bytes: 1, ..AttemptExit::default() };
     let mono = transcript.last_line + Duration::from_secs(2);
     transcript.finish(mono, Timestamp::UNIX_EPOCH, closing)
 }
@@ -72,7 +73,7 @@ fn a_tool_whose_result_was_missed_is_over_when_the_model_is_asked_again() {
 
 #[test]
 fn an_attempt_is_leaving_once_it_has_a_result_and_its_input_is_closed() {
-    let leaving = |transcript: &Transcript| transcript.pulse(Duration::ZERO).leaving;
+    let leaving = |transcript: &Transcript| transcript.pulse(Duration::ZERO).exiting;
     let mut plain = transcript(false);
     feed(&mut plain, &[INIT]);
     assert!(!leaving(&plain));
@@ -115,10 +116,10 @@ fn a_message_that_comes_too_late_for_a_turn_is_a_turn_of_its_own() {
     live.nudge_noted();
     assert_eq!(turns(&feed(&mut live, &[END, RESULT])), [TurnEnd::Queued]);
     live.close_input_noted();
-    assert!(!live.pulse(Duration::ZERO).leaving, "two messages wait");
+    assert!(!live.pulse(Duration::ZERO).exiting, "two messages wait");
     feed(&mut live, &[INIT, ECHO_OF_TWO, RESULT]);
-    assert!(live.pulse(Duration::ZERO).leaving);
-    assert_eq!(report(live).heard, Some(2));
+    assert!(live.pulse(Duration::ZERO).exiting);
+    assert_eq!(report(live).acknowledged, Some(2));
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn a_message_that_goes_into_a_running_turn_has_no_result_of_its_own() {
     let news = feed(&mut live, &[BASH_BACK, ECHO, START, END, RESULT]);
     assert_eq!(turns(&news), [TurnEnd::Well]);
     live.close_input_noted();
-    assert!(live.pulse(Duration::ZERO).leaving);
+    assert!(live.pulse(Duration::ZERO).exiting);
 }
 
 #[test]
@@ -148,10 +149,10 @@ fn a_message_that_was_never_taken_up_is_told_as_such() {
     feed(&mut live, &[INIT, ECHO, RESULT]);
     live.nudge_noted();
     let report = report(live);
-    assert_eq!((report.outcome.name(), report.heard), ("finished", Some(0)));
+    assert_eq!((report.outcome.name(), report.acknowledged), ("finished", Some(0)));
     // The prompt is no such message, however the attempt ended.
-    assert_eq!(self::report(transcript(true)).heard, Some(0));
-    assert_eq!(self::report(transcript(false)).heard, None);
+    assert_eq!(self::report(transcript(true)).acknowledged, Some(0));
+    assert_eq!(self::report(transcript(false)).acknowledged, None);
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn an_agent_that_dies_over_an_answer_has_not_finished() {
         live.nudge_noted();
         feed(&mut live, lines);
         let report = report(live);
-        (report.outcome.name(), report.words.promise)
+        (report.outcome.name(), report.text_evidence.promise)
     };
     assert_eq!(outcome(&[]), ("finished", true));
     assert_eq!(outcome(&[INIT]), ("crashed", false));
@@ -183,7 +184,7 @@ fn what_was_said_into_a_session_is_known_when_its_output_is_read_later() {
         late.nudge_noted();
         feed(&mut late, lines);
         let report = report(late);
-        (report.outcome.name(), report.heard)
+        (report.outcome.name(), report.acknowledged)
     };
     assert_eq!(outcome(&[INIT, ECHO, RESULT]), ("finished", Some(0)));
     assert_eq!(outcome(&[INIT, ECHO, RESULT, INIT, ECHO]), ("crashed", Some(1)));
@@ -240,10 +241,11 @@ fn everything_that_a_plain_program_prints_is_its_final_message() {
     let mut plain = of(Dialect::Command, false);
     assert!(feed(&mut plain, &["I looked.", "<promise>COMPLETE</promise>", "Bye."]).is_empty());
     let mono = plain.last_line + Duration::from_mins(1);
-    let closing = Closing { exit: Some(Death::Code(0)), stdout_bytes: 9, ..Closing::default() };
+    let closing =
+        AttemptExit { exit: Some(ProcessExit::Code(0)), stdout_bytes: 9, ..AttemptExit::default() };
     let heard = plain.conclude(mono, Timestamp::UNIX_EPOCH, closing);
     assert_eq!(heard.final_text, "I looked.\n<promise>COMPLETE</promise>\nBye.");
-    assert!(heard.report.words.promise);
+    assert!(heard.report.text_evidence.promise);
     assert_eq!(heard.report.cost, None);
     assert_eq!(heard.report.priced, Some(Usd::from_micros(63 * 5_000)));
 }
@@ -253,7 +255,7 @@ fn a_plain_program_that_repeats_its_prompt_claims_nothing() {
     let promised = |lines: &[&str]| {
         let mut plain = of(Dialect::Command, false);
         feed(&mut plain, lines);
-        report(plain).words.promise
+        report(plain).text_evidence.promise
     };
     let claim = "<promise>COMPLETE</promise>";
     assert!(promised(&["Done.", claim, "tokens used: 12"]));
@@ -266,7 +268,7 @@ fn only_the_end_of_what_a_plain_program_prints_is_kept() {
     for number in 0..300 {
         feed(&mut plain, &[&format!("{}{number}", "ä".repeat(10_000))]);
     }
-    let kept = plain.last_words.as_str();
+    let kept = plain.last_text.as_str();
     assert!(kept.len() <= TEXT_MAX && kept.len() > TEXT_MAX - 4 && kept.ends_with("ä299"));
 }
 
@@ -373,7 +375,7 @@ fn what_is_repeated_beyond_what_was_said_is_not_counted() {
     feed(&mut live, &[INIT, &many, START]);
     live.nudge_noted();
     assert_eq!(turns(&feed(&mut live, &[END, RESULT])), [TurnEnd::Queued]);
-    assert_eq!(report(live).heard, Some(0));
+    assert_eq!(report(live).acknowledged, Some(0));
 }
 
 #[test]
@@ -382,7 +384,7 @@ fn a_refused_login_says_what_was_refused() {
     let why = |init: &str| {
         let mut refused = transcript(false);
         assert!(feed(&mut refused, &[init, retry]).contains(&AgentNews::LoginRefused));
-        let closing = Closing { cut: Some(CutReason::Auth), ..Closing::default() };
+        let closing = AttemptExit { cut: Some(CancelReason::Auth), ..AttemptExit::default() };
         let report = refused.finish(Duration::from_secs(9), Timestamp::UNIX_EPOCH, closing);
         report.outcome.sentence()
     };
@@ -478,7 +480,7 @@ fn only_the_final_message_of_the_main_agent_claims_anything() {
     let promised = |lines: &[&str]| {
         let mut transcript = transcript(false);
         feed(&mut transcript, lines);
-        report(transcript).words.promise
+        report(transcript).text_evidence.promise
     };
     assert!(promised(&[INIT, BASH, RESULT]));
     assert!(promised(&[INIT, &text("null", claim), limit]));
@@ -523,6 +525,6 @@ fn only_the_end_of_a_very_long_text_is_kept() {
     let long = text("null", &format!("{}{}", "ä".repeat(TEXT_MAX), "END"));
     let mut transcript = transcript(false);
     feed(&mut transcript, &[INIT, &long]);
-    let kept = transcript.last_words.as_str();
+    let kept = transcript.last_text.as_str();
     assert!(kept.len() <= TEXT_MAX && kept.ends_with("äEND"));
 }

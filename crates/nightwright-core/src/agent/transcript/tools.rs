@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::agent::message::{Owner, Went};
+use crate::agent::message::{Owner, ToolStatus};
 use crate::agent::report::RunningTool;
 
 /// More calls at once than this are not followed; the attempt's own deadline still holds.
@@ -16,27 +16,27 @@ const PATH_MAX: usize = 256;
 
 /// Tool calls that have begun and not come back, and counts of all.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    running: Vec<Running>,
+pub(super) struct ToolTracker {
+    running: Vec<RunningCall>,
     calls: u32,
     errors: u32,
     edited: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     id: String,
     name: String,
     /// The command, file or address that the call is about.
     subject: String,
-    of: CallOf,
+    of: CallOwner,
     since: Duration,
     heartbeat: Option<Duration>,
 }
 
 /// Whose call it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CallOf {
+pub(super) enum CallOwner {
     Main,
     Sub {
         /// The call that started the sub-agent.
@@ -44,7 +44,7 @@ pub(super) enum CallOf {
     },
 }
 
-impl CallOf {
+impl CallOwner {
     pub(super) fn new(owner: Owner<'_>) -> Self {
         match owner {
             Owner::Main => Self::Main,
@@ -53,7 +53,7 @@ impl CallOf {
     }
 }
 
-impl Tools {
+impl ToolTracker {
     /// Calls so far.
     pub(super) fn calls(&self) -> u32 {
         self.calls
@@ -82,14 +82,14 @@ impl Tools {
         mono: Duration,
         id: &str,
         (name, subject): (&str, String),
-        of: CallOf,
+        of: CallOwner,
     ) -> bool {
         if self.running.iter().any(|running| running.id == id) {
             return false;
         }
         self.calls = self.calls.saturating_add(1);
         if self.running.len() < RUNNING_MAX {
-            self.running.push(Running {
+            self.running.push(RunningCall {
                 id: id.to_owned(),
                 name: name.to_owned(),
                 subject,
@@ -108,15 +108,15 @@ impl Tools {
     }
 
     /// A call came back. Gives back the name of its tool, if the call is known.
-    pub(super) fn end(&mut self, id: &str, went: Went) -> Option<String> {
+    pub(super) fn end(&mut self, id: &str, went: ToolStatus) -> Option<String> {
         match went {
-            Went::Well => {}
-            Went::Wrong => self.errors = self.errors.saturating_add(1),
+            ToolStatus::Ok => {}
+            ToolStatus::Failed => self.errors = self.errors.saturating_add(1),
         }
         // With a sub-agent its calls are over, too, even if we missed it.
-        let is_over = |running: &Running| match &running.of {
-            CallOf::Main => running.id == id,
-            CallOf::Sub { parent } => running.id == id || parent == id,
+        let is_over = |running: &RunningCall| match &running.of {
+            CallOwner::Main => running.id == id,
+            CallOwner::Sub { parent } => running.id == id || parent == id,
         };
         let ended = self.running.iter().find(|running| running.id == id);
         let name = ended.map(|running| running.name.clone());
@@ -131,8 +131,8 @@ impl Tools {
     }
 
     /// The main agent's model is asked again: all its calls have come back, even if we missed it.
-    pub(super) fn main_goes_on(&mut self) {
-        self.running.retain(|running| running.of != CallOf::Main);
+    pub(super) fn main_is_running(&mut self) {
+        self.running.retain(|running| running.of != CallOwner::Main);
     }
 
     /// The turn is over.

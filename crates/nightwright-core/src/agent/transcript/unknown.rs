@@ -8,12 +8,12 @@ const NAME_MAX: usize = 64;
 
 /// What was unknown so far.
 #[derive(Debug, Default)]
-pub(super) struct Unknown {
+pub(super) struct UnknownEvents {
     events: u64,
     kinds: Vec<String>,
 }
 
-impl Unknown {
+impl UnknownEvents {
     /// An event of an unknown kind.
     pub(super) fn event(&mut self, kind: &str) {
         self.events += 1;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// So many steps at most.
-const MOST_STEPS: u64 = 5;
+const MAX_STEPS: u64 = 5;
 
 /// Steps of time that people count in, in seconds.
 const TIMES: [u64; 20] = [
@@ -14,7 +14,7 @@ const TIMES: [u64; 20] = [
 /// From nought to at least the most there is, in steps of 1, 2 or 5 times a power of ten.
 /// Where there is nothing, nought is all there is to mark.
 pub(super) fn ticks(most: u64) -> Vec<u64> {
-    let wanted = most.div_ceil(MOST_STEPS);
+    let wanted = most.div_ceil(MAX_STEPS);
     let mut power: u64 = 1;
     let step = 'found: loop {
         for factor in [1, 2, 5] {
@@ -31,7 +31,7 @@ pub(super) fn ticks(most: u64) -> Vec<u64> {
 /// From nought to not beyond the end, in steps that people count time in.
 pub(super) fn times(whole: Duration) -> Vec<Duration> {
     let whole = whole.as_secs();
-    let wanted = whole.div_ceil(MOST_STEPS + 1).max(1);
+    let wanted = whole.div_ceil(MAX_STEPS + 1).max(1);
     let week = TIMES[TIMES.len() - 1];
     let step = TIMES.into_iter().find(|step| *step >= wanted);
     // Weeks are as long as it gets; a run of months has more of them.

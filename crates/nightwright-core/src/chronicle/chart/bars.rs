@@ -6,13 +6,13 @@ use super::axis::ticks;
 use super::{WIDTH, length};
 
 /// More bars than this can't be told apart.
-const MOST_BARS: usize = 120;
+const MAX_BARS: usize = 120;
 /// The height of the drawing, before it is stretched.
 const HEIGHT: f64 = 200.0;
 /// A bar alone is no wall.
 const WIDEST: f64 = 70.0;
 /// So many labels below at most.
-const MOST_LABELS: usize = 12;
+const MAX_LABELS: usize = 12;
 
 /// What one iteration comes to.
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ pub(in super::super) struct Bar {
     /// The number of the iteration.
     pub(in super::super) number: u32,
     /// From the bottom up.
-    pub(in super::super) parts: Vec<Part>,
+    pub(in super::super) parts: Vec<BarPart>,
 }
 
 /// A part of a bar.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Part {
+pub(in super::super) struct BarPart {
     /// The class that colours it.
     pub(in super::super) class: &'static str,
     /// What it is.
@@ -36,7 +36,7 @@ pub(in super::super) struct Part {
 
 /// A chart and its words.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Chart<'a> {
+pub(in super::super) struct BarChart<'a> {
     /// What is shown.
     pub(in super::super) title: &'a str,
     /// What it comes to.
@@ -48,15 +48,15 @@ pub(in super::super) struct Chart<'a> {
 }
 
 /// Draws a chart. Where several iterations share a bar it is their sum.
-pub(in super::super) fn bars(out: &mut String, chart: Chart<'_>, bars: &[Bar]) {
-    let Chart { title, caption, shown, tick: on_axis } = chart;
+pub(in super::super) fn bars(out: &mut String, chart: BarChart<'_>, bars: &[Bar]) {
+    let BarChart { title, caption, shown, tick: on_axis } = chart;
     let size = group_size(bars.len());
-    let mut groups: Vec<_> = bars.chunks(size).map(Group::of).collect();
+    let mut groups: Vec<_> = bars.chunks(size).map(BarGroup::of).collect();
     let order: Vec<_> = kinds(&groups).iter().map(|kind| kind.class).collect();
     for group in &mut groups {
         group.parts.sort_by_key(|part| order.iter().position(|class| *class == part.class));
     }
-    let most = groups.iter().map(Group::sum).max().unwrap_or(0);
+    let most = groups.iter().map(BarGroup::sum).max().unwrap_or(0);
     let ticks = ticks(most);
     let top = ticks.last().copied().unwrap_or(0).max(1);
     let step = ticks.get(1).copied().unwrap_or(top);
@@ -98,15 +98,15 @@ pub(in super::super) fn bars(out: &mut String, chart: Chart<'_>, bars: &[Bar]) {
 
 /// Iterations that share a bar.
 #[derive(Debug)]
-struct Group {
+struct BarGroup {
     first: u32,
     last: u32,
-    parts: Vec<Part>,
+    parts: Vec<BarPart>,
 }
 
-impl Group {
+impl BarGroup {
     fn of(bars: &[Bar]) -> Self {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<BarPart> = Vec::new();
         for part in bars.iter().flat_map(|bar| &bar.parts) {
             match parts.iter_mut().find(|known| known.class == part.class) {
                 Some(known) => known.value = known.value.saturating_add(part.value),
@@ -132,7 +132,7 @@ impl Group {
 
 /// How many iterations share a bar: 1, or a round number.
 fn group_size(count: usize) -> usize {
-    let wanted = count.div_ceil(MOST_BARS).max(1);
+    let wanted = count.div_ceil(MAX_BARS).max(1);
     let mut power = 1;
     loop {
         for factor in [1, 2, 5] {
@@ -146,7 +146,7 @@ fn group_size(count: usize) -> usize {
 
 fn draw(
     out: &mut String,
-    group: &Group,
+    group: &BarGroup,
     place: usize,
     count: usize,
     top: u64,
@@ -182,8 +182,8 @@ fn draw(
     );
 }
 
-fn labels(out: &mut String, groups: &[Group]) {
-    let every = groups.len().div_ceil(MOST_LABELS).max(1);
+fn labels(out: &mut String, groups: &[BarGroup]) {
+    let every = groups.len().div_ceil(MAX_LABELS).max(1);
     for (place, group) in groups.iter().enumerate().step_by(every) {
         let center = percent(length(place as u64) + 0.5, length(groups.len() as u64));
         let minor = if place / every % 2 == 1 { " class=\"minor\"" } else { "" };
@@ -193,8 +193,8 @@ fn labels(out: &mut String, groups: &[Group]) {
 }
 
 /// What there is in the bars, in the order in which it is met.
-fn kinds(groups: &[Group]) -> Vec<Part> {
-    let mut kinds: Vec<Part> = Vec::new();
+fn kinds(groups: &[BarGroup]) -> Vec<BarPart> {
+    let mut kinds: Vec<BarPart> = Vec::new();
     for part in groups.iter().flat_map(|group| &group.parts).filter(|part| part.value > 0) {
         if !kinds.iter().any(|known| known.class == part.class) {
             kinds.push(*part);
@@ -204,7 +204,7 @@ fn kinds(groups: &[Group]) -> Vec<Part> {
 }
 
 /// What the colours mean.
-fn legend(out: &mut String, groups: &[Group]) {
+fn legend(out: &mut String, groups: &[BarGroup]) {
     let kinds = kinds(groups);
     if kinds.is_empty() {
         return;
@@ -227,13 +227,13 @@ mod tests {
     fn drawn(count: u32) -> String {
         let one = |number| Bar {
             number,
-            parts: vec![Part { class: "work", name: "work", value: u64::from(number) }],
+            parts: vec![BarPart { class: "work", name: "work", value: u64::from(number) }],
         };
         let all: Vec<_> = (1..=count).map(one).collect();
         let mut out = String::new();
         let shown = |value: u64| value.to_string();
         let tick = &|value: u64, _: u64| value.to_string();
-        bars(&mut out, Chart { title: "Cost", caption: "all", shown: &shown, tick }, &all);
+        bars(&mut out, BarChart { title: "Cost", caption: "all", shown: &shown, tick }, &all);
         out
     }
 

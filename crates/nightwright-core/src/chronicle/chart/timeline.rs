@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::html::{Escaped, fate_class, put};
-use super::super::parts::{Span, SpanKind};
-use super::super::{Chronicle, Fate, words};
+use super::super::html::{Escaped, put, status_class};
+use super::super::parts::{SpanKind, TimelineSpan};
+use super::super::{IterationStatus, RunReport, words};
 use super::WIDTH;
 use super::axis::times;
 use crate::units::human;
@@ -14,13 +14,13 @@ use crate::units::human;
 /// The height of a lane, before it is stretched.
 const HEIGHT: u32 = 20;
 /// Nothing is narrower, or it would not be seen.
-const NARROWEST: f64 = 1.5;
+const MIN_WIDTH: f64 = 1.5;
 /// Marks nearer to each other than this become one, where there are many.
 const NEAR: f64 = 1.0;
 /// So many marks of a lane are drawn one by one.
-const MANY: usize = 150;
+const MAX_SINGLE_MARKS: usize = 150;
 /// A band has its number in it if it is at least so wide, in hundredths of the whole.
-const ROOM: f64 = 2.6;
+const MIN_LABEL_WIDTH: f64 = 2.6;
 
 /// How much of the height of a lane is left to trouble inside of a mark, in hundredths.
 const TROUBLE: u32 = 45;
@@ -51,7 +51,7 @@ const LANES: [(&str, &[SpanKind]); 4] = [
 
 /// A mark in a lane.
 #[derive(Clone, Debug)]
-struct Mark {
+struct TimelineMark {
     start: f64,
     end: f64,
     class: &'static str,
@@ -63,18 +63,18 @@ struct Mark {
     /// Whether it is something that nobody should overlook.
     trouble: bool,
     /// What of that there is in several marks that became one.
-    inside: Vec<Trouble>,
+    inside: Vec<TroubleMark>,
 }
 
 /// Trouble in a mark that has another colour, or is wider.
 #[derive(Clone, Debug)]
-struct Trouble {
+struct TroubleMark {
     start: f64,
     end: f64,
     class: &'static str,
 }
 
-impl Mark {
+impl TimelineMark {
     /// Takes in a mark beside it. The class of what came of it is that which lasted longest;
     /// trouble stays to be seen.
     fn take_in(&mut self, other: &Self) {
@@ -86,8 +86,8 @@ impl Mark {
         }
     }
 
-    fn as_trouble(&self) -> Trouble {
-        Trouble { start: self.start, end: self.end, class: self.class }
+    fn as_trouble(&self) -> TroubleMark {
+        TroubleMark { start: self.start, end: self.end, class: self.class }
     }
 
     fn outvote(&mut self, other: &Self) {
@@ -102,12 +102,12 @@ impl Mark {
 
 /// Where something is between the start and the end of the run.
 #[derive(Clone, Copy, Debug)]
-struct Scale {
+struct TimeScale {
     start: Timestamp,
     whole: Duration,
 }
 
-impl Scale {
+impl TimeScale {
     fn place(self, at: Timestamp) -> f64 {
         let since = Duration::try_from(at.duration_since(self.start)).unwrap_or(Duration::ZERO);
         let whole = self.whole.as_secs_f64();
@@ -116,16 +116,16 @@ impl Scale {
 }
 
 /// Draws the timeline; nothing if no time has passed.
-pub(in super::super) fn timeline(out: &mut String, chronicle: &Chronicle) {
-    let Some(start) = chronicle.started_at else { return };
-    let ends = chronicle.spans.iter().map(|span| span.end);
-    let Some(end) = ends.chain(chronicle.last_at).max() else { return };
+pub(in super::super) fn timeline(out: &mut String, report: &RunReport) {
+    let Some(start) = report.started_at else { return };
+    let ends = report.spans.iter().map(|span| span.end);
+    let Some(end) = ends.chain(report.last_at).max() else { return };
     let whole = Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO);
-    let scale = Scale { start, whole };
-    let mut lanes = vec![("Iterations", "bands", thinned(bands(chronicle, scale, end)))];
+    let scale = TimeScale { start, whole };
+    let mut lanes = vec![("Iterations", "bands", thinned(bands(report, scale, end)))];
     for (name, kinds) in LANES {
-        let spans = chronicle.spans.iter().filter(|span| kinds.contains(&span.kind));
-        let marks: Vec<_> = spans.map(|span| mark(chronicle, span, scale)).collect();
+        let spans = report.spans.iter().filter(|span| kinds.contains(&span.kind));
+        let marks: Vec<_> = spans.map(|span| mark(report, span, scale)).collect();
         if !marks.is_empty() {
             lanes.push((name, "", thinned(marks)));
         }
@@ -146,7 +146,7 @@ pub(in super::super) fn timeline(out: &mut String, chronicle: &Chronicle) {
 }
 
 /// What the colours mean that are there.
-fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a Mark>) {
+fn legend<'a>(out: &mut String, marks: impl Iterator<Item = &'a TimelineMark>) {
     let mut there: Vec<&str> = Vec::new();
     for mark in marks {
         for class in mark.inside.iter().map(|trouble| trouble.class).chain([mark.class]) {
@@ -171,39 +171,43 @@ fn tidy(tick: Duration) -> String {
     bare.map_or_else(|| text.clone(), str::to_owned)
 }
 
-fn bands(chronicle: &Chronicle, scale: Scale, end: Timestamp) -> Vec<Mark> {
-    let chapters = &chronicle.iterations;
-    let next = chapters.iter().skip(1).map(|chapter| Some(chapter.started_at)).chain([None]);
-    let band = |(chapter, next): (&super::super::Chapter, Option<Timestamp>)| {
-        let until = chapter.ended_at.or(next).unwrap_or(end);
-        Mark {
-            start: scale.place(chapter.started_at),
+fn bands(report: &RunReport, scale: TimeScale, end: Timestamp) -> Vec<TimelineMark> {
+    let iterations = &report.iterations;
+    let next = iterations.iter().skip(1).map(|iteration| Some(iteration.started_at)).chain([None]);
+    let band = |(iteration, next): (&super::super::IterationReport, Option<Timestamp>)| {
+        let until = iteration.ended_at.or(next).unwrap_or(end);
+        TimelineMark {
+            start: scale.place(iteration.started_at),
             end: scale.place(until),
-            class: fate_class(chapter.fate),
+            class: status_class(iteration.status),
             title: format!(
                 "{}: {}; {}",
-                words::name(chapter),
-                words::fate(chapter.fate),
-                words::figures(chapter)
+                words::name(iteration),
+                words::iteration_status(iteration.status),
+                words::figures(iteration)
             ),
-            label: Some(chapter.number).filter(|number| *number > 0),
+            label: Some(iteration.number).filter(|number| *number > 0),
             count: 1,
             lead: 0.0,
-            trouble: is_trouble(chapter.fate),
+            trouble: is_trouble(iteration.status),
             inside: Vec::new(),
         }
     };
-    chapters.iter().zip(next).map(band).collect()
+    iterations.iter().zip(next).map(band).collect()
 }
 
-fn is_trouble(fate: Fate) -> bool {
+fn is_trouble(fate: IterationStatus) -> bool {
     match fate {
-        Fate::Failed | Fate::Rejected | Fate::Interrupted => true,
-        Fate::Believed | Fate::Work | Fate::Excused | Fate::Idle | Fate::GoingOn => false,
+        IterationStatus::Failed | IterationStatus::Rejected | IterationStatus::Interrupted => true,
+        IterationStatus::Believed
+        | IterationStatus::Work
+        | IterationStatus::Excused
+        | IterationStatus::Idle
+        | IterationStatus::GoingOn => false,
     }
 }
 
-fn mark(chronicle: &Chronicle, span: &Span, scale: Scale) -> Mark {
+fn mark(report: &RunReport, span: &TimelineSpan, scale: TimeScale) -> TimelineMark {
     let lasted = Duration::try_from(span.end.duration_since(span.start)).unwrap_or(Duration::ZERO);
     let what = match span.kind {
         SpanKind::Attempt => "the agent at work",
@@ -218,11 +222,11 @@ fn mark(chronicle: &Chronicle, span: &Span, scale: Scale) -> Mark {
     let said = if span.text.is_empty() { String::new() } else { format!(": {}", span.text) };
     let place =
         span.iteration.map(|number| format!("{}, ", words::place(number))).unwrap_or_default();
-    Mark {
+    TimelineMark {
         start: scale.place(span.start),
         end: scale.place(span.end),
         class: class(span),
-        title: format!("{place}{}, {}: {what}{said}", chronicle.clock(span.start), human(lasted)),
+        title: format!("{place}{}, {}: {what}{said}", report.clock(span.start), human(lasted)),
         label: None,
         count: 1,
         lead: 0.0,
@@ -231,7 +235,7 @@ fn mark(chronicle: &Chronicle, span: &Span, scale: Scale) -> Mark {
     }
 }
 
-fn class(span: &Span) -> &'static str {
+fn class(span: &TimelineSpan) -> &'static str {
     match (span.kind, span.trouble) {
         (SpanKind::Attempt, false) => "agent",
         (SpanKind::Checks | SpanKind::Attempt, true) => "trouble",
@@ -244,11 +248,11 @@ fn class(span: &Span) -> &'static str {
 }
 
 /// Where there are many, those that would touch become one.
-fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
-    if marks.len() <= MANY {
+fn thinned(marks: Vec<TimelineMark>) -> Vec<TimelineMark> {
+    if marks.len() <= MAX_SINGLE_MARKS {
         return marks;
     }
-    let mut kept: Vec<Mark> = Vec::new();
+    let mut kept: Vec<TimelineMark> = Vec::new();
     for mut mark in marks {
         mark.lead = mark.end - mark.start;
         match kept.last_mut() {
@@ -271,7 +275,7 @@ fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
     kept
 }
 
-fn lane(out: &mut String, name: &str, class: &str, marks: &[Mark]) {
+fn lane(out: &mut String, name: &str, class: &str, marks: &[TimelineMark]) {
     put!(
         out,
         "<div class=\"lane\"><span class=\"name\">{name}</span><div class=\"track {class}\">\
@@ -281,26 +285,26 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[Mark]) {
     );
     let width = |start: f64, end: f64| {
         // A hair less than it lasted, so that neighbours are told apart.
-        (end - start - 1.0).max(NARROWEST)
+        (end - start - 1.0).max(MIN_WIDTH)
     };
     // Narrow ones last: a mark that is wider than it lasted must not lie below its neighbour.
-    let mut order: Vec<&Mark> = marks.iter().collect();
+    let mut order: Vec<&TimelineMark> = marks.iter().collect();
     order.sort_by(|a, b| width(b.start, b.end).total_cmp(&width(a.start, a.end)));
-    for Mark { start, end, class, title, inside, .. } in order {
+    for TimelineMark { start, end, class, title, inside, .. } in order {
         put!(
             out,
             "<g><title>{}</title><rect class=\"{class}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" \
              height=\"{HEIGHT}\"/>",
             Escaped(title),
-            start.min(WIDTH - NARROWEST),
+            start.min(WIDTH - MIN_WIDTH),
             width(*start, *end)
         );
         let height = HEIGHT * TROUBLE / 100;
-        for Trouble { start, end, class } in inside {
+        for TroubleMark { start, end, class } in inside {
             put!(
                 out,
                 "<rect class=\"{class}\" x=\"{:.2}\" y=\"{}\" width=\"{:.2}\" height=\"{height}\"/>",
-                start.min(WIDTH - NARROWEST),
+                start.min(WIDTH - MIN_WIDTH),
                 HEIGHT - height,
                 width(*start, *end)
             );
@@ -308,9 +312,9 @@ fn lane(out: &mut String, name: &str, class: &str, marks: &[Mark]) {
         put!(out, "</g>");
     }
     put!(out, "</svg>");
-    for Mark { start, end, label, .. } in marks {
+    for TimelineMark { start, end, label, .. } in marks {
         let (left, room) = (100.0 * start / WIDTH, 100.0 * (end - start) / WIDTH);
-        if let Some(number) = label.filter(|_| room >= ROOM) {
+        if let Some(number) = label.filter(|_| room >= MIN_LABEL_WIDTH) {
             let middle = left + room / 2.0;
             put!(out, "<b aria-hidden=\"true\" style=\"left:{middle:.2}%\">{number}</b>");
         }
@@ -323,8 +327,8 @@ mod tests {
     use super::super::length;
     use super::*;
 
-    fn mark(start: f64, end: f64, class: &'static str) -> Mark {
-        Mark {
+    fn mark(start: f64, end: f64, class: &'static str) -> TimelineMark {
+        TimelineMark {
             start,
             end,
             class,

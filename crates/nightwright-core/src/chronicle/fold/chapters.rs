@@ -4,37 +4,37 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::parts::{Attempt, Call, Check, Claim, Judgement};
+use super::super::parts::{AttemptSummary, CallSummary, CheckSummary, ClaimOutcome, ClaimSummary};
 use super::super::text::{cut, tail};
-use super::super::{Chapter, Fate};
-use super::{LONGEST_LINE, LONGEST_WORDS, MOST_IN_ITERATION, beyond, first, keep};
+use super::super::{IterationReport, IterationStatus};
+use super::{MAX_LINE_CHARS, MAX_PER_ITERATION, MAX_TEXT_CHARS, beyond, first, keep};
 use crate::agent::outcome::AttemptOutcome;
 use crate::agent::report::AttemptReport;
 use crate::baseline;
 use crate::event::{
-    Figure, GateResult, IterationFinished, IterationKind, IterationResult, Movement, Purpose,
-    VerdictKind,
+    CallPurpose, CostSource, GateResult, IterationFinished, IterationKind, IterationResult,
+    Progress, VerdictKind,
 };
-use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, Finding, TaskProgress};
+use crate::input::{ChangedFile, Changes, CheckResult, CheckVerdict, TamperFinding, TaskProgress};
 use crate::outcome::Proof;
 use crate::settings::EvidenceKind;
 use crate::units::{AttemptId, CallId, Iteration, Tokens, Usd};
 
 /// What an attempt or a call is charged, and what it left.
 #[derive(Clone, Copy)]
-pub(super) struct Charge<'a> {
+pub(super) struct ChargedReport<'a> {
     pub(super) cost: Usd,
-    pub(super) figure: Figure,
+    pub(super) figure: CostSource,
     pub(super) duration: Duration,
     pub(super) report: &'a AttemptReport,
 }
 
-impl Chapter {
+impl IterationReport {
     pub(super) fn begun(iteration: Iteration, kind: IterationKind, at: Timestamp) -> Self {
         Self {
             number: iteration.0,
             kind,
-            fate: Fate::GoingOn,
+            status: IterationStatus::GoingOn,
             why: None,
             started_at: at,
             ended_at: None,
@@ -44,7 +44,7 @@ impl Chapter {
             tokens: Tokens::default(),
             files_changed: 0,
             commits: 0,
-            movement: None,
+            work_progress: None,
             progress: None,
             phase: None,
             claim: Vec::new(),
@@ -60,7 +60,7 @@ impl Chapter {
     }
 
     pub(super) fn attempt_started(&mut self, attempt: AttemptId, at: Timestamp) {
-        let attempt = Attempt {
+        let attempt = AttemptSummary {
             number: attempt.0,
             started_at: at,
             duration: None,
@@ -77,14 +77,14 @@ impl Chapter {
         keep(&mut self.attempts, attempt, &mut self.left_off);
     }
 
-    pub(super) fn attempt_finished(&mut self, attempt: AttemptId, charge: Charge<'_>) {
+    pub(super) fn attempt_finished(&mut self, attempt: AttemptId, charge: ChargedReport<'_>) {
         self.charge(charge);
-        let Charge { cost, figure, duration, report } = charge;
+        let ChargedReport { cost, figure, duration, report } = charge;
         let mut attempts = self.attempts.iter_mut().rev();
         let Some(known) = attempts.find(|known| known.number == attempt.0) else { return };
         known.duration = took(duration, report);
         known.outcome = Some(report.outcome.name());
-        known.sentence = cut(&report.outcome.sentence(), LONGEST_LINE);
+        known.sentence = cut(&report.outcome.sentence(), MAX_LINE_CHARS);
         known.cost_usd = cost;
         known.figure = Some(figure);
         known.tokens = report.tokens;
@@ -93,8 +93,8 @@ impl Chapter {
         known.tool_errors = report.stream.tool_errors;
     }
 
-    pub(super) fn call_started(&mut self, call: CallId, purpose: Purpose) {
-        let call = Call {
+    pub(super) fn call_started(&mut self, call: CallId, purpose: CallPurpose) {
+        let call = CallSummary {
             number: call.0,
             purpose,
             duration: None,
@@ -106,20 +106,20 @@ impl Chapter {
         keep(&mut self.calls, call, &mut self.left_off);
     }
 
-    pub(super) fn call_finished(&mut self, call: CallId, charge: Charge<'_>) {
+    pub(super) fn call_finished(&mut self, call: CallId, charge: ChargedReport<'_>) {
         self.charge(charge);
-        let Charge { cost, figure, duration, report } = charge;
+        let ChargedReport { cost, figure, duration, report } = charge;
         let mut calls = self.calls.iter_mut().rev();
         let Some(known) = calls.find(|known| known.number == call.0) else { return };
         known.duration = took(duration, report);
-        known.sentence = cut(&report.outcome.sentence(), LONGEST_LINE);
+        known.sentence = cut(&report.outcome.sentence(), MAX_LINE_CHARS);
         known.cost_usd = cost;
         known.figure = Some(figure);
         known.tokens = report.tokens;
     }
 
     pub(super) fn claimed(&mut self, at: Timestamp, by: &[EvidenceKind]) {
-        let claim = Claim {
+        let claim = ClaimSummary {
             at,
             by: by.to_vec(),
             checks: Vec::new(),
@@ -131,11 +131,11 @@ impl Chapter {
             reason: String::new(),
             missing: Vec::new(),
             more_missing: 0,
-            judgement: Judgement::Open,
+            judgement: ClaimOutcome::Open,
             why: String::new(),
         };
         // What follows is about this one: of too many, the last but one makes room for it.
-        if self.claims.len() >= MOST_IN_ITERATION {
+        if self.claims.len() >= MAX_PER_ITERATION {
             self.claims.pop();
             self.left_off = self.left_off.saturating_add(1);
         }
@@ -144,10 +144,12 @@ impl Chapter {
 
     /// A claim that is judged after the end of its iteration says what became of that, too.
     pub(super) fn judged(&mut self) {
-        if let (Some(movement), Fate::Work | Fate::Excused | Fate::Idle) =
-            (self.movement, self.fate)
+        if let (
+            Some(movement),
+            IterationStatus::Work | IterationStatus::Excused | IterationStatus::Idle,
+        ) = (self.work_progress, self.status)
         {
-            self.fate = self.fate_when_done(movement);
+            self.status = self.fate_when_done(movement);
         }
     }
 
@@ -156,42 +158,50 @@ impl Chapter {
         self.duration = Some(finished.duration);
         self.files_changed = finished.files_changed;
         self.commits = finished.commits;
-        self.movement = Some(finished.progress);
+        self.work_progress = Some(finished.progress);
         self.progress = items(finished);
-        self.phase = finished.phase.as_deref().map(|phase| cut(phase, LONGEST_LINE));
+        self.phase = finished.phase.as_deref().map(|phase| cut(phase, MAX_LINE_CHARS));
         self.claim.clone_from(&finished.claim);
-        self.summary = cut(&finished.summary, LONGEST_WORDS);
+        self.summary = cut(&finished.summary, MAX_TEXT_CHARS);
         match &finished.result {
-            IterationResult::Done => self.fate = self.fate_when_done(finished.progress),
+            IterationResult::Done => self.status = self.fate_when_done(finished.progress),
             IterationResult::Failed { why, .. } => {
-                self.fate = Fate::Failed;
-                self.why = Some(cut(why, LONGEST_WORDS));
+                self.status = IterationStatus::Failed;
+                self.why = Some(cut(why, MAX_TEXT_CHARS));
             }
-            IterationResult::Interrupted => self.fate = Fate::Interrupted,
+            IterationResult::Interrupted => self.status = IterationStatus::Interrupted,
         }
     }
 
-    fn fate_when_done(&self, movement: Movement) -> Fate {
+    fn fate_when_done(&self, movement: Progress) -> IterationStatus {
         let judged = self.claims.last().map(|claim| claim.judgement);
         match (judged, movement) {
-            (Some(Judgement::Verified | Judgement::Judged | Judgement::NotVerified), _) => {
-                Fate::Believed
+            (
+                Some(ClaimOutcome::Verified | ClaimOutcome::Judged | ClaimOutcome::NotVerified),
+                _,
+            ) => IterationStatus::Believed,
+            (
+                Some(
+                    ClaimOutcome::Rejected
+                    | ClaimOutcome::Inconclusive
+                    | ClaimOutcome::Unaffordable,
+                ),
+                _,
+            ) => IterationStatus::Rejected,
+            (_, Progress::Work) => IterationStatus::Work,
+            (_, Progress::Excused) => IterationStatus::Excused,
+            (_, Progress::Uncounted) if self.files_changed > 0 || self.commits > 0 => {
+                IterationStatus::Work
             }
-            (Some(Judgement::Rejected | Judgement::Inconclusive | Judgement::Unaffordable), _) => {
-                Fate::Rejected
-            }
-            (_, Movement::Work) => Fate::Work,
-            (_, Movement::Excused) => Fate::Excused,
-            (_, Movement::Uncounted) if self.files_changed > 0 || self.commits > 0 => Fate::Work,
-            (_, Movement::Idle | Movement::Uncounted) => Fate::Idle,
+            (_, Progress::Idle | Progress::Uncounted) => IterationStatus::Idle,
         }
     }
 
-    fn charge(&mut self, charge: Charge<'_>) {
+    fn charge(&mut self, charge: ChargedReport<'_>) {
         self.cost_usd += charge.cost;
         match charge.figure {
-            Figure::Reported => {}
-            Figure::Estimated => self.estimated_usd += charge.cost,
+            CostSource::Reported => {}
+            CostSource::Estimated => self.estimated_usd += charge.cost,
         }
         self.tokens += charge.report.tokens;
     }
@@ -202,33 +212,35 @@ pub(super) fn changes(changes: &Changes) -> Changes {
     Changes { files: changes.files, listed: changes.listed.iter().map(changed).collect() }
 }
 
-impl Claim {
+impl ClaimSummary {
     pub(super) fn checked(&mut self, results: &[CheckResult], baseline: &[CheckResult]) {
         self.checks = first(results, |result| check(result, baseline));
         self.more_checks = beyond(results);
     }
 
-    pub(super) fn inspected(&mut self, findings: &[Finding], changes: &Changes) {
+    pub(super) fn inspected(&mut self, findings: &[TamperFinding], changes: &Changes) {
         self.findings = first(findings, finding);
         self.more_findings = beyond(findings);
         self.changes = Changes { files: changes.files, listed: first(&changes.listed, changed) };
     }
 
-    pub(super) fn told(&mut self, verdict: VerdictKind, reason: &str, missing: &[String]) {
+    pub(super) fn verdict_given(&mut self, verdict: VerdictKind, reason: &str, missing: &[String]) {
         self.verdict = Some(verdict);
-        self.reason = cut(reason, LONGEST_WORDS);
-        self.missing = first(missing, |text| cut(text, LONGEST_LINE));
+        self.reason = cut(reason, MAX_TEXT_CHARS);
+        self.missing = first(missing, |text| cut(text, MAX_LINE_CHARS));
         self.more_missing = beyond(missing);
     }
 
     pub(super) fn judged(&mut self, result: &GateResult) {
         let (judgement, why) = match result {
-            GateResult::Passed { proof: Proof::Checks } => (Judgement::Verified, String::new()),
-            GateResult::Passed { proof: Proof::Model } => (Judgement::Judged, String::new()),
-            GateResult::Passed { proof: Proof::None } => (Judgement::NotVerified, String::new()),
-            GateResult::Rejected { why, .. } => (Judgement::Rejected, cut(why, LONGEST_WORDS)),
-            GateResult::Inconclusive { why } => (Judgement::Inconclusive, cut(why, LONGEST_WORDS)),
-            GateResult::Unaffordable { .. } => (Judgement::Unaffordable, String::new()),
+            GateResult::Passed { proof: Proof::Checks } => (ClaimOutcome::Verified, String::new()),
+            GateResult::Passed { proof: Proof::Model } => (ClaimOutcome::Judged, String::new()),
+            GateResult::Passed { proof: Proof::None } => (ClaimOutcome::NotVerified, String::new()),
+            GateResult::Rejected { why, .. } => (ClaimOutcome::Rejected, cut(why, MAX_TEXT_CHARS)),
+            GateResult::Inconclusive { why } => {
+                (ClaimOutcome::Inconclusive, cut(why, MAX_TEXT_CHARS))
+            }
+            GateResult::Unaffordable { .. } => (ClaimOutcome::Unaffordable, String::new()),
         };
         self.judgement = judgement;
         self.why = why;
@@ -241,16 +253,16 @@ fn took(duration: Duration, report: &AttemptReport) -> Option<Duration> {
 }
 
 /// The output of a check says something only where it was not passed.
-fn check(result: &CheckResult, baseline: &[CheckResult]) -> Check {
+fn check(result: &CheckResult, baseline: &[CheckResult]) -> CheckSummary {
     let CheckResult { command, verdict, output, tests, duration, .. } = result;
     let before = baseline.iter().find(|before| before.command == *command);
     let mut verdict = verdict.clone();
     if let CheckVerdict::NotStarted { why } = &mut verdict {
-        *why = cut(why, LONGEST_LINE);
+        *why = cut(why, MAX_LINE_CHARS);
     }
-    Check {
-        command: cut(command, LONGEST_LINE),
-        output: if verdict.is_pass() { String::new() } else { tail(output, LONGEST_WORDS) },
+    CheckSummary {
+        command: cut(command, MAX_LINE_CHARS),
+        output: if verdict.is_pass() { String::new() } else { tail(output, MAX_TEXT_CHARS) },
         verdict,
         tests: *tests,
         before: before.map(baseline::in_short),
@@ -258,18 +270,18 @@ fn check(result: &CheckResult, baseline: &[CheckResult]) -> Check {
     }
 }
 
-fn finding(finding: &Finding) -> Finding {
-    let Finding { path, what } = finding;
-    Finding { path: cut(path, LONGEST_LINE), what: cut(what, LONGEST_LINE) }
+fn finding(finding: &TamperFinding) -> TamperFinding {
+    let TamperFinding { path, what } = finding;
+    TamperFinding { path: cut(path, MAX_LINE_CHARS), what: cut(what, MAX_LINE_CHARS) }
 }
 
 fn changed(file: &ChangedFile) -> ChangedFile {
-    ChangedFile { path: cut(&file.path, LONGEST_LINE), ..file.clone() }
+    ChangedFile { path: cut(&file.path, MAX_LINE_CHARS), ..file.clone() }
 }
 
 /// How far the task is: by its own account, else by its list.
 fn items(finished: &IterationFinished) -> Option<TaskProgress> {
-    let boxes = finished.boxes.map(|boxes| TaskProgress {
+    let boxes = finished.checklist.map(|boxes| TaskProgress {
         completed: boxes.done,
         total: boxes.done.saturating_add(boxes.open),
     });

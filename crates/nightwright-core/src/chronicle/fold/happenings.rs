@@ -2,7 +2,7 @@
 
 use super::super::NoteKind;
 use crate::event::{
-    Continuation, Event, FeedbackSource, Origin, StatusText, StopWhen, WaitEnd, WaitKind,
+    Continuation, Event, FeedbackSource, StatusText, StopSource, StopWhen, WaitEnd, WaitKind,
 };
 use crate::permissions::denial;
 use crate::units::human;
@@ -70,7 +70,7 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
         | Event::IterationStarted { .. }
         | Event::AttemptStarted { .. }
         | Event::AgentReady { .. }
-        | Event::AttemptCut { .. }
+        | Event::AttemptCancelled { .. }
         | Event::AttemptFinished { .. }
         | Event::QuotaReported { .. }
         | Event::BlockerReported { .. }
@@ -79,7 +79,7 @@ pub(super) fn of(event: &Event) -> Option<(NoteKind, String)> {
         | Event::ChecksFinished { .. }
         | Event::ChangesInspected { .. }
         | Event::CallStarted { .. }
-        | Event::CallCut { .. }
+        | Event::CallCancelled { .. }
         | Event::CallFinished { .. }
         | Event::VerdictGiven { .. }
         | Event::GateFinished { .. }
@@ -102,19 +102,19 @@ fn source_name(source: FeedbackSource) -> &'static str {
         FeedbackSource::Verifier => "by the verifier",
         FeedbackSource::Watchdog => "by the watchdog",
         FeedbackSource::Council => "by the council",
-        FeedbackSource::Ladder => "for want of progress",
+        FeedbackSource::Idle => "for want of progress",
         FeedbackSource::Marker => "about a completion marker that was not counted",
         FeedbackSource::Human => "by a person",
     }
 }
 
-fn origin(by: Origin) -> &'static str {
+fn origin(by: StopSource) -> &'static str {
     match by {
-        Origin::Signal => "by a signal",
-        Origin::TerminalClosed => "because the terminal was closed",
-        Origin::Terminate => "by SIGTERM",
-        Origin::Operator => "by a command",
-        Origin::StopFile => "by the stop file",
-        Origin::Key => "by a key",
+        StopSource::Signal => "by a signal",
+        StopSource::TerminalClosed => "because the terminal was closed",
+        StopSource::Terminate => "by SIGTERM",
+        StopSource::Operator => "by a command",
+        StopSource::StopFile => "by the stop file",
+        StopSource::Key => "by a key",
     }
 }

@@ -2,23 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::super::parts::{Span, SpanKind};
+use super::super::parts::{SpanKind, TimelineSpan};
 use super::super::text::cut;
-use super::{LONGEST_LINE, happenings};
+use super::{MAX_LINE_CHARS, happenings};
 use crate::agent::outcome::Consequence;
 use crate::event::Event;
 use crate::input::CheckPurpose;
 use crate::units::human;
 
 /// The most spans of one iteration; what is beyond them has no mark of its own.
-const MOST_SPANS: u32 = 60;
+const MAX_SPANS_PER_ITERATION: u32 = 60;
 
 /// What took time so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
-    over: Vec<Span>,
+    over: Vec<TimelineSpan>,
     /// What is going on, and the number of the attempt or call it is.
-    open: Vec<(Option<u32>, Span)>,
+    open: Vec<(Option<u32>, TimelineSpan)>,
     iteration: Option<u32>,
     in_iteration: u32,
     left_off: u32,
@@ -43,7 +43,7 @@ impl Spans {
                 self.begin(SpanKind::Attempt, Some(attempt.0), at, "");
             }
             Event::AttemptFinished { attempt, report, .. } => {
-                let trouble = !matches!(report.outcome.consequence(), Consequence::Judge);
+                let trouble = !matches!(report.outcome.consequence(), Consequence::Assess);
                 let text = report.outcome.sentence();
                 self.end_with(SpanKind::Attempt, Some(attempt.0), at, &text, trouble);
             }
@@ -79,7 +79,7 @@ impl Spans {
             | Event::IterationStarted { .. }
             | Event::IterationSkipped { .. }
             | Event::AgentReady { .. }
-            | Event::AttemptCut { .. }
+            | Event::AttemptCancelled { .. }
             | Event::QuotaReported { .. }
             | Event::StatusChanged { .. }
             | Event::BlockerReported { .. }
@@ -88,7 +88,7 @@ impl Spans {
             | Event::PermissionDenied { .. }
             | Event::GateStarted { .. }
             | Event::ChangesInspected { .. }
-            | Event::CallCut { .. }
+            | Event::CallCancelled { .. }
             | Event::VerdictGiven { .. }
             | Event::GateFinished { .. }
             | Event::CouncilDecided { .. }
@@ -104,7 +104,7 @@ impl Spans {
 
     /// All of them, in order of their start, and how many were left off; what is not over ends
     /// where we know no further.
-    pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<Span>, u32) {
+    pub(super) fn finish(mut self, last: Option<Timestamp>) -> (Vec<TimelineSpan>, u32) {
         if let Some(last) = last {
             self.end_all(last);
         }
@@ -114,18 +114,18 @@ impl Spans {
 
     fn begin(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp, text: &str) {
         self.in_iteration = self.in_iteration.saturating_add(1);
-        if self.in_iteration > MOST_SPANS {
+        if self.in_iteration > MAX_SPANS_PER_ITERATION {
             self.left_off = self.left_off.saturating_add(1);
             return;
         }
-        let (iteration, text) = (self.iteration, cut(text, LONGEST_LINE));
-        let span = Span { kind, iteration, start: at, end: at, trouble: false, text };
+        let (iteration, text) = (self.iteration, cut(text, MAX_LINE_CHARS));
+        let span = TimelineSpan { kind, iteration, start: at, end: at, trouble: false, text };
         self.open.push((number, span));
     }
 
     fn end(&mut self, kind: SpanKind, number: Option<u32>, at: Timestamp) {
         if let Some(span) = self.take(kind, number) {
-            self.put(Span { end: at.max(span.start), ..span });
+            self.put(TimelineSpan { end: at.max(span.start), ..span });
         }
     }
 
@@ -138,8 +138,8 @@ impl Spans {
         trouble: bool,
     ) {
         if let Some(span) = self.take(kind, number) {
-            let text = cut(text, LONGEST_LINE);
-            self.put(Span { end: at.max(span.start), text, trouble, ..span });
+            let text = cut(text, MAX_LINE_CHARS);
+            self.put(TimelineSpan { end: at.max(span.start), text, trouble, ..span });
         }
     }
 
@@ -157,26 +157,26 @@ impl Spans {
             None => (SpanKind::Away, "no process"),
         };
         for (_, span) in rest {
-            self.put(Span { end: before.max(span.start), trouble: true, ..span });
+            self.put(TimelineSpan { end: before.max(span.start), trouble: true, ..span });
         }
         let (iteration, end, text) = (self.iteration, at.max(before), text.to_owned());
-        self.put(Span { kind, iteration, start: before, end, trouble: true, text });
+        self.put(TimelineSpan { kind, iteration, start: before, end, trouble: true, text });
     }
 
     fn end_all(&mut self, at: Timestamp) {
         for (_, span) in std::mem::take(&mut self.open) {
-            self.put(Span { end: at.max(span.start), ..span });
+            self.put(TimelineSpan { end: at.max(span.start), ..span });
         }
     }
 
-    fn take(&mut self, kind: SpanKind, number: Option<u32>) -> Option<Span> {
+    fn take(&mut self, kind: SpanKind, number: Option<u32>) -> Option<TimelineSpan> {
         let place = self.open.iter().rposition(|(known, span)| {
             span.kind == kind && (number.is_none() || *known == number)
         })?;
         Some(self.open.remove(place).1)
     }
 
-    fn put(&mut self, span: Span) {
+    fn put(&mut self, span: TimelineSpan) {
         self.over.push(span);
     }
 }

@@ -1,22 +1,22 @@
 //! Claims of completion, and what became of them.
 
-use super::super::parts::{Check, Claim, Judgement};
-use super::super::{Chronicle, words};
+use super::super::parts::{CheckSummary, ClaimOutcome, ClaimSummary};
+use super::super::{RunReport, words};
 use super::sections::more;
 use super::{Escaped, Prose, capital, put};
 use crate::outcome::count;
 use crate::units::human;
 
 /// More claims than this are looked for in their iterations.
-const MOST_CLAIMS: usize = 12;
+const MAX_CLAIMS: usize = 12;
 
-pub(super) fn proof(out: &mut String, chronicle: &Chronicle) {
+pub(super) fn proof(out: &mut String, report: &RunReport) {
     put!(out, "<section class=\"card\"><h2>Claims and proof</h2>\n");
-    let claims: Vec<_> = chronicle.claims().collect();
+    let claims: Vec<_> = report.claims().collect();
     if claims.is_empty() {
         put!(out, "<p class=\"dim\">Completion was never claimed.</p>");
     }
-    let hidden = claims.len().saturating_sub(MOST_CLAIMS);
+    let hidden = claims.len().saturating_sub(MAX_CLAIMS);
     if hidden > 0 {
         put!(out, "<p class=\"dim\">{hidden} earlier claims are in their iterations, below.</p>");
     }
@@ -29,12 +29,14 @@ pub(super) fn proof(out: &mut String, chronicle: &Chronicle) {
 }
 
 /// A claim and what became of it, without its heading.
-pub(super) fn claim(out: &mut String, claim: &Claim) {
+pub(super) fn claim(out: &mut String, claim: &ClaimSummary) {
     let class = match claim.judgement {
-        Judgement::Verified | Judgement::Judged => "believed",
-        Judgement::NotVerified | Judgement::Inconclusive | Judgement::Unaffordable => "rejected",
-        Judgement::Rejected => "failed",
-        Judgement::Open => "idle",
+        ClaimOutcome::Verified | ClaimOutcome::Judged => "believed",
+        ClaimOutcome::NotVerified | ClaimOutcome::Inconclusive | ClaimOutcome::Unaffordable => {
+            "rejected"
+        }
+        ClaimOutcome::Rejected => "failed",
+        ClaimOutcome::Open => "idle",
     };
     put!(
         out,
@@ -73,7 +75,7 @@ pub(super) fn claim(out: &mut String, claim: &Claim) {
     }
 }
 
-fn checks(out: &mut String, checks: &[Check], left_off: u32) {
+fn checks(out: &mut String, checks: &[CheckSummary], left_off: u32) {
     if checks.is_empty() {
         return;
     }

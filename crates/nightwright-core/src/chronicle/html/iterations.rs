@@ -2,47 +2,47 @@
 
 use std::time::Duration;
 
-use super::super::parts::{Attempt, Call};
-use super::super::{Chapter, Chronicle, Fate, words};
+use super::super::parts::{AttemptSummary, CallSummary};
+use super::super::{IterationReport, IterationStatus, RunReport, words};
 use super::claims::{claim, list};
 use super::sections::notes;
-use super::{Escaped, Prose, fate_class, put};
+use super::{Escaped, Prose, put, status_class};
 use crate::display::one_line;
 use crate::outcome::count;
 use crate::units::{Tokens, human};
 
 /// More iterations than this are left off, from the middle: the page has to open.
-const MOST: usize = 2000;
+const MAX_ITERATIONS: usize = 2000;
 /// The most characters of a summary that the folded line shows.
 const GIST: usize = 140;
 
-pub(super) fn iterations(out: &mut String, chronicle: &Chronicle) {
-    let all = &chronicle.iterations;
+pub(super) fn iterations(out: &mut String, report: &RunReport) {
+    let all = &report.iterations;
     if all.is_empty() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>Iterations</h2>\n");
-    let (first, last) = all.split_at(all.len().min(MOST / 2));
+    let (first, last) = all.split_at(all.len().min(MAX_ITERATIONS / 2));
     for chapter in first {
-        iteration(out, chronicle, chapter);
+        iteration(out, report, chapter);
     }
-    let hidden = last.len().saturating_sub(MOST / 2);
+    let hidden = last.len().saturating_sub(MAX_ITERATIONS / 2);
     if hidden > 0 {
         put!(
             out,
             "<p class=\"dim\">{hidden} iterations are left off here; <code>nightwright report {} --json</code> \
              has them all.</p>\n",
-            Escaped(&chronicle.run.0)
+            Escaped(&report.run.0)
         );
     }
     for chapter in &last[hidden..] {
-        iteration(out, chronicle, chapter);
+        iteration(out, report, chapter);
     }
     put!(out, "</section>\n");
 }
 
-fn iteration(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
-    let class = fate_class(chapter.fate);
+fn iteration(out: &mut String, report: &RunReport, chapter: &IterationReport) {
+    let class = status_class(chapter.status);
     let said = chapter.why.as_deref().unwrap_or(&chapter.summary);
     put!(
         out,
@@ -52,12 +52,12 @@ fn iteration(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
         chapter.number,
         // The proof has no number.
         if chapter.number == 0 { String::new() } else { chapter.number.to_string() },
-        words::fate(chapter.fate),
+        words::iteration_status(chapter.status),
         Escaped(&one_line(said, GIST)),
         Escaped(&words::figures(chapter)),
         words::name(chapter)
     );
-    facts(out, chronicle, chapter);
+    facts(out, report, chapter);
     if let Some(why) = &chapter.why {
         put!(out, "<h4>What went wrong</h4><p class=\"words\">{}</p>", Escaped(why));
     }
@@ -76,7 +76,7 @@ fn iteration(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
     processes(out, chapter);
     if !chapter.notes.is_empty() {
         put!(out, "<h4>On the way</h4>");
-        notes(out, chronicle, &chapter.notes, 0);
+        notes(out, report, &chapter.notes, 0);
     }
     if chapter.left_off > 0 {
         put!(out, "<p class=\"dim\">{} more things are left off.</p>", chapter.left_off);
@@ -84,18 +84,18 @@ fn iteration(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
     put!(out, "</div></details>\n");
 }
 
-fn facts(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
-    put!(out, "<p class=\"dim\">Began {}", words::date(chapter.started_at));
-    if let Some(at) = chapter.ended_at {
-        put!(out, ", ended {}", chronicle.clock(at));
+fn facts(out: &mut String, report: &RunReport, iteration: &IterationReport) {
+    put!(out, "<p class=\"dim\">Began {}", words::date(iteration.started_at));
+    if let Some(at) = iteration.ended_at {
+        put!(out, ", ended {}", report.clock(at));
     }
-    if let Some(items) = chapter.progress {
+    if let Some(items) = iteration.progress {
         put!(out, " · {}/{} items", items.completed, items.total);
     }
-    if let Some(phase) = &chapter.phase {
+    if let Some(phase) = &iteration.phase {
         put!(out, " · phase: {}", Escaped(phase));
     }
-    let Tokens { input, output, cache_read, cache_write } = chapter.tokens;
+    let Tokens { input, output, cache_read, cache_write } = iteration.tokens;
     put!(
         out,
         " · tokens: {} written, {} read, {} to and {} from the cache</p>",
@@ -106,8 +106,8 @@ fn facts(out: &mut String, chronicle: &Chronicle, chapter: &Chapter) {
     );
 }
 
-fn processes(out: &mut String, chapter: &Chapter) {
-    let Chapter { attempts, calls, .. } = chapter;
+fn processes(out: &mut String, iteration: &IterationReport) {
+    let IterationReport { attempts, calls, .. } = iteration;
     if attempts.is_empty() && calls.is_empty() {
         return;
     }
@@ -117,9 +117,10 @@ fn processes(out: &mut String, chapter: &Chapter) {
          <th scope=\"col\" class=\"n\">Took</th><th scope=\"col\" class=\"n\">Cost</th><th scope=\"col\">Did</th></tr></thead><tbody>"
     );
     for attempt in attempts {
-        let Attempt { number, duration, sentence, cost_usd, figure, turns, tool_calls, .. } =
-            attempt;
-        let (came_to, took) = end(chapter.fate, sentence, *duration);
+        let AttemptSummary {
+            number, duration, sentence, cost_usd, figure, turns, tool_calls, ..
+        } = attempt;
+        let (came_to, took) = end(iteration.status, sentence, *duration);
         put!(
             out,
             "<tr><th scope=\"row\">attempt {number}</th><td>{}</td><td class=\"n\">{took}</td>\
@@ -135,8 +136,8 @@ fn processes(out: &mut String, chapter: &Chapter) {
         put!(out, "</td></tr>");
     }
     for call in calls {
-        let Call { purpose, duration, sentence, cost_usd, figure, .. } = call;
-        let (came_to, took) = end(chapter.fate, sentence, *duration);
+        let CallSummary { purpose, duration, sentence, cost_usd, figure, .. } = call;
+        let (came_to, took) = end(iteration.status, sentence, *duration);
         put!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{took}</td><td class=\"n\">{}</td><td></td></tr>",
@@ -150,8 +151,8 @@ fn processes(out: &mut String, chapter: &Chapter) {
 
 /// What became of a process, and how long it took. One whose end nobody saw took nobody knows how
 /// long, which is not no time at all.
-fn end(fate: Fate, sentence: &str, duration: Option<Duration>) -> (&str, String) {
-    let is_running = fate == Fate::GoingOn && sentence.is_empty();
+fn end(fate: IterationStatus, sentence: &str, duration: Option<Duration>) -> (&str, String) {
+    let is_running = fate == IterationStatus::GoingOn && sentence.is_empty();
     let took = match duration {
         Some(duration) => human(duration),
         None if is_running => words::NOTHING.to_owned(),

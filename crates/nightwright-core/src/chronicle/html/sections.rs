@@ -1,9 +1,9 @@
 //! The parts of the page, from top to bottom.
 
-use super::super::chart::{self, Bar, Chart, Part};
-use super::super::parts::{Commits, Note, Places};
-use super::super::{Chronicle, words};
-use super::{Escaped, Prose, capital, fate_class, put, tone};
+use super::super::chart::{self, Bar, BarChart, BarPart};
+use super::super::parts::{CommitList, Note, RunPaths};
+use super::super::{RunReport, words};
+use super::{Escaped, Prose, capital, put, status_class, tone};
 use crate::display::display_safe;
 use crate::event::Spend;
 use crate::input::Changes;
@@ -12,61 +12,61 @@ use crate::units::{Tokens, Usd, human};
 use crate::view::WORK;
 
 /// More warnings than this are only counted.
-const MOST_WARNINGS: usize = 40;
+const MAX_WARNINGS: usize = 40;
 
-pub(super) fn top(out: &mut String, chronicle: &Chronicle, title: &str) {
+pub(super) fn top(out: &mut String, report: &RunReport, title: &str) {
     put!(
         out,
         "<header>\n<p class=\"brand\">nightwright <span>run report</span></p>\n<h1>{}</h1>\n<p class=\"when\">",
         Escaped(title)
     );
-    let told = chronicle.told.as_ref();
+    let told = report.parameters.as_ref();
     let goal =
         told.map(|told| told.goal.as_str()).filter(|_| told.is_some_and(|t| t.task.is_some()));
     if let Some(goal) = goal.and_then(super::super::first_line) {
         put!(out, "{}</p>\n<p class=\"when\">", Escaped(&goal));
     }
-    put!(out, "Run <code>{}</code>", Escaped(&chronicle.run.0));
-    if let Some(at) = chronicle.started_at {
+    put!(out, "Run <code>{}</code>", Escaped(&report.run.0));
+    if let Some(at) = report.started_at {
         put!(out, " · began {}", words::date(at));
     }
-    if let Some(at) = chronicle.last_at {
-        let word = if chronicle.ending.is_some() { "ended" } else { "last heard of" };
+    if let Some(at) = report.last_at {
+        let word = if report.ending.is_some() { "ended" } else { "last heard of" };
         put!(out, " · {word} {}", words::date(at));
     }
     put!(out, "</p>\n</header>\n");
 }
 
-pub(super) fn verdict(out: &mut String, chronicle: &Chronicle) {
-    let (tone, sign) = tone(chronicle.verdict);
+pub(super) fn verdict(out: &mut String, report: &RunReport) {
+    let (tone, sign) = tone(report.verdict);
     put!(
         out,
         "<section class=\"verdict {tone}\" aria-label=\"Verdict\">\n<svg class=\"sign\" viewBox=\"0 0 24 24\" \
          aria-hidden=\"true\"><circle cx=\"12\" cy=\"12\" r=\"11\"/>{sign}</svg>\n<div><p class=\"headline\">{}</p>\
          <p>{}.</p>",
-        words::headline(chronicle),
-        Prose(sentence(&chronicle.sentence))
+        words::headline(report),
+        Prose(sentence(&report.sentence))
     );
-    if let Some(text) = &chronicle.verification {
+    if let Some(text) = &report.verification {
         put!(out, "<p>{}.</p>", Prose(&capital(sentence(text))));
     }
-    if let Some(text) = &chronicle.note {
+    if let Some(text) = &report.note {
         put!(out, "<p>{}.</p>", Prose(&capital(sentence(text))));
     }
-    for text in words::banners(chronicle) {
+    for text in words::banners(report) {
         put!(out, "<p><strong>{text}</strong></p>");
     }
     put!(out, "</div>\n</section>\n");
-    if !chronicle.missing.is_empty() {
+    if !report.missing.is_empty() {
         put!(out, "<section class=\"missing\" role=\"note\"><h2>This is not all of it</h2><ul>");
-        for text in &chronicle.missing {
+        for text in &report.missing {
             put!(out, "<li>{}</li>", Prose(&display_safe(text)));
         }
         put!(out, "</ul></section>\n");
     }
-    if !chronicle.next.is_empty() {
+    if !report.next.is_empty() {
         put!(out, "<section class=\"next\"><h2>What to do next</h2><ul>");
-        for step in &chronicle.next {
+        for step in &report.next {
             put!(out, "<li>{}</li>", Prose(&capital(step)));
         }
         put!(out, "</ul></section>\n");
@@ -77,13 +77,13 @@ fn sentence(text: &str) -> &str {
     text.trim_end_matches(['.', ' '])
 }
 
-pub(super) fn figures(out: &mut String, chronicle: &Chronicle) {
-    let totals = &chronicle.totals;
-    let limits = &chronicle.limits;
+pub(super) fn figures(out: &mut String, report: &RunReport) {
+    let totals = &report.totals;
+    let limits = &report.limits;
     put!(out, "<section aria-label=\"Figures\"><dl class=\"figures\">\n");
     let of =
         |limit: Option<String>| limit.map_or_else(|| "no limit".to_owned(), |l| format!("of {l}"));
-    cost(out, chronicle);
+    cost(out, report);
     let share = limits.max_duration.map(|most| (millis(totals.duration), millis(most)));
     let sub = of(limits.max_duration.map(human));
     figure(out, "Time at work", &human(totals.duration), &sub, share);
@@ -101,11 +101,11 @@ pub(super) fn figures(out: &mut String, chronicle: &Chronicle) {
         None => cached,
     };
     figure(out, "Tokens", &words::compact(tokens), &sub, share);
-    let files = format!("{} changed", count(chronicle.files_changed, "file"));
+    let files = format!("{} changed", count(report.files_changed, "file"));
     figure(out, "Commits", &totals.commits.to_string(), &files, None);
-    let by = words::accepted_by(chronicle);
-    figure(out, "Cost per accepted change", &words::accepted(chronicle), &by, None);
-    if let Some(items) = chronicle.progress {
+    let by = words::accepted_by(report);
+    figure(out, "Cost per accepted change", &words::accepted(report), &by, None);
+    if let Some(items) = report.progress {
         let share = Some((items.completed.into(), items.total.into()));
         let value = format!("{}/{}", items.completed, items.total);
         figure(out, "Items done", &value, "by the task's own account", share);
@@ -113,13 +113,13 @@ pub(super) fn figures(out: &mut String, chronicle: &Chronicle) {
     put!(out, "</dl></section>\n");
 }
 
-fn cost(out: &mut String, chronicle: &Chronicle) {
-    let (value, sub) = match (words::total(chronicle), chronicle.is_rehearsal) {
+fn cost(out: &mut String, report: &RunReport) {
+    let (value, sub) = match (words::total(report), report.is_rehearsal) {
         ((nothing, _), true) => (words::NOTHING.to_owned(), nothing),
         (known, false) => known,
     };
-    let limit = chronicle.limits.max_cost.filter(|_| !chronicle.is_rehearsal);
-    let share = limit.map(|most| (chronicle.totals.cost.micros(), most.micros()));
+    let limit = report.limits.max_cost.filter(|_| !report.is_rehearsal);
+    let share = limit.map(|most| (report.totals.cost.micros(), most.micros()));
     let sub = if sub.is_empty() { "no limit" } else { &sub };
     figure(out, "Cost", &value, sub, share);
 }
@@ -146,99 +146,99 @@ fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn timeline(out: &mut String, chronicle: &Chronicle) {
-    if chronicle.iterations.is_empty() {
+pub(super) fn timeline(out: &mut String, report: &RunReport) {
+    if report.iterations.is_empty() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>Timeline</h2>\n");
-    chart::timeline(out, chronicle);
-    if chronicle.more_spans > 0 {
+    chart::timeline(out, report);
+    if report.more_spans > 0 {
         put!(
             out,
             "<p class=\"dim\">{} more marks are left off, of iterations that had too many.</p>",
-            chronicle.more_spans
+            report.more_spans
         );
     }
     put!(out, "</section>\n");
 }
 
-pub(super) fn charts(out: &mut String, chronicle: &Chronicle) {
-    if chronicle.iterations.is_empty() {
+pub(super) fn charts(out: &mut String, report: &RunReport) {
+    if report.iterations.is_empty() {
         return;
     }
-    let totals = &chronicle.totals;
+    let totals = &report.totals;
     put!(out, "<section class=\"charts\" aria-label=\"Cost and tokens\">\n");
-    let bars: Vec<_> = chronicle.iterations.iter().map(cost_bar).collect();
-    let caption = match (words::total(chronicle), chronicle.is_rehearsal) {
+    let bars: Vec<_> = report.iterations.iter().map(cost_bar).collect();
+    let caption = match (words::total(report), report.is_rehearsal) {
         ((cost, script), true) => format!("{}: {script}.", capital(&cost)),
         ((cost, _), false) => format!("{cost} in all."),
     };
     let shown = |micros: u64| Usd::from_micros(micros).to_string();
     let tick = &words::amount;
-    let chart = Chart { title: "Cost per iteration", caption: &caption, shown: &shown, tick };
+    let chart = BarChart { title: "Cost per iteration", caption: &caption, shown: &shown, tick };
     chart::bars(out, chart, &bars);
-    let bars: Vec<_> = chronicle.iterations.iter().map(token_bar).collect();
+    let bars: Vec<_> = report.iterations.iter().map(token_bar).collect();
     let caption = format!(
         "{} in all, beside {} that were read from the cache.",
         words::compact(totals.tokens.counted()),
         words::compact(totals.tokens.cache_read)
     );
     let (shown, tick) = (&words::compact, &|tokens: u64, _: u64| words::compact(tokens));
-    let chart = Chart { title: "Tokens per iteration", caption: &caption, shown, tick };
+    let chart = BarChart { title: "Tokens per iteration", caption: &caption, shown, tick };
     chart::bars(out, chart, &bars);
     put!(out, "</section>\n");
 }
 
-fn cost_bar(chapter: &super::super::Chapter) -> Bar {
-    let part = Part {
-        class: fate_class(chapter.fate),
-        name: words::fate(chapter.fate),
-        value: chapter.cost_usd.micros(),
+fn cost_bar(iteration: &super::super::IterationReport) -> Bar {
+    let part = BarPart {
+        class: status_class(iteration.status),
+        name: words::iteration_status(iteration.status),
+        value: iteration.cost_usd.micros(),
     };
-    Bar { number: chapter.number, parts: vec![part] }
+    Bar { number: iteration.number, parts: vec![part] }
 }
 
-fn token_bar(chapter: &super::super::Chapter) -> Bar {
-    let Tokens { input, output, cache_write, cache_read: _ } = chapter.tokens;
+fn token_bar(iteration: &super::super::IterationReport) -> Bar {
+    let Tokens { input, output, cache_write, cache_read: _ } = iteration.tokens;
     let parts = vec![
-        Part { class: "t-output", name: "written", value: output },
-        Part { class: "t-input", name: "read", value: input },
-        Part { class: "t-cache", name: "written to the cache", value: cache_write },
+        BarPart { class: "t-output", name: "written", value: output },
+        BarPart { class: "t-input", name: "read", value: input },
+        BarPart { class: "t-cache", name: "written to the cache", value: cache_write },
     ];
-    Bar { number: chapter.number, parts }
+    Bar { number: iteration.number, parts }
 }
 
-pub(super) fn needs(out: &mut String, chronicle: &Chronicle) {
-    if !chronicle.denied.is_empty() {
+pub(super) fn needs(out: &mut String, report: &RunReport) {
+    if !report.denied.is_empty() {
         put!(out, "<section class=\"card\"><h2>Denied</h2><ul>");
-        for text in words::denied(chronicle) {
+        for text in words::denied(report) {
             put!(out, "<li class=\"words\">{}</li>", Escaped(&text));
         }
         put!(out, "</ul></section>\n");
     }
-    if !chronicle.blockers.is_empty() {
+    if !report.blockers.is_empty() {
         put!(out, "<section class=\"card\"><h2>Needed from a person</h2><ul>");
-        for text in &chronicle.blockers {
+        for text in &report.blockers {
             put!(out, "<li class=\"words\">{}</li>", Escaped(text));
         }
-        more(out, chronicle.more_blockers);
+        more(out, report.more_blockers);
         put!(out, "</ul></section>\n");
     }
-    if chronicle.warnings.is_empty() {
+    if report.warnings.is_empty() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>Warnings</h2><ul class=\"notes\">");
-    for note in chronicle.warnings.iter().take(MOST_WARNINGS) {
-        let (at, place) = (chronicle.clock(note.at), words::behind(note.iteration));
+    for note in report.warnings.iter().take(MAX_WARNINGS) {
+        let (at, place) = (report.clock(note.at), words::behind(note.iteration));
         put!(
             out,
             "<li><span class=\"dim\">{at}{place}</span> <span class=\"words\">{}</span></li>",
             Prose(&note.text)
         );
     }
-    let hidden = chronicle.warnings.len().saturating_sub(MOST_WARNINGS);
+    let hidden = report.warnings.len().saturating_sub(MAX_WARNINGS);
     let hidden = u32::try_from(hidden).unwrap_or(u32::MAX);
-    more(out, hidden.saturating_add(chronicle.more_warnings));
+    more(out, hidden.saturating_add(report.more_warnings));
     put!(out, "</ul></section>\n");
 }
 
@@ -249,23 +249,23 @@ pub(super) fn more(out: &mut String, number: u32) {
     }
 }
 
-pub(super) fn before(out: &mut String, chronicle: &Chronicle) {
-    if chronicle.before.is_empty() {
+pub(super) fn before(out: &mut String, report: &RunReport) {
+    if report.before.is_empty() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>Before the first iteration</h2>");
-    notes(out, chronicle, &chronicle.before, chronicle.more_before);
+    notes(out, report, &report.before, report.more_before);
     put!(out, "</section>\n");
 }
 
 /// What happened on the way, each with its time.
-pub(super) fn notes(out: &mut String, chronicle: &Chronicle, notes: &[Note], left_off: u32) {
+pub(super) fn notes(out: &mut String, report: &RunReport, notes: &[Note], left_off: u32) {
     put!(out, "<ul class=\"notes\">");
     for note in notes {
         put!(
             out,
             "<li><span class=\"dim\">{} {}</span> <span class=\"words\">{}</span></li>",
-            chronicle.clock(note.at),
+            report.clock(note.at),
             words::note(note.kind),
             Escaped(&note.text)
         );
@@ -274,8 +274,8 @@ pub(super) fn notes(out: &mut String, chronicle: &Chronicle, notes: &[Note], lef
     put!(out, "</ul>");
 }
 
-pub(super) fn files(out: &mut String, chronicle: &Chronicle) {
-    let Changes { files, listed } = &chronicle.changes;
+pub(super) fn files(out: &mut String, report: &RunReport) {
+    let Changes { files, listed } = &report.changes;
     if listed.is_empty() {
         return;
     }
@@ -302,9 +302,9 @@ pub(super) fn files(out: &mut String, chronicle: &Chronicle) {
     put!(out, "</section>\n");
 }
 
-pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
-    let Commits { listed, unknown, .. } = &chronicle.commits;
-    if chronicle.totals.commits == 0 && listed.is_empty() {
+pub(super) fn commits(out: &mut String, report: &RunReport) {
+    let CommitList { listed, unknown, .. } = &report.commits;
+    if report.totals.commits == 0 && listed.is_empty() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>Commits</h2>\n");
@@ -312,7 +312,7 @@ pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
         put!(
             out,
             "<p class=\"dim\">The run made {}; what they say is not known: {}.</p>",
-            count(chronicle.totals.commits, "commit"),
+            count(report.totals.commits, "commit"),
             Escaped(&display_safe(why))
         );
     }
@@ -326,13 +326,13 @@ pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
                 Escaped(&display_safe(&commit.subject))
             );
             if let Some(at) = commit.at {
-                put!(out, " <time class=\"dim\">{}</time>", chronicle.clock(at));
+                put!(out, " <time class=\"dim\">{}</time>", report.clock(at));
             }
             put!(out, "</li>");
         }
         put!(out, "</ol>");
     }
-    let made = chronicle.totals.commits;
+    let made = report.totals.commits;
     match (listed.len(), unknown) {
         (_, Some(_)) => {}
         (0, None) => put!(out, "<p class=\"dim\">The run made {}.</p>", count(made, "commit")),
@@ -344,8 +344,8 @@ pub(super) fn commits(out: &mut String, chronicle: &Chronicle) {
     put!(out, "</section>\n");
 }
 
-pub(super) fn spending(out: &mut String, chronicle: &Chronicle) {
-    let totals = &chronicle.totals;
+pub(super) fn spending(out: &mut String, report: &RunReport) {
+    let totals = &report.totals;
     if totals.by_purpose.is_empty() {
         return;
     }
@@ -355,11 +355,7 @@ pub(super) fn spending(out: &mut String, chronicle: &Chronicle) {
          <th scope=\"col\">For</th><th scope=\"col\" class=\"n\">Times</th><th scope=\"col\" class=\"n\">Cost</th>\
          <th scope=\"col\" class=\"n\">Written</th><th scope=\"col\" class=\"n\">Read</th>\
          <th scope=\"col\" class=\"n\">Cache write</th><th scope=\"col\" class=\"n\">Cache read</th></tr></thead><tbody>",
-        if chronicle.is_rehearsal {
-            "What the script says it cost"
-        } else {
-            "Where the money went"
-        }
+        if report.is_rehearsal { "What the script says it cost" } else { "Where the money went" }
     );
     let mut rows: Vec<(&String, &Spend)> = totals.by_purpose.iter().collect();
     // Stable, so the others stay in the order of their names.
@@ -387,13 +383,13 @@ fn row(out: &mut String, name: &str, times: u32, cost: Usd, tokens: &Tokens) {
     put!(out, "</tr>");
 }
 
-pub(super) fn told(out: &mut String, chronicle: &Chronicle) {
-    if chronicle.told.is_none() && chronicle.places.is_none() {
+pub(super) fn parameters(out: &mut String, report: &RunReport) {
+    if report.parameters.is_none() && report.places.is_none() {
         return;
     }
     put!(out, "<section class=\"card\"><h2>What the run was told</h2>\n");
     let mut facts: Vec<(&str, String)> = Vec::new();
-    if let Some(told) = &chronicle.told {
+    if let Some(told) = &report.parameters {
         if !told.goal.is_empty() {
             put!(
                 out,
@@ -409,7 +405,7 @@ pub(super) fn told(out: &mut String, chronicle: &Chronicle) {
             ("Mode", told.mode.clone()),
             ("Agent", format!("{}, {version}", told.agent)),
             ("Model", models),
-            ("Limits", words::limits(&chronicle.limits)),
+            ("Limits", words::limits(&report.limits)),
             ("Checks", if checks.is_empty() { "none".to_owned() } else { checks }),
             ("Project", told.project.clone()),
             ("Commit", told.git_head.clone().unwrap_or_default()),
@@ -417,7 +413,7 @@ pub(super) fn told(out: &mut String, chronicle: &Chronicle) {
             ("Sandbox", told.sandbox.clone()),
         ]);
     }
-    if let Some(Places { run_folder, journal, log }) = &chronicle.places {
+    if let Some(RunPaths { run_folder, journal, log }) = &report.places {
         facts.push(("Run folder", run_folder.display().to_string()));
         facts.push(("Journal", journal.display().to_string()));
         facts.extend(log.iter().map(|log| ("Log", log.display().to_string())));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::report::Blocker;
 use crate::event::Event;
-use crate::input::{CheckResult, CheckVerdict, Finding};
+use crate::input::{CheckResult, CheckVerdict, TamperFinding};
 
 #[test]
 fn an_iteration_that_changed_nothing_is_no_accepted_change() {
@@ -11,16 +11,16 @@ fn an_iteration_that_changed_nothing_is_no_accepted_change() {
     for record in &mut records {
         if let Event::IterationFinished(finished) = &mut record.event {
             (finished.commits, finished.files_changed) = (0, 0);
-            if finished.progress == Movement::Work {
-                finished.progress = Movement::Excused;
+            if finished.progress == Progress::Work {
+                finished.progress = Progress::Excused;
             }
         }
     }
-    let chronicle = told(&records, false);
-    assert_eq!(chronicle.iterations[0].fate, Fate::Excused);
+    let report = told(&records, false);
+    assert_eq!(report.iterations[0].status, IterationStatus::Excused);
     // Only the claim that was believed in the end.
-    assert_eq!((chronicle.accepted.unit, chronicle.accepted.count), (AcceptedUnit::Iterations, 1));
-    assert!(chronicle.markdown().contains("- **Iteration 1:** no change, excused, "));
+    assert_eq!((report.accepted.unit, report.accepted.count), (AcceptedUnit::Iterations, 1));
+    assert!(report.markdown().contains("- **Iteration 1:** no change, excused, "));
 }
 
 #[test]
@@ -29,24 +29,24 @@ fn retries_are_counted_beyond_the_list_of_attempts() {
     let one = records.iter().find(|it| matches!(it.event, Event::AttemptStarted { .. }));
     let one = one.unwrap().clone();
     records.splice(2..2, std::iter::repeat_n(one, 49));
-    let chronicle = told(&records, false);
-    assert_eq!(chronicle.iterations[0].attempts.len(), 30);
-    assert_eq!(chronicle.iterations[0].attempt_count, 50);
-    assert!(chronicle.markdown().contains(", 49 retries, "), "{}", chronicle.markdown());
+    let report = told(&records, false);
+    assert_eq!(report.iterations[0].attempts.len(), 30);
+    assert_eq!(report.iterations[0].attempt_count, 50);
+    assert!(report.markdown().contains(", 49 retries, "), "{}", report.markdown());
 }
 
 #[test]
 fn commits_that_nobody_lists_are_counted() {
-    let mut chronicle = told(&sample(200).records(), false);
-    assert_eq!(chronicle.totals.commits, 300);
+    let mut report = told(&sample(200).records(), false);
+    assert_eq!(report.totals.commits, 300);
     let commit = |number: u32| Commit {
         hash: format!("{number:040x}"),
         at: None,
         subject: format!("commit {number}"),
     };
-    chronicle.commits.listed = (0..200).map(commit).collect();
-    assert!(chronicle.markdown().contains("- and 250 more\n"), "{}", chronicle.markdown());
-    assert!(chronicle.html().contains("The newest 200 of 300."));
+    report.commits.listed = (0..200).map(commit).collect();
+    assert!(report.markdown().contains("- and 250 more\n"), "{}", report.markdown());
+    assert!(report.html().contains("The newest 200 of 300."));
 }
 
 #[test]
@@ -60,7 +60,8 @@ fn every_list_says_how_much_of_it_is_left_off() {
         log: None,
         duration: Duration::from_secs(1),
     };
-    let finding = |number: u32| Finding { path: format!("{number}.rs"), what: "skipped".into() };
+    let finding =
+        |number: u32| TamperFinding { path: format!("{number}.rs"), what: "skipped".into() };
     for record in &mut records {
         if let Event::ChecksFinished { results, .. } = &mut record.event {
             *results = (0..33).map(result).collect();
@@ -82,12 +83,12 @@ fn every_list_says_how_much_of_it_is_left_off() {
     let blockers: Vec<_> = (0..137).map(blocker).collect();
     records.splice(2..2, blockers);
     records.splice(1..1, std::iter::repeat_n(early, 38));
-    let chronicle = told(&records, false);
-    let claim = &chronicle.iterations[0].claims[0];
+    let report = told(&records, false);
+    let claim = &report.iterations[0].claims[0];
     assert_eq!((claim.more_checks, claim.more_findings, claim.more_missing), (3, 4, 5));
-    assert_eq!(chronicle.told.as_ref().unwrap().more_checks, 6);
-    assert_eq!((chronicle.more_blockers, chronicle.more_before), (37, 8));
-    let markdown = chronicle.markdown();
+    assert_eq!(report.parameters.as_ref().unwrap().more_checks, 6);
+    assert_eq!((report.more_blockers, report.more_before), (37, 8));
+    let markdown = report.markdown();
     for part in [
         "- and 3 more checks\n",
         "- and 4 more signs\n",
@@ -97,7 +98,7 @@ fn every_list_says_how_much_of_it_is_left_off() {
     ] {
         assert!(markdown.contains(part), "{part} is not in {markdown}");
     }
-    let html = chronicle.html();
+    let html = report.html();
     for number in [3, 4, 5, 6, 37, 8] {
         assert!(html.contains(&format!("and {number} more")), "{number}: {html}");
     }
@@ -113,11 +114,11 @@ fn what_became_of_the_last_of_many_claims_is_told_of_that_one() {
     let one = one.map(|event| Record { event, ..records[gate].clone() });
     let many: Vec<_> = std::iter::repeat_n(one, 40).flatten().collect();
     records.splice(gate..gate, many);
-    let chronicle = told(&records, false);
-    let chapter = &chronicle.iterations[0];
-    assert_eq!((chapter.claims.len(), chapter.left_off), (30, 11));
-    assert_eq!(chapter.claims[28].judgement, Judgement::Rejected);
-    assert_eq!(chapter.claims[29].judgement, Judgement::Verified);
+    let report = told(&records, false);
+    let iteration = &report.iterations[0];
+    assert_eq!((iteration.claims.len(), iteration.left_off), (30, 11));
+    assert_eq!(iteration.claims[28].judgement, ClaimOutcome::Rejected);
+    assert_eq!(iteration.claims[29].judgement, ClaimOutcome::Verified);
 }
 
 #[test]
@@ -127,8 +128,8 @@ fn what_happened_before_the_first_iteration_is_on_the_pages() {
     let early = Record { event: Event::Warning { text: text.clone() }, ..records[0].clone() };
     let feedback = Event::StopCancelled;
     records.splice(1..1, [early.clone(), Record { event: feedback, ..early }]);
-    let chronicle = told(&records, false);
-    let (markdown, html) = (chronicle.markdown(), chronicle.html());
+    let report = told(&records, false);
+    let (markdown, html) = (report.markdown(), report.html());
     let (_, section) = markdown.split_once("## Before the first iteration\n").unwrap();
     assert!(section.contains(&format!(" warning: {text}\n")), "{section}");
     assert!(section.contains(" steered: told to go on after all\n"), "{section}");
@@ -141,15 +142,15 @@ fn an_estimated_price_says_so_and_a_cheap_axis_has_no_label_twice() {
     let mut records = sample(3).records();
     for record in &mut records {
         if let Event::AttemptFinished { cost, figure, .. } = &mut record.event {
-            *figure = crate::event::Figure::Estimated;
+            *figure = crate::event::CostSource::Estimated;
             *cost = Usd::from_micros(4_100);
         } else if let Event::CallFinished { cost, .. } = &mut record.event {
             *cost = Usd::ZERO;
         }
     }
-    let chronicle = told(&records, false);
-    assert!(chronicle.markdown().contains("| cost per accepted change | about $0.00"));
-    let html = chronicle.html();
+    let report = told(&records, false);
+    assert!(report.markdown().contains("| cost per accepted change | about $0.00"));
+    let html = report.html();
     let (_, chart) = html.split_once("<h3>Cost per iteration</h3>").unwrap();
     let (_, axis) = chart.split_once("<div class=\"y\"").unwrap();
     let (axis, _) = axis.split_once("</div>").unwrap();

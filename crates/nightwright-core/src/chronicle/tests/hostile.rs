@@ -1,14 +1,14 @@
 //! Whatever somebody got into the journal or the repository is text in every page.
 
 use super::*;
-use crate::chronicle::all_in_these_words;
+use crate::chronicle::replace_all_texts;
 use crate::event::Event;
 
 const EVIL: &str = "<script>alert(1)</script> <img src=x onerror=alert(1)> </style></title> ]]> \
     [a](javascript:alert(1)) @everyone #1 https://example.org\n# big\n```\n\u{1b}[2J";
 
 /// A run of which every event is there and every text is hostile, down to the subjects of commits.
-fn hostile() -> Chronicle {
+fn hostile() -> RunReport {
     let start: Timestamp = START.parse().unwrap();
     let before = [
         Event::Warning { text: "early".to_owned() },
@@ -21,20 +21,20 @@ fn hostile() -> Chronicle {
         Record { at: start + active, active, event }
     });
     let records: Vec<_> = all.chain(sample(3).records().split_off(1)).collect();
-    let mut chronicle = told(&all_in_these_words(&records, EVIL), false);
+    let mut report = told(&replace_all_texts(&records, EVIL), false);
     let commit = Commit { hash: EVIL.to_owned(), at: Some(start), subject: EVIL.to_owned() };
-    chronicle.commits.listed = vec![commit];
-    chronicle.missing = vec![EVIL.to_owned()];
+    report.commits.listed = vec![commit];
+    report.missing = vec![EVIL.to_owned()];
     let place = std::path::PathBuf::from(EVIL);
     let (run_folder, journal, log) = (place.clone(), place.clone(), Some(place));
-    chronicle.places = Some(Places { run_folder, journal, log });
-    chronicle
+    report.places = Some(RunPaths { run_folder, journal, log });
+    report
 }
 
 #[test]
 fn every_text_of_every_event_is_replaced_and_the_pages_show_it_as_text() {
-    let chronicle = hostile();
-    let html = chronicle.html();
+    let report = hostile();
+    let html = report.html();
     for markup in ["<script", "<img", "<a ", "javascript:alert(1)\"", "\u{1b}"] {
         assert_eq!(count_of(&html, markup), 0, "{markup}");
     }
@@ -42,7 +42,7 @@ fn every_text_of_every_event_is_replaced_and_the_pages_show_it_as_text() {
     assert_eq!(count_of(&html, "</title>"), count_of(&html, "<title>"));
     // Goal, agent, project, blockers, warnings, checks, commits, places and many more.
     assert!(count_of(&html, "&lt;script&gt;") > 60, "{}", count_of(&html, "&lt;script&gt;"));
-    let markdown = chronicle.markdown();
+    let markdown = report.markdown();
     for what in ["@everyone", "<script", "https:", "\n# big", "\u{1b}"] {
         assert_eq!(outside_code(&markdown, what), 0, "{what} in {markdown}");
     }
@@ -50,10 +50,10 @@ fn every_text_of_every_event_is_replaced_and_the_pages_show_it_as_text() {
 
 #[test]
 fn a_commit_that_git_does_not_know_is_text_too() {
-    let mut chronicle = hostile();
-    chronicle.commits.unknown = Some(EVIL.to_owned());
-    assert_eq!(count_of(&chronicle.html(), "<script"), 0);
-    assert_eq!(outside_code(&chronicle.markdown(), "<script"), 0);
+    let mut report = hostile();
+    report.commits.unknown = Some(EVIL.to_owned());
+    assert_eq!(count_of(&report.html(), "<script"), 0);
+    assert_eq!(outside_code(&report.markdown(), "<script"), 0);
 }
 
 /// How often something stands in Markdown that is neither a code span nor a code block.
@@ -109,8 +109,8 @@ fn figures_that_nobody_could_have_counted_are_told_as_well() {
             *waited = Duration::MAX;
         }
     }
-    let chronicle = told(&records, false);
+    let report = told(&records, false);
     let most = format!("| commits | {}, ", u32::MAX);
-    assert!(chronicle.markdown().contains(&most), "{}", chronicle.markdown());
-    assert!(chronicle.html().contains("Where the money went"));
+    assert!(report.markdown().contains(&most), "{}", report.markdown());
+    assert!(report.html().contains("Where the money went"));
 }

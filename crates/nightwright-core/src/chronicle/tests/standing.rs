@@ -4,7 +4,7 @@ use super::*;
 use crate::event::{Event, GateResult};
 use crate::outcome::{Outcome, Proof};
 use crate::settings::Scope;
-use crate::view::Break;
+use crate::view::JournalBreak;
 
 fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
     let mut records = sample(iterations).records();
@@ -17,10 +17,10 @@ fn records_of(agent: &str, scope: Scope, iterations: u32) -> Vec<Record> {
 
 #[test]
 fn a_rehearsal_is_called_one_and_never_done() {
-    let chronicle = told(&records_of("rehearsal", Scope::Whole, 4), false);
-    assert!(chronicle.is_rehearsal);
-    assert_eq!(chronicle.verdict, Verdict::Rehearsed);
-    let (markdown, html) = (chronicle.markdown(), chronicle.html());
+    let report = told(&records_of("rehearsal", Scope::Whole, 4), false);
+    assert!(report.is_rehearsal);
+    assert_eq!(report.verdict, ReportStatus::Rehearsed);
+    let (markdown, html) = (report.markdown(), report.html());
     for page in [&markdown, &html] {
         assert!(page.contains("Only a rehearsal"), "{page}");
         assert!(page.contains("the agent is a script, and nothing is spent"), "{page}");
@@ -32,20 +32,20 @@ fn a_rehearsal_is_called_one_and_never_done() {
     assert!(html.contains("<h2>What the script says it cost</h2>"), "{html}");
     assert!(!html.contains("Where the money went"), "{html}");
     assert!(markdown.contains("| cost | rehearsed, nothing was spent ($"), "{markdown}");
-    let json = serde_json::to_value(&chronicle).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
     assert_eq!((&json["is_rehearsal"], &json["verdict"]), (&true.into(), &"rehearsed".into()));
     let real = serde_json::to_value(told(&sample(4).records(), false)).unwrap();
     assert_eq!((&real["is_rehearsal"], &real["verdict"]), (&false.into(), &"verified".into()));
 }
 
-fn unread(records: &[Record], from: Break, is_live: bool) -> Chronicle {
-    let mut chronicler = Chronicler::new(RunId("20261115-233412-7f3a".to_owned()));
+fn unread(records: &[Record], from: JournalBreak, is_live: bool) -> RunReport {
+    let mut builder = RunReportBuilder::new(RunId("20261115-233412-7f3a".to_owned()));
     for record in records {
-        chronicler.record(record);
+        builder.record(record);
     }
-    let teller = Teller { is_live, now: records.last().unwrap().at };
+    let context = ReportContext { is_live, now: records.last().unwrap().at };
     let missing = vec!["line 9 is damaged".to_owned()];
-    chronicler.finish(teller, Unread { missing, from: Some(from) })
+    builder.finish(context, UnreadableJournal { missing, from: Some(from) })
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
     let records = sample(6).records();
     // Even an ending need not be the last: the run may have been gone on with.
     for end in [8, records.len()] {
-        let chronicle = unread(&records[..end], Break::Damaged { line: 9 }, false);
-        assert_eq!((chronicle.state, chronicle.verdict), (State::Unknown, Verdict::Unknown));
-        assert_eq!((chronicle.ending, chronicle.verification.as_ref()), (None, None));
-        for page in [chronicle.markdown(), chronicle.html()] {
+        let report = unread(&records[..end], JournalBreak::Damaged { line: 9 }, false);
+        assert_eq!((report.state, report.verdict), (State::Unknown, ReportStatus::Unknown));
+        assert_eq!((report.ending, report.verification.as_ref()), (None, None));
+        for page in [report.markdown(), report.html()] {
             assert!(page.contains("Not known"), "{page}");
             assert!(page.contains("the journal is damaged from line 9 on"), "{page}");
             assert!(!page.contains("nightwright resume"), "{page}");
@@ -64,11 +64,11 @@ fn of_a_journal_that_can_not_be_read_to_its_end_nobody_knows_what_it_came_to() {
             assert!(!page.contains("Done and verified"), "{page}");
         }
     }
-    let newer = unread(&records[..8], Break::Newer { line: 9 }, false);
+    let newer = unread(&records[..8], JournalBreak::Newer { line: 9 }, false);
     assert!(newer.markdown().contains("from line 9 on the journal is of a newer nightwright"));
     assert_eq!(newer.next, ["update nightwright: a newer version recorded this run"]);
-    let live = unread(&records[..8], Break::Newer { line: 9 }, true);
-    assert_eq!((live.state, live.verdict), (State::Running, Verdict::GoingOn));
+    let live = unread(&records[..8], JournalBreak::Newer { line: 9 }, true);
+    assert_eq!((live.state, live.verdict), (State::Running, ReportStatus::GoingOn));
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn only_checks_are_called_a_verification() {
                 _ => {}
             }
         }
-        let chronicle = told(&records, false);
-        let json = serde_json::to_value(&chronicle).unwrap();
+        let report = told(&records, false);
+        let json = serde_json::to_value(&report).unwrap();
         assert_eq!((&json["proof"], &json["verdict"]), (&proof.name().into(), &verdict.into()));
-        for page in [chronicle.markdown(), chronicle.html()] {
+        for page in [report.markdown(), report.html()] {
             assert!(page.contains(headline), "{page}");
             let claims = page.contains("Done and verified") || page.contains("erified by `");
             assert_eq!(claims, proof == Proof::Checks, "{page}");
@@ -114,11 +114,9 @@ fn only_checks_are_called_a_verification() {
 
 #[test]
 fn what_to_do_next_is_on_both_pages_however_it_ended() {
-    let chronicle = told(&sample(3).records(), false);
-    assert!(
-        chronicle.markdown().contains("## Next\n\n- review the changes: `nightwright report 2")
-    );
-    assert!(chronicle.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
+    let report = told(&sample(3).records(), false);
+    assert!(report.markdown().contains("## Next\n\n- review the changes: `nightwright report 2"));
+    assert!(report.html().contains("<h2>What to do next</h2><ul><li>Review the changes"));
 }
 
 #[test]
@@ -133,7 +131,7 @@ fn a_judgement_is_no_run() {
     });
     for record in &mut records {
         if let Event::IterationStarted { iteration, kind, .. } = &mut record.event {
-            (iteration.0, *kind) = (0, IterationKind::Proof);
+            (iteration.0, *kind) = (0, IterationKind::VerifyOnly);
         } else if let Event::GateStarted { iteration, .. } = &mut record.event {
             iteration.0 = 0;
         } else if let Event::IterationFinished(finished) = &mut record.event {
@@ -145,8 +143,8 @@ fn a_judgement_is_no_run() {
             *outcome = Outcome::Unverified { why: "a test is missing".to_owned() };
         }
     }
-    let chronicle = told(&records, false);
-    let (markdown, html) = (chronicle.markdown(), chronicle.html());
+    let report = told(&records, false);
+    let (markdown, html) = (report.markdown(), report.html());
     assert!(markdown.starts_with("# Judgement of migrate-api\n\n**Not verified.** "), "{markdown}");
     assert!(markdown.contains("**The proof: rejected.**"), "{markdown}");
     assert!(markdown.contains("`nightwright verify migrate-api`"), "{markdown}");
@@ -160,11 +158,11 @@ fn a_judgement_is_no_run() {
 
 #[test]
 fn the_pages_name_the_files_of_the_run() {
-    let mut chronicle = told(&sample(1).records(), false);
+    let mut report = told(&sample(1).records(), false);
     let [run_folder, journal] = ["/state/runs/x", "/state/runs/x/journal.jsonl"].map(Into::into);
     let log = Some("/state/runs/x/iterate-1.log".into());
-    chronicle.places = Some(Places { run_folder, journal, log });
-    for page in [chronicle.markdown(), chronicle.html()] {
+    report.places = Some(RunPaths { run_folder, journal, log });
+    for page in [report.markdown(), report.html()] {
         for place in ["/state/runs/x/journal.jsonl", "/state/runs/x/iterate-1.log"] {
             assert!(page.contains(place), "{place} is not in {page}");
         }

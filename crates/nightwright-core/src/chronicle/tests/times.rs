@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::outcome::AttemptOutcome;
 use crate::agent::report::AttemptReport;
-use crate::event::{Continuation, Event, Figure};
+use crate::event::{Continuation, CostSource, Event};
 
 /// A run that was killed while its agent worked, and taken over three hours later.
 fn killed() -> (Record, Vec<Record>) {
@@ -15,7 +15,7 @@ fn killed() -> (Record, Vec<Record>) {
     let lost = Event::AttemptFinished {
         attempt,
         cost: Usd::ZERO,
-        figure: Figure::Estimated,
+        figure: CostSource::Estimated,
         duration: Duration::ZERO,
         report: Box::new(AttemptReport::bare(AttemptOutcome::Lost)),
     };
@@ -28,14 +28,14 @@ fn killed() -> (Record, Vec<Record>) {
 #[test]
 fn how_long_a_killed_agent_worked_is_not_known_and_nobody_says_it_was_no_time() {
     let (before, records) = killed();
-    let chronicle = told(&records, true);
-    let span = chronicle.spans.iter().find(|span| span.kind == SpanKind::Unknown).unwrap();
+    let report = told(&records, true);
+    let span = report.spans.iter().find(|span| span.kind == SpanKind::Unknown).unwrap();
     assert_eq!((span.start, span.end), (before.at, before.at + Duration::from_hours(3)));
-    assert!(!chronicle.spans.iter().any(|span| span.kind == SpanKind::Away));
-    let attempt = chronicle.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
+    assert!(!report.spans.iter().any(|span| span.kind == SpanKind::Away));
+    let attempt = report.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
     assert_eq!(attempt.end, before.at, "as far as anybody knows");
-    assert_eq!(chronicle.iterations[0].attempts[0].duration, None);
-    let html = chronicle.html();
+    assert_eq!(report.iterations[0].attempts[0].duration, None);
+    let html = report.html();
     assert!(html.contains("<td class=\"n\">not known</td>"), "{html}");
     assert!(html.contains("at work for some of it, then nobody conducted the run"), "{html}");
     assert!(html.contains("<i class=\"unknown\"></i>not known"), "{html}");
@@ -50,8 +50,8 @@ fn a_process_that_died_between_iterations_left_nobody_behind() {
     let at = before.at + Duration::from_hours(3);
     let event = Event::RunContinued { why: Continuation::AfterCrash };
     records.push(Record { at, event, ..before.clone() });
-    let chronicle = told(&records, true);
-    let away = chronicle.spans.iter().find(|span| span.kind == SpanKind::Away).unwrap();
+    let report = told(&records, true);
+    let away = report.spans.iter().find(|span| span.kind == SpanKind::Away).unwrap();
     assert_eq!((away.start, away.end), (before.at, at));
 }
 

@@ -4,13 +4,13 @@ use super::*;
 
 /// Open and done.
 fn counted(text: &str) -> (u32, u32) {
-    let Boxes { open, done } = count(text);
+    let Checklist { open, done } = count(text);
     (open, done)
 }
 
 fn check(table: &[(&str, (u32, u32))]) {
-    for (text, boxes) in table {
-        assert_eq!(counted(text), *boxes, "open, done of:\n{text}");
+    for (text, checklist) in table {
+        assert_eq!(counted(text), *checklist, "open, done of:\n{text}");
     }
 }
 
@@ -190,8 +190,8 @@ fn a_page_made_to_take_long_does_not() {
 proptest! {
     #[test]
     fn any_text_is_counted(text in "[-*+#>`~ \t\n\r1.)\\[\\]xX<!a\u{a0}\u{feff}ä]{0,200}") {
-        let boxes = count(&text);
-        prop_assert_eq!(items(&text, usize::MAX).len(), boxes.open as usize);
+        let checklist = count(&text);
+        prop_assert_eq!(items(&text, usize::MAX).len(), checklist.open as usize);
     }
 
     #[test]
@@ -204,7 +204,7 @@ proptest! {
         let text: String =
             marks.iter().map(|done| if *done { "* [x] a\r\n" } else { "1. [ ] b\n" }).collect();
         let done = marks.iter().filter(|done| **done).count();
-        let boxes = count(&text);
-        prop_assert_eq!((boxes.open as usize, boxes.done as usize), (marks.len() - done, done));
+        let checklist = count(&text);
+        prop_assert_eq!((checklist.open as usize, checklist.done as usize), (marks.len() - done, done));
     }
 }

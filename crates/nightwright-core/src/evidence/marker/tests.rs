@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read_message(message: &str) -> Marker {
-    read(&message.replace("{}", PROMISE), Speech::Messages)
+    read(&message.replace("{}", PROMISE), TextShape::Messages)
 }
 
 fn reason(message: &str) -> String {
@@ -325,8 +325,8 @@ fn the_last_marker_that_does_not_count_gives_the_reason() {
 #[test]
 fn only_the_last_lines_count_where_all_output_is_one_text() {
     let early = format!("{PROMISE}\na\nb\nc\nd\ne");
-    assert_eq!(read(&early, Speech::OneText), Marker::Absent);
-    assert_eq!(read(&format!("a\n**{PROMISE}**\nb"), Speech::OneText), Marker::Counts);
+    assert_eq!(read(&early, TextShape::OneText), Marker::Absent);
+    assert_eq!(read(&format!("a\n**{PROMISE}**\nb"), TextShape::OneText), Marker::Counts);
 }
 
 proptest! {
@@ -335,13 +335,13 @@ proptest! {
         parts in prop::collection::vec("[-*+#>`~ \t\n\r1.)<!a\"„“”’'«»?:,\u{200b}ä✅❌]{0,40}", 0..6),
         speech in any::<bool>(),
     ) {
-        let speech = if speech { Speech::Messages } else { Speech::OneText };
+        let speech = if speech { TextShape::Messages } else { TextShape::OneText };
         read(&parts.join(PROMISE), speech);
     }
 
     #[test]
     fn any_string_around_markers_is_read(parts in prop::collection::vec(any::<String>(), 0..4)) {
-        read(&parts.join(PROMISE), Speech::Messages);
+        read(&parts.join(PROMISE), TextShape::Messages);
     }
 
     #[test]
@@ -351,13 +351,13 @@ proptest! {
     ) {
         let tick = if before.ends_with('`') { "`" } else { "" };
         let message = format!("Done.\n\n{before}{PROMISE}{tick}{after}");
-        prop_assert_eq!(read(&message, Speech::Messages), Marker::Counts);
+        prop_assert_eq!(read(&message, TextShape::Messages), Marker::Counts);
     }
 
     #[test]
     fn nothing_in_a_fence_counts(inside in "[a-z <>/\n]{0,80}") {
         let message = format!("Look:\n```\n{inside}\n{PROMISE}\n```\n");
-        let ignored = matches!(read(&message, Speech::Messages), Marker::Ignored { .. });
+        let ignored = matches!(read(&message, TextShape::Messages), Marker::Ignored { .. });
         prop_assert!(ignored);
     }
 }

@@ -9,15 +9,15 @@ use serde_json::{Map, Number, Value};
 /// Reads one value and nothing behind it. How deep it may go is bounded.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Once.deserialize(&mut reader)?;
+    let value = UniqueKeysVisitor.deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
 #[derive(Clone, Copy)]
-struct Once;
+struct UniqueKeysVisitor;
 
-impl<'de> DeserializeSeed<'de> for Once {
+impl<'de> DeserializeSeed<'de> for UniqueKeysVisitor {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -25,7 +25,7 @@ impl<'de> DeserializeSeed<'de> for Once {
     }
 }
 
-impl<'de> Visitor<'de> for Once {
+impl<'de> Visitor<'de> for UniqueKeysVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

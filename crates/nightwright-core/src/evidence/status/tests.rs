@@ -27,7 +27,7 @@ fn everything_that_a_full_file_says_is_read() {
         "lastUpdated": "yesterday",
         "mine": {"complete": true}
     }"#;
-    let Read { report, warnings } = read(text.as_bytes()).unwrap();
+    let ParsedStatus { report, warnings } = read(text.as_bytes()).unwrap();
     assert_eq!(
         report,
         StatusReport {
@@ -80,7 +80,7 @@ fn where_fields_contradict_each_other_it_is_not_complete_and_said_so() {
         r#"{"complete": true, "status": "pending"}"#,
         r#"{"complete": true, "status": "failed"}"#,
     ] {
-        let Read { report, warnings } = read(text.as_bytes()).unwrap();
+        let ParsedStatus { report, warnings } = read(text.as_bytes()).unwrap();
         assert!(!report.complete, "{text}");
         assert_eq!(report.contradictions.len(), 1, "{text}");
         assert_eq!(warnings, report.contradictions, "{text}");
@@ -111,7 +111,7 @@ fn counts_and_blockers_beside_a_claim_leave_it_and_are_for_the_gate() {
             "it says complete, and that something blocks the work",
         ),
     ] {
-        let Read { report, warnings } = read(text.as_bytes()).unwrap();
+        let ParsedStatus { report, warnings } = read(text.as_bytes()).unwrap();
         assert!(report.complete, "{text}");
         assert_eq!(report.contradictions, [odd], "{text}");
         assert_eq!(warnings, [odd], "{text}");
@@ -287,7 +287,7 @@ fn a_file_made_to_break_the_reader_does_not() {
     ] {
         assert!(invalid(text.as_bytes()).starts_with("it is not valid JSON"), "{text:.40}");
     }
-    assert_eq!(invalid(&vec![b' '; MOST + 1]), "it is larger than 1048576 bytes");
+    assert_eq!(invalid(&vec![b' '; MAX_STATUS_BYTES + 1]), "it is larger than 1048576 bytes");
     let long = format!(r#"{{"complete": true, "summary": "{}"}}"#, "ä".repeat(100_000));
     assert_eq!(said(&long).summary.chars().count(), TEXT_MAX + 1);
 }
@@ -319,7 +319,7 @@ proptest! {
         let fields: Vec<_> =
             fields.iter().map(|(n, v)| format!("\"{}\": {}", names[*n], values[*v])).collect();
         let text = format!("{{{}}}", fields.join(", "));
-        if let Ok(Read { report, .. }) = read(text.as_bytes()) {
+        if let Ok(ParsedStatus { report, .. }) = read(text.as_bytes()) {
             prop_assert!(!(report.complete && report.failed.is_some()), "{}", text);
         }
     }

@@ -1,8 +1,8 @@
 //! What the end of an iteration adds to the state.
 
-use super::{Last, Phase, State};
+use super::{LastIteration, Phase, State};
 use crate::agent::outcome::{AttemptOutcome, Consequence};
-use crate::event::{GateResult, IterationFinished, IterationResult, Movement};
+use crate::event::{GateResult, IterationFinished, IterationResult, Progress};
 use crate::settings::EvidenceKind;
 
 impl State {
@@ -17,10 +17,10 @@ impl State {
         }
         self.totals.commits += finished.commits;
         if let Some(end) = &finished.end {
-            self.seen.add(end, finished.boxes);
+            self.seen.add(end, finished.checklist);
         }
-        let before = self.current().and_then(|current| current.boxes);
-        self.ticks.note(before, finished);
+        let before = self.current().and_then(|current| current.checklist);
+        self.unearned_checkboxes.note(before, finished);
         self.shorten = false;
         let checks = self.gate_mut().and_then(|gate| gate.checks.take());
         let failure = self.failure(&finished.result);
@@ -29,18 +29,18 @@ impl State {
         }
         match &finished.result {
             IterationResult::Done => {
-                self.give_back_unheard();
+                self.requeue_unacknowledged();
                 self.inbox.retain(|entry| entry.given_to != Some(finished.iteration));
-                self.count_rows(finished, gate.as_ref());
+                self.count_streaks(finished, gate.as_ref());
             }
             IterationResult::Failed { too_long, .. } => {
-                self.rows.errors += 1;
+                self.streaks.errors += 1;
                 self.shorten = *too_long;
             }
             IterationResult::Interrupted => {}
         }
         let checks = checks.map(|(results, _)| results).unwrap_or_default();
-        self.last = Some(Last { finished: finished.clone(), gate, checks, failure });
+        self.last = Some(LastIteration { finished: finished.clone(), gate, checks, failure });
         self.phase = Phase::Concluding;
     }
 
@@ -60,48 +60,48 @@ impl State {
         }
     }
 
-    fn count_rows(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
-        let rows = &mut self.rows;
-        rows.errors = 0;
-        rows.signals = if finished.signal { rows.signals + 1 } else { 0 };
+    fn count_streaks(&mut self, finished: &IterationFinished, gate: Option<&GateResult>) {
+        let streaks = &mut self.streaks;
+        streaks.errors = 0;
+        streaks.signals = if finished.signal { streaks.signals + 1 } else { 0 };
         let claimed = finished.claim != [EvidenceKind::NoProgress];
         match gate {
             Some(GateResult::Rejected { .. }) if claimed => {
-                rows.rejections += 1;
-                rows.inconclusive = 0;
+                streaks.rejections += 1;
+                streaks.inconclusive = 0;
             }
-            Some(GateResult::Inconclusive { .. }) if claimed => rows.inconclusive += 1,
+            Some(GateResult::Inconclusive { .. }) if claimed => streaks.inconclusive += 1,
             Some(
                 GateResult::Rejected { .. }
                 | GateResult::Inconclusive { .. }
                 | GateResult::Passed { .. }
                 | GateResult::Unaffordable { .. },
             ) => {
-                rows.rejections = 0;
-                rows.inconclusive = 0;
+                streaks.rejections = 0;
+                streaks.inconclusive = 0;
             }
             // An iteration without a claim ends a row of rejections: the agent took them to heart.
             // It says nothing of a verifier that can't be reached.
-            None => rows.rejections = 0,
+            None => streaks.rejections = 0,
         }
         // A claim without work is not idle, but neither does it wipe out the idle ones before it:
         // claims and idleness in turn must not keep a run alive.
         let reports = !finished.blockers.is_empty();
         match finished.progress {
-            Movement::Work => {
-                rows.idle = 0;
-                rows.excused = 0;
-                rows.blocked = 0;
+            Progress::Work => {
+                streaks.idle = 0;
+                streaks.excused = 0;
+                streaks.blocked = 0;
                 self.problems.clear();
             }
-            Movement::Idle if reports => rows.blocked += 1,
-            Movement::Idle => {
-                rows.idle += 1;
-                rows.blocked = 0;
+            Progress::Idle if reports => streaks.blocked += 1,
+            Progress::Idle => {
+                streaks.idle += 1;
+                streaks.blocked = 0;
             }
-            Movement::Excused => rows.excused += 1,
-            Movement::Uncounted if reports => rows.blocked += 1,
-            Movement::Uncounted => {}
+            Progress::Excused => streaks.excused += 1,
+            Progress::Uncounted if reports => streaks.blocked += 1,
+            Progress::Uncounted => {}
         }
     }
 }

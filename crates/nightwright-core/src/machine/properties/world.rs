@@ -5,19 +5,20 @@ use std::time::Duration;
 use super::super::Machine;
 use super::super::ledger::{Stage, State};
 use super::super::story::{Story, reread};
-use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, TurnEnd, Verdict, WatchSignal,
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, TurnEnd, Verdict, WatchdogFinding,
+    WatchdogSignal,
 };
 use crate::effect::{CallRequest, Effect, Step};
-use crate::event::{Event, Origin, StopWhen};
+use crate::event::{Event, StopSource, StopWhen};
 use crate::input::{
-    Boxes, CheckReport, CheckResult, CheckVerdict, Control, Finding, HookAnswer, Input, Inspection,
-    Mark, Prepared, Salvage, StatusReport, Survey, TimerKey,
+    CheckReport, CheckResult, CheckVerdict, Checklist, Control, HookAnswer, Input, Inspection,
+    Prepared, ResumeData, StatusReport, Survey, TamperFinding, TimerKey, WorkspaceMark,
 };
 use crate::permissions::denial::Denial;
 use crate::policy::dice;
-use crate::settings::{Council, EvidenceKind, Judge, Respond, Settings, Tamper};
+use crate::settings::{Council, EvidenceKind, Settings, Tamper, VerdictMode, WatchdogResponse};
 use crate::units::{Fingerprint, Now, Tokens, Usd};
 
 /// One model call may go beyond the cap; the agent looks at its budget only after a call.
@@ -65,11 +66,12 @@ fn settings(dice: &mut Dice) -> Settings {
     ]);
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
     settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
-    settings.verify.model = dice.of(&[Judge::Off, Judge::Auto, Judge::Always]);
+    settings.verify.model = dice.of(&[VerdictMode::Off, VerdictMode::Auto, VerdictMode::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, Some(String::new())]);
     settings.extras.council = dice.of(&[Council::On, Council::On, Council::Off]);
-    settings.extras.watchdog = dice.of(&[Respond::Off, Respond::Live, Respond::Next]);
+    settings.extras.watchdog =
+        dice.of(&[WatchdogResponse::Off, WatchdogResponse::Live, WatchdogResponse::Next]);
     settings.hooks.started = dice.one_in(8);
     settings.hooks.next_iteration = dice.one_in(4);
     settings.hooks.iteration_finished = dice.one_in(4);
@@ -81,15 +83,15 @@ fn settings(dice: &mut Dice) -> Settings {
 
 /// What the machine is waiting for, as the world sees it.
 #[derive(Clone, Debug)]
-pub(super) enum Owed {
+pub(super) enum PendingAnswer {
     Answer(Effect),
     Timer(TimerKey, Duration),
 }
 
-pub(super) struct Run {
+pub(super) struct RandomRun {
     dice: Dice,
     pub(super) story: Story,
-    pub(super) owed: Vec<Owed>,
+    pub(super) owed: Vec<PendingAnswer>,
     /// Everything that was fed, with the time, and what came of it.
     pub(super) fed: Vec<(Now, Input, Step)>,
     /// How long the journal was after each step, and the state then.
@@ -97,7 +99,7 @@ pub(super) struct Run {
     pub(super) crashed: bool,
 }
 
-impl Run {
+impl RandomRun {
     pub(super) fn new(seed: u64) -> Self {
         let mut dice = Dice { seed, thrown: 0 };
         let settings = settings(&mut dice);
@@ -123,11 +125,11 @@ impl Run {
                     crate::effect::Alarm::After(after) => self.story.now.mono + *after,
                     crate::effect::Alarm::At(at) => self.story.now.mono + self.story.now.until(*at),
                 };
-                self.owed.retain(|owed| !matches!(owed, Owed::Timer(k, _) if k == key));
-                self.owed.push(Owed::Timer(*key, at));
+                self.owed.retain(|owed| !matches!(owed, PendingAnswer::Timer(k, _) if k == key));
+                self.owed.push(PendingAnswer::Timer(*key, at));
             }
             Effect::ClearTimer { key } => {
-                self.owed.retain(|owed| !matches!(owed, Owed::Timer(k, _) if k == key));
+                self.owed.retain(|owed| !matches!(owed, PendingAnswer::Timer(k, _) if k == key));
             }
             Effect::RunHook { .. }
             | Effect::Prepare { .. }
@@ -135,12 +137,12 @@ impl Run {
             | Effect::Survey { .. }
             | Effect::RunChecks { .. }
             | Effect::InspectChanges { .. }
-            | Effect::StartCall(_) => self.owed.push(Owed::Answer(effect.clone())),
+            | Effect::StartCall(_) => self.owed.push(PendingAnswer::Answer(effect.clone())),
             Effect::Nudge { .. }
             | Effect::CloseInput { .. }
-            | Effect::CutAttempt { .. }
-            | Effect::CutChecks { .. }
-            | Effect::CutCall { .. }
+            | Effect::CancelAttempt { .. }
+            | Effect::CancelChecks { .. }
+            | Effect::CancelCall { .. }
             | Effect::Finish => {}
         }
     }
@@ -159,7 +161,10 @@ impl Run {
                 });
                 assert!(recorded, "an attempt starts off the record");
                 let running = self.owed.iter().any(|owed| {
-                    matches!(owed, Owed::Answer(Effect::StartAttempt(_) | Effect::StartCall(_)))
+                    matches!(
+                        owed,
+                        PendingAnswer::Answer(Effect::StartAttempt(_) | Effect::StartCall(_))
+                    )
                 });
                 assert!(!running, "two attempts at a time");
             }
@@ -221,11 +226,11 @@ impl Run {
         }
         let index = usize::try_from(self.dice.below(self.owed.len() as u64)).expect("small");
         match self.owed.remove(index) {
-            Owed::Timer(key, at) => {
+            PendingAnswer::Timer(key, at) => {
                 self.pass(at.saturating_sub(self.story.now.mono));
                 self.feed(Input::Timer(key));
             }
-            Owed::Answer(effect) => {
+            PendingAnswer::Answer(effect) => {
                 let input = self.answer(&effect);
                 self.feed(input);
             }
@@ -233,7 +238,7 @@ impl Run {
     }
 
     fn control(&mut self) -> Input {
-        let by = self.dice.of(&[Origin::Signal, Origin::Operator]);
+        let by = self.dice.of(&[StopSource::Signal, StopSource::Operator]);
         let when = if self.dice.one_in(3) { StopWhen::Now } else { StopWhen::AfterIteration };
         Input::Control(self.dice.of(&[
             Control::Pause,
@@ -250,14 +255,14 @@ impl Run {
     fn chatter(&mut self) -> Option<Input> {
         let attempt = self.story.machine.state().last_attempt;
         let tokens = Tokens { output: self.dice.below(900), ..Tokens::default() };
-        let pulse = Pulse { tokens, leaving: self.dice.one_in(3), ..Pulse::default() };
-        let notice = self.notice();
-        let noticed = Some(notice.clone()).filter(|_| self.dice.one_in(2));
+        let pulse = Pulse { tokens, exiting: self.dice.one_in(3), ..Pulse::default() };
+        let finding = self.notice();
+        let noticed = Some(finding.clone()).filter(|_| self.dice.one_in(2));
         let how = self.dice.of(&[TurnEnd::Well, TurnEnd::Queued, TurnEnd::Failed]);
         let news = self.dice.of(&[
             AgentNews::Ready(crate::agent::report::Ready::default()),
             AgentNews::Pulse(pulse),
-            AgentNews::Noticed(notice),
+            AgentNews::Noticed(finding),
             AgentNews::TurnEnded { how, noticed },
             AgentNews::Denied(Denial {
                 tool: "Bash".to_owned(),
@@ -284,7 +289,7 @@ impl Run {
             }
         });
         let report = self.dice.one_in(3).then(|| Box::new(self.report(cap)));
-        self.feed(Input::Resume(Salvage { report, ..Salvage::default() }));
+        self.feed(Input::Resume(ResumeData { report, ..ResumeData::default() }));
     }
 
     fn report(&mut self, cap: Option<Usd>) -> AttemptReport {
@@ -295,33 +300,36 @@ impl Run {
         report.cost = (!self.dice.one_in(4))
             .then(|| Usd::from_micros(self.dice.below(most.micros().min(600_000) + 1)));
         report.tokens.output = self.dice.below(300);
-        report.words.promise = self.dice.one_in(3);
-        report.words.signal = self.dice.one_in(3);
-        report.words.says_done = self.dice.one_in(3);
+        report.text_evidence.promise = self.dice.one_in(3);
+        report.text_evidence.signal = self.dice.one_in(3);
+        report.text_evidence.states_done = self.dice.one_in(3);
         if self.dice.one_in(4) {
-            let notice = self.notice();
-            report.words.noticed.push(notice);
+            let finding = self.notice();
+            report.text_evidence.findings.push(finding);
         }
         if self.dice.one_in(6) {
             let told = ["PRINCIPLE_CONFLICT_UNRESOLVED: fast or safe", "old or new"];
-            report.words.conflict = Some(self.dice.of(&told).to_owned());
+            report.text_evidence.conflict = Some(self.dice.of(&told).to_owned());
         }
         if self.dice.one_in(6) {
-            report.words.blockers.push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
+            report
+                .text_evidence
+                .blockers
+                .push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
         }
         report
     }
 
-    fn notice(&mut self) -> Notice {
+    fn notice(&mut self) -> WatchdogFinding {
         let signal = self.dice.of(&[
-            WatchSignal::Asking,
-            WatchSignal::GivingUp,
-            WatchSignal::Repetition,
-            WatchSignal::ToolErrors,
-            WatchSignal::Compaction,
+            WatchdogSignal::Asking,
+            WatchdogSignal::GivingUp,
+            WatchdogSignal::Repetition,
+            WatchdogSignal::ToolErrors,
+            WatchdogSignal::Compaction,
         ]);
         let text = self.dice.of(&["which?", "it can't be done"]).to_owned();
-        Notice { signal, key: text.clone(), text, context: String::new() }
+        WatchdogFinding { signal, key: text.clone(), text, context: String::new() }
     }
 
     fn outcome(&mut self) -> AttemptOutcome {
@@ -335,7 +343,7 @@ impl Run {
             AttemptOutcome::UsageLimited { until },
             AttemptOutcome::RateLimited,
             AttemptOutcome::Overloaded,
-            AttemptOutcome::Crashed { how: Death::Code(3) },
+            AttemptOutcome::Crashed { how: ProcessExit::Code(3) },
             AttemptOutcome::PromptTooLong,
             AttemptOutcome::Refused,
             AttemptOutcome::Suspect { why: Suspicion::NoSignOfWork },
@@ -346,8 +354,8 @@ impl Run {
         ])
     }
 
-    fn mark(&mut self) -> Mark {
-        Mark {
+    fn mark(&mut self) -> WorkspaceMark {
+        WorkspaceMark {
             fingerprint: Fingerprint(self.dice.below(6).to_string()),
             head: None,
             head_tree: None,
@@ -355,8 +363,8 @@ impl Run {
         }
     }
 
-    fn boxes(&mut self) -> Option<Boxes> {
-        self.dice.of(&[None, Some(Boxes { open: 0, done: 2 })])
+    fn boxes(&mut self) -> Option<Checklist> {
+        self.dice.of(&[None, Some(Checklist { open: 0, done: 2 })])
     }
 
     pub(super) fn answer(&mut self, effect: &Effect) -> Input {
@@ -374,8 +382,8 @@ impl Run {
             }
             Effect::Prepare { ticket, .. } => {
                 let mark = Some(self.mark()).filter(|_| !self.dice.one_in(3));
-                let (boxes, status) = (self.boxes(), self.status());
-                Input::Prepared(*ticket, Prepared { mark, boxes, status, disk: None })
+                let (checklist, status) = (self.boxes(), self.status());
+                Input::Prepared(*ticket, Prepared { mark, checklist, status, disk: None })
             }
             Effect::StartAttempt(request) => {
                 let report = Box::new(self.report(request.cap));
@@ -385,7 +393,7 @@ impl Run {
             Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
             Effect::RunChecks { ticket, .. } => Input::Checked(*ticket, self.checks()),
             Effect::InspectChanges { ticket } => {
-                let finding = Finding { path: "t".to_owned(), what: "gone".to_owned() };
+                let finding = TamperFinding { path: "t".to_owned(), what: "gone".to_owned() };
                 let findings = self.dice.of(&[vec![], vec![], vec![finding]]);
                 let inspection = Inspection { findings, ..Inspection::default() };
                 Input::Inspected(*ticket, Box::new(inspection))
@@ -427,16 +435,16 @@ impl Run {
 
     fn survey(&mut self) -> Survey {
         let status = self.status();
-        let boxes = self.boxes();
+        let checklist = self.boxes();
         let mark = self.mark();
         Survey {
             mark,
             files_changed: 1,
-            beside_list: self.dice.of(&[None, Some(0), Some(1)]),
+            files_changed_outside_plan: self.dice.of(&[None, Some(0), Some(1)]),
             commits: 0,
             changes: None,
             status,
-            boxes,
+            checklist,
             list: String::new(),
             principles: None,
             warnings: vec![],
@@ -447,7 +455,7 @@ impl Run {
         let verdict = self.dice.of(&[
             CheckVerdict::Passed,
             CheckVerdict::Flaky,
-            CheckVerdict::Failed { how: Death::Code(1) },
+            CheckVerdict::Failed { how: ProcessExit::Code(1) },
         ]);
         let result = CheckResult {
             command: "make test".to_owned(),

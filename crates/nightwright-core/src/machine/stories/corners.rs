@@ -3,7 +3,7 @@
 use super::super::story::{Story, story};
 use crate::agent::outcome::AttemptOutcome;
 use crate::agent::report::{Answer, AttemptReport};
-use crate::input::{Input, Salvage};
+use crate::input::{Input, ResumeData};
 use crate::units::Usd;
 
 #[test]
@@ -96,8 +96,10 @@ fn the_answer_of_a_call_that_finished_before_the_crash_is_taken() {
     let mut report = AttemptReport::bare(AttemptOutcome::Finished);
     report.cost = Some(Usd::from_cents(5));
     report.answer = Some(Answer::Text { text: "safety first".to_owned() });
-    let mut all =
-        told.feed(Input::Resume(Salvage { report: Some(Box::new(report)), ..Salvage::default() }));
+    let mut all = told.feed(Input::Resume(ResumeData {
+        report: Some(Box::new(report)),
+        ..ResumeData::default()
+    }));
     all.extend(told.happen("surveyed B"));
     assert!(all.iter().any(|l| l.starts_with("council_decided")), "{all:#?}");
 }
@@ -117,8 +119,10 @@ fn a_limit_met_by_a_call_before_the_crash_is_waited_out() {
         until: Some(told.now.plus(std::time::Duration::from_hours(2))),
     });
     report.cost = Some(Usd::from_cents(5));
-    let mut all =
-        told.feed(Input::Resume(Salvage { report: Some(Box::new(report)), ..Salvage::default() }));
+    let mut all = told.feed(Input::Resume(ResumeData {
+        report: Some(Box::new(report)),
+        ..ResumeData::default()
+    }));
     all.extend(told.happen("surveyed B"));
     assert!(all.iter().any(|l| l.starts_with("limit_wait_started")), "{all:#?}");
 }
@@ -396,7 +400,7 @@ fn the_ladder_survives_a_journal_cut_off_in_its_middle() {
         given delay 1h
         > start
         > iteration A->A
-          feedback_added Ladder
+          feedback_added Idle
           iteration_finished
     ",
     );
@@ -456,7 +460,7 @@ fn a_lowered_limit_of_tokens_stops_what_runs() {
         > agent ready
         > limit max_tokens 10
         > agent pulse tokens=500
-          attempt_cut 1 Limit
+          attempt_cancelled 1 Limit
     ",
     );
 }
@@ -507,5 +511,5 @@ fn a_call_that_is_ended_is_recorded_with_its_reason() {
     ",
     );
     let names: Vec<_> = told.journal.iter().map(|r| r.event.name()).collect();
-    assert!(names.iter().any(|n| n.contains("cut")), "{names:?}");
+    assert!(names.iter().any(|n| n.contains("cancelled")), "{names:?}");
 }

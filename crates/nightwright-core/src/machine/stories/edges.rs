@@ -148,7 +148,7 @@ fn a_call_that_takes_too_long_is_ended_and_asked_once_more() {
         > iteration A->B promise
           call_started 1 verify
         > deadline
-          call_cut 1
+          call_cancelled 1
           -> cut call 1 Usual
         > call fails timed_out
           call_finished 1 verify timed_out
@@ -164,7 +164,7 @@ fn an_attempt_that_can_t_be_ended_ends_the_run() {
         > start
         > prepared A
         > deadline
-          attempt_cut 1 Deadline(Start)
+          attempt_cancelled 1 Deadline(Start)
         > deadline
           attempt_finished 1 lost
           run_finished bad_agent exit 1
@@ -182,9 +182,9 @@ fn an_attempt_that_can_t_be_ended_is_charged_what_was_seen_of_it() {
         > agent ready
         > agent pulse tokens=400000
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 1 Deadline(Idle)
+          attempt_cancelled 1 Deadline(Idle)
         > deadline
           attempt_finished 1 lost $10.00 estimated
         ",

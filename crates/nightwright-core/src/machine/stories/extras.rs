@@ -22,7 +22,7 @@ fn an_advisor_and_a_council_have_the_time_that_their_money_buys() {
               call_started 1 {purpose} cap $0.10
             > wait 19s
             > deadline
-              call_cut 1 Limit
+              call_cancelled 1 Limit
             > call fails attempt_budget
               iteration_finished 1
             "
@@ -278,7 +278,7 @@ fn a_call_that_died_with_us_is_left_at_that() {
           -> run checks
         ",
     );
-    assert_eq!(told.machine.state().rows.review_errors, 0);
+    assert_eq!(told.machine.state().streaks.review_errors, 0);
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn three_reviews_that_reach_their_own_limits_end_no_run() {
           not run_finished
         ",
     );
-    assert_eq!(told.machine.state().rows.review_errors, 0);
+    assert_eq!(told.machine.state().streaks.review_errors, 0);
 }
 
 #[test]

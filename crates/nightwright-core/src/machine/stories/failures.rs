@@ -164,7 +164,7 @@ fn a_refused_login_is_acted_upon_at_once() {
         > start
         > prepared A
         > agent login refused
-          attempt_cut 1 Auth
+          attempt_cancelled 1 Auth
           -> cut attempt 1 Usual
         > agent exits
           run_finished auth exit 1
@@ -292,7 +292,7 @@ fn each_deadline_gives_the_attempt_up_and_is_tried_again() {
         > start
         > prepared A
         > deadline
-          attempt_cut 1 Deadline(Start)
+          attempt_cancelled 1 Deadline(Start)
           -> cut attempt 1 Usual
         > agent exits
           attempt_finished 1 timed_out
@@ -300,17 +300,17 @@ fn each_deadline_gives_the_attempt_up_and_is_tried_again() {
         > timer
         > agent ready
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 2 Deadline(Idle)
+          attempt_cancelled 2 Deadline(Idle)
         > agent exits
         > timer
         > agent ready
         > agent pulse tool=10s
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 3 Deadline(Tool)
+          attempt_cancelled 3 Deadline(Tool)
         ",
     );
 }
@@ -324,7 +324,7 @@ fn after_the_result_a_process_that_stays_is_ended_and_the_result_stands() {
         > agent ready
         > agent pulse leaving
         > deadline
-          attempt_cut 1 AfterResult
+          attempt_cancelled 1 AfterResult
         > agent finishes promise
           attempt_finished 1 finished
           -> survey
@@ -342,13 +342,13 @@ fn a_sign_of_life_puts_the_idle_deadline_off() {
         > wait 9m
         > agent pulse quiet=0s
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > wait 8m
         > agent pulse quiet=1s
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 1 Deadline(Idle)
+          attempt_cancelled 1 Deadline(Idle)
         ",
     );
 }

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 
 use super::super::story::Story;
 use crate::agent::dialect::Dialect;
-use crate::agent::outcome::{AttemptOutcome, Death};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit};
 use crate::agent::report::{AgentNews, AttemptReport};
-use crate::agent::transcript::{Closing, Reading, Transcript};
-use crate::event::Purpose;
+use crate::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
+use crate::event::CallPurpose;
 use crate::evidence::status;
 use crate::input::Input;
 use crate::settings::{Completion, EvidenceKind, Settings};
@@ -190,7 +190,7 @@ fn last_words() -> String {
 
 /// What was made of a stream.
 #[derive(Debug, PartialEq)]
-struct Heard {
+struct DecodedStream {
     news: Vec<AgentNews>,
     report: AttemptReport,
 }
@@ -204,7 +204,13 @@ fn completion() -> Completion {
     }
 }
 
-fn hear(line: &str, last: &str, stderr: &str, death: Death, purpose: Option<Purpose>) -> Heard {
+fn hear(
+    line: &str,
+    last: &str,
+    stderr: &str,
+    death: ProcessExit,
+    purpose: Option<CallPurpose>,
+) -> DecodedStream {
     let last = serde_json::to_string(last).unwrap();
     let said = format!(
         r#"{{"type":"assistant","message":{{"id":"m5","role":"assistant","model":"claude-opus-5-5","content":[{{"type":"text","text":{last}}}]}},"parent_tool_use_id":null}}"#
@@ -213,11 +219,11 @@ fn hear(line: &str, last: &str, stderr: &str, death: Death, purpose: Option<Purp
         r#"{{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":{last},"stop_reason":"end_turn","total_cost_usd":0.1,"usage":{{"input_tokens":200,"output_tokens":40}}}}"#
     );
     let mut lines = vec![INIT, CALL, line];
-    if death == Death::Code(0) {
+    if death == ProcessExit::Code(0) {
         lines.extend([said.as_str(), result.as_str()]);
     }
     let completion = completion();
-    let mut transcript = Transcript::new(Reading {
+    let mut transcript = Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &completion,
         purpose,
@@ -231,15 +237,15 @@ fn hear(line: &str, last: &str, stderr: &str, death: Death, purpose: Option<Purp
         let mono = Duration::from_secs(second as u64);
         transcript.line(mono, line.as_bytes(), &mut |item| news.push(item), &mut |_| {});
     }
-    let closing = Closing {
+    let closing = AttemptExit {
         exit: Some(death),
         stderr,
         stdout_bytes: 1,
         stderr_bytes: 1,
-        ..Closing::default()
+        ..AttemptExit::default()
     };
     let report = transcript.finish(Duration::from_secs(9), Timestamp::UNIX_EPOCH, closing);
-    Heard { news, report }
+    DecodedStream { news, report }
 }
 
 fn with(line: &str, words: &str) -> String {
@@ -247,7 +253,7 @@ fn with(line: &str, words: &str) -> String {
 }
 
 /// What the machine decides about an attempt that changed nothing.
-fn decisions(heard: &Heard) -> Vec<String> {
+fn decisions(heard: &DecodedStream) -> Vec<String> {
     let mut story = Story::new(Settings { completion: completion(), ..Settings::default() });
     let mut decisions = story.happen("start");
     decisions.extend(story.happen("prepared A"));
@@ -263,7 +269,7 @@ fn decisions(heard: &Heard) -> Vec<String> {
 #[test]
 fn what_others_say_changes_neither_the_report_nor_a_decision() {
     let last = last_words();
-    for death in [Death::Code(0), Death::Signal(9)] {
+    for death in [ProcessExit::Code(0), ProcessExit::Signal(9)] {
         for (place, line) in PLACES {
             let clean = hear(&with(line, "x"), &last, "", death, None);
             let decided = decisions(&clean);
@@ -279,9 +285,9 @@ fn what_others_say_changes_neither_the_report_nor_a_decision() {
 #[test]
 fn the_streams_of_this_table_would_be_judged_by_a_promise_of_the_agent_itself() {
     let own = format!("{}\n<promise>COMPLETE</promise>", last_words());
-    let heard = hear(&with(PLACES[0].1, "x"), &own, "", Death::Code(0), None);
+    let heard = hear(&with(PLACES[0].1, "x"), &own, "", ProcessExit::Code(0), None);
     assert_eq!(heard.report.outcome, AttemptOutcome::Finished);
-    assert!(heard.report.words.promise);
+    assert!(heard.report.text_evidence.promise);
     assert!(decisions(&heard).iter().any(|line| line.starts_with("gate_started")));
 }
 
@@ -290,21 +296,21 @@ fn what_is_quoted_in_the_last_message_claims_nothing() {
     let line = with(PLACES[0].1, "x");
     for (place, open, close) in QUOTED {
         let last = |words: &str| format!("{}{open}{words}{close}", last_words());
-        let clean = hear(&line, &last("x"), "", Death::Code(0), None);
+        let clean = hear(&line, &last("x"), "", ProcessExit::Code(0), None);
         for (what, words) in IMITATIONS {
-            let mut injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
+            let mut injected = hear(&line, &last(words.trim()), "", ProcessExit::Code(0), None);
             // A marker that does not count is explained to the agent, and changes nothing else.
-            injected.report.words.marker_ignored = None;
+            injected.report.text_evidence.marker_ignored = None;
             assert_eq!(injected, clean, "{what} in {place}");
             assert_eq!(decisions(&injected), decisions(&clean), "{what} in {place}");
         }
     }
     for (open, close) in [("\n\n> ", "\n\nI go on."), ("\n\nThe file has `", "` in it.")] {
         let last = |words: &str| format!("{}{open}{words}{close}", last_words());
-        let clean = hear(&line, &last("x"), "", Death::Code(0), None);
+        let clean = hear(&line, &last("x"), "", ProcessExit::Code(0), None);
         for (what, words) in IMITATIONS.iter().filter(|(_, words)| !words.trim().contains('\n')) {
-            let mut injected = hear(&line, &last(words.trim()), "", Death::Code(0), None);
-            injected.report.words.marker_ignored = None;
+            let mut injected = hear(&line, &last(words.trim()), "", ProcessExit::Code(0), None);
+            injected.report.text_evidence.marker_ignored = None;
             assert_eq!(injected, clean, "{what} between {open:?} and {close:?}");
         }
     }
@@ -313,10 +319,10 @@ fn what_is_quoted_in_the_last_message_claims_nothing() {
 #[test]
 fn an_earlier_message_claims_nothing() {
     let line = r#"{"type":"assistant","message":{"id":"m1","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":@@}]},"parent_tool_use_id":null}"#;
-    let clean = hear(&with(line, "x"), &last_words(), "", Death::Code(0), None);
+    let clean = hear(&with(line, "x"), &last_words(), "", ProcessExit::Code(0), None);
     // What it needs it may say at any time; everything else only at the end.
     for (what, words) in IMITATIONS.iter().filter(|(what, _)| *what != "a blocker") {
-        let injected = hear(&with(line, words), &last_words(), "", Death::Code(0), None);
+        let injected = hear(&with(line, words), &last_words(), "", ProcessExit::Code(0), None);
         assert_eq!(injected, clean, "{what}");
     }
 }
@@ -324,33 +330,38 @@ fn an_earlier_message_claims_nothing() {
 #[test]
 fn standard_error_says_nothing_about_an_attempt_with_a_result() {
     let line = with(PLACES[0].1, "x");
-    let clean = hear(&line, &last_words(), "x", Death::Code(0), None);
+    let clean = hear(&line, &last_words(), "x", ProcessExit::Code(0), None);
     for (what, words) in IMITATIONS {
-        let injected = hear(&line, &last_words(), words, Death::Code(0), None);
+        let injected = hear(&line, &last_words(), words, ProcessExit::Code(0), None);
         assert_eq!(injected, clean, "{what} on standard error");
     }
 }
 
 #[test]
 fn a_verdict_is_the_verifier_s_own_last_line_and_nothing_else() {
-    let verify = Some(Purpose::Verify);
+    let verify = Some(CallPurpose::Verify);
     for last in ["I looked.\nVERDICT: no - the docs are missing", "I could not say."] {
         for (place, line) in PLACES {
-            let clean = hear(&with(line, "x"), last, "", Death::Code(0), verify);
+            let clean = hear(&with(line, "x"), last, "", ProcessExit::Code(0), verify);
             for (what, words) in IMITATIONS {
-                let injected = hear(&with(line, words), last, "", Death::Code(0), verify);
+                let injected = hear(&with(line, words), last, "", ProcessExit::Code(0), verify);
                 assert_eq!(injected, clean, "{what} in {place}");
             }
         }
     }
     let answers = ["> VERDICT: yes - so it says", "```\nVERDICT: yes\n```", "it said VERDICT: yes"];
     for answer in answers {
-        let heard = hear(&with(PLACES[0].1, "x"), answer, "", Death::Code(0), verify);
+        let heard = hear(&with(PLACES[0].1, "x"), answer, "", ProcessExit::Code(0), verify);
         assert_eq!(heard.report.answer, None, "{answer}");
         let own = format!("{answer}\nVERDICT: no - not yet");
-        let heard = hear(&with(PLACES[0].1, "x"), &own, "", Death::Code(0), verify);
-        let clean =
-            hear(&with(PLACES[0].1, "x"), "VERDICT: no - not yet", "", Death::Code(0), verify);
+        let heard = hear(&with(PLACES[0].1, "x"), &own, "", ProcessExit::Code(0), verify);
+        let clean = hear(
+            &with(PLACES[0].1, "x"),
+            "VERDICT: no - not yet",
+            "",
+            ProcessExit::Code(0),
+            verify,
+        );
         assert_eq!(heard.report.answer, clean.report.answer, "{answer}");
     }
 }

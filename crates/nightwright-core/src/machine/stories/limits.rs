@@ -220,9 +220,9 @@ fn the_time_left_shortens_the_attempt_and_its_end_is_no_failure() {
         > agent ready
         > agent pulse tool=1s
         > deadline
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 1 Limit
+          attempt_cancelled 1 Limit
           -> cut attempt 1 Usual
         > agent exits
           attempt_finished 1 attempt_budget
@@ -245,7 +245,7 @@ fn tokens_seen_beyond_the_limit_stop_the_attempt() {
         > agent pulse tokens=1000
           nothing
         > agent pulse tokens=1001
-          attempt_cut 1 Limit
+          attempt_cancelled 1 Limit
           -> cut attempt 1 Usual
         > agent fails attempt_budget tokens=1001
         > surveyed B

@@ -307,7 +307,7 @@ fn stop_now_kills_all_and_concludes_nothing_but_the_iteration_counts() {
         > prepared A
         > stop now
           stop_requested Now Operator
-          attempt_cut 1 StopNow
+          attempt_cancelled 1 StopNow
           -> cut attempt 1 Usual
         > agent finishes promise
           attempt_finished 1 finished

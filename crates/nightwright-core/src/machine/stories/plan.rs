@@ -40,12 +40,12 @@ fn a_plan_that_only_looks_complete_is_worked_on_after_the_gate_has_said_no() {
 
 #[test]
 fn boxes_that_are_open_or_not_there_begin_with_an_iteration() {
-    for boxes in ["1/3", "0/0"] {
+    for checklist in ["1/3", "0/0"] {
         story(&format!(
             "
             given evidence plan promise, checks
             > start
-            > prepared A boxes {boxes}
+            > prepared A boxes {checklist}
               iteration_started 1
             "
         ));

@@ -40,11 +40,11 @@ fn the_ladder_tells_more_at_each_step_and_never_lengthens_the_run() {
         given threshold 4
         > start
         > iteration A->A
-          feedback_added Ladder: The last iteration changed nothing
+          feedback_added Idle: The last iteration changed nothing
         > iteration A->A
-          feedback_added Ladder: The last 2 iterations changed nothing in the project. What was tried
+          feedback_added Idle: The last 2 iterations changed nothing in the project. What was tried
         > iteration A->A
-          feedback_added Ladder: The last 3 iterations changed nothing in the project. Stop repeating
+          feedback_added Idle: The last 3 iterations changed nothing in the project. Stop repeating
         > iteration A->A
           run_finished stagnated
           not feedback_added

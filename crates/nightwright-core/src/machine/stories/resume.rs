@@ -1,9 +1,9 @@
 //! Continuing a run after each of its outcomes, with the same settings or with others.
 
 use super::super::ledger::Ledger;
-use super::super::resume::Refusal;
+use super::super::resume::ResumeRefusal;
 use super::super::story::story;
-use crate::input::Again;
+use crate::input::ResumePolicy;
 use crate::outcome::{Outcome, Proof};
 
 #[test]
@@ -22,8 +22,11 @@ fn only_a_completed_run_needs_to_be_told_again() {
           nothing
         ",
     );
-    assert_eq!(told.machine.refusal(&[], Again::IfUnfinished), Some(Refusal::Completed));
-    assert_eq!(told.machine.refusal(&[], Again::Yes), None);
+    assert_eq!(
+        told.machine.refusal(&[], ResumePolicy::IfUnfinished),
+        Some(ResumeRefusal::Completed)
+    );
+    assert_eq!(told.machine.refusal(&[], ResumePolicy::Always), None);
     told.happen("go on again");
     assert_eq!(told.machine.state().outcome(), None);
 }
@@ -50,7 +53,7 @@ fn after_every_other_outcome_a_run_continues_and_its_streaks_start_at_zero() {
              run_continued AfterEnd\n  {prepared}"
         ));
         let state = told.machine.state();
-        assert_eq!(state.rows, super::super::ledger::Rows::default(), "{then}");
+        assert_eq!(state.streaks, super::super::ledger::Streaks::default(), "{then}");
         assert_eq!(state.outcome(), None, "{then}");
     }
 }
@@ -85,7 +88,7 @@ fn a_limit_that_is_not_the_one_the_run_ended_by_has_to_leave_room_too() {
           run_finished stopped
         ",
     );
-    assert_eq!(told.machine.refusal(&[], Again::IfUnfinished), None);
+    assert_eq!(told.machine.refusal(&[], ResumePolicy::IfUnfinished), None);
     let told = story(
         "
         given max_iterations 1, threshold 1
@@ -94,9 +97,9 @@ fn a_limit_that_is_not_the_one_the_run_ended_by_has_to_leave_room_too() {
           run_finished stagnated
         ",
     );
-    let limit = Refusal::Limit(Outcome::MaxIterations { limit: 1 });
-    assert_eq!(told.machine.refusal(&[], Again::IfUnfinished), Some(limit.clone()));
-    assert_eq!(told.machine.refusal(&[], Again::Yes), Some(limit));
+    let limit = ResumeRefusal::Limit(Outcome::MaxIterations { limit: 1 });
+    assert_eq!(told.machine.refusal(&[], ResumePolicy::IfUnfinished), Some(limit.clone()));
+    assert_eq!(told.machine.refusal(&[], ResumePolicy::Always), Some(limit));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_review_that_reaches_its_own_limits_is_none_that_failed() {
           iteration_finished 2 Work
         ",
     );
-    assert_eq!(told.machine.state().rows.review_errors, 0);
+    assert_eq!(told.machine.state().streaks.review_errors, 0);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_review_that_is_stopped_is_none_that_failed() {
           run_finished interrupted
         ",
     );
-    assert_eq!(told.machine.state().rows.review_errors, 0);
+    assert_eq!(told.machine.state().streaks.review_errors, 0);
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
         > prepared A
         > wait 3m
         > deadline
-          attempt_cut 1 Deadline(Idle)
+          attempt_cancelled 1 Deadline(Idle)
         ",
     );
     story(
@@ -206,7 +206,7 @@ fn an_agent_that_never_says_that_it_is_ready_is_not_waited_for() {
         > iteration A->B promise
           call_started 1 verify
         > deadline
-          call_cut 1 Deadline(Attempt)
+          call_cancelled 1 Deadline(Attempt)
         ",
     );
 }
@@ -225,9 +225,9 @@ fn an_agent_that_can_t_be_told_what_it_may_cost_has_the_time_for_it() {
         > limit max_duration 1h
         > wait 79s
         > agent pulse quiet=0s
-          not attempt_cut
+          not attempt_cancelled
         > deadline
-          attempt_cut 1 Limit
+          attempt_cancelled 1 Limit
         > agent exits
           attempt_finished 1 attempt_budget
         ",

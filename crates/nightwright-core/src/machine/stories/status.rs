@@ -153,7 +153,7 @@ fn a_change_while_the_agent_works_interrupts_nothing_and_claims_nothing() {
         > status {"complete":true}
           status_changed [Complete]: complete
           not gate_started
-          not attempt_cut
+          not attempt_cancelled
           not ->
         > status {"status":"failed","summary":"no"}
           status_changed

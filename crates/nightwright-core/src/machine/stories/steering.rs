@@ -231,7 +231,7 @@ fn a_journal_that_fails_ends_what_runs_and_then_the_run() {
         > start
         > prepared A
         > journal fails
-          not attempt_cut
+          not attempt_cancelled
           -> cut attempt 1 Usual
         > agent exits
           attempt_finished 1 interrupted

@@ -1,8 +1,8 @@
 //! What the agent of a story says: words into news and reports.
 
-use crate::agent::outcome::{AttemptOutcome, Deadline, Death, Suspicion};
+use crate::agent::outcome::{AttemptOutcome, Deadline, ProcessExit, Suspicion};
 use crate::agent::report::{
-    AttemptReport, Blocker, Notice, Pulse, Ready, RunningTool, WatchSignal,
+    AttemptReport, Blocker, Pulse, Ready, RunningTool, WatchdogFinding, WatchdogSignal,
 };
 use crate::permissions::denial::Denial;
 use crate::units::{Now, Tokens, Usd};
@@ -37,7 +37,7 @@ pub(super) fn pulse(words: &[&str]) -> Pulse {
                 pulse.tokens =
                     Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
             }
-            "leaving" => pulse.leaving = true,
+            "leaving" => pulse.exiting = true,
             "tool" => {
                 let (name, running) = ("Bash".to_owned(), duration(value));
                 pulse.tool = Some(RunningTool { name, running, heartbeat: None });
@@ -63,36 +63,47 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
                 report.tokens =
                     Tokens { output: value.parse().expect("tokens"), ..Tokens::default() };
             }
-            "promise" => report.words.promise = true,
+            "promise" => report.text_evidence.promise = true,
             "ignored-marker" => {
-                report.words.marker_ignored = Some("it stands in a quotation".to_owned());
+                report.text_evidence.marker_ignored = Some("it stands in a quotation".to_owned());
             }
             "edits" => report.edited = (value != "?").then(|| vec![value.to_owned()]),
-            "signal" => report.words.signal = true,
-            "says-done" => report.words.says_done = true,
-            "end-phrase" => report.words.end_phrase = true,
+            "signal" => report.text_evidence.signal = true,
+            "says-done" => report.text_evidence.states_done = true,
+            "end-phrase" => report.text_evidence.end_phrase = true,
             "conflict" => {
                 let conflict = if value.is_empty() { "speed-against-safety" } else { value };
                 let conflict = conflict.replace('-', " ");
-                report.words.conflict = Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
+                report.text_evidence.conflict =
+                    Some(format!("PRINCIPLE_CONFLICT_UNRESOLVED: {conflict}"));
             }
             "unnamed-conflict" => {
-                report.words.conflict = Some("PRINCIPLE_CONFLICT_UNRESOLVED".to_owned());
+                report.text_evidence.conflict = Some("PRINCIPLE_CONFLICT_UNRESOLVED".to_owned());
             }
             "unmarked-conflict" => {
-                report.words.conflict = Some("speed against safety".to_owned());
+                report.text_evidence.conflict = Some("speed against safety".to_owned());
             }
-            "blocker" => report.words.blockers.push(blocker(value)),
-            "gives-up" => report.words.noticed.push(notice(WatchSignal::GivingUp, "item seven")),
-            "asks" => report.words.noticed.push(notice(WatchSignal::Asking, "which database")),
+            "blocker" => report.text_evidence.blockers.push(blocker(value)),
+            "gives-up" => {
+                report.text_evidence.findings.push(notice(WatchdogSignal::GivingUp, "item seven"));
+            }
+            "asks" => {
+                report
+                    .text_evidence
+                    .findings
+                    .push(notice(WatchdogSignal::Asking, "which database"));
+            }
             "stumbled" => {
-                report.words.noticed.push(notice(WatchSignal::ToolErrors, "no such file"));
+                report
+                    .text_evidence
+                    .findings
+                    .push(notice(WatchdogSignal::ToolErrors, "no such file"));
             }
             "denied" => {
                 let (tool, input) = value.split_once(':').unwrap_or((value, ""));
                 report.denied.push(denial(tool, &input.replace('_', " ")));
             }
-            "heard" => report.heard = Some(value.parse().expect("a number")),
+            "heard" => report.acknowledged = Some(value.parse().expect("a number")),
             "unasked" => report.priced = Some(Usd::ZERO),
             "priced" => report.priced = Usd::from_dollars(value.parse().expect("dollars")),
             "until" => until = Some(now.plus(duration(value))),
@@ -108,7 +119,7 @@ pub(super) fn report(outcome: &str, words: &[&str], now: Now) -> AttemptReport {
         "overloaded" => AttemptOutcome::Overloaded,
         "network" => AttemptOutcome::Network,
         "timed_out" => AttemptOutcome::TimedOut { which: Deadline::Idle },
-        "crashed" => AttemptOutcome::Crashed { how: Death::Signal(9) },
+        "crashed" => AttemptOutcome::Crashed { how: ProcessExit::Signal(9) },
         "auth" => AttemptOutcome::Auth { why: why() },
         "billing" => AttemptOutcome::Billing { why: why() },
         "bad_start" => AttemptOutcome::BadStart { why: why() },
@@ -136,7 +147,7 @@ pub(super) fn blocker(key: &str) -> Blocker {
     Blocker { key: key.to_owned(), text: format!("the {key}") }
 }
 
-pub(super) fn notice(signal: WatchSignal, text: &str) -> Notice {
+pub(super) fn notice(signal: WatchdogSignal, text: &str) -> WatchdogFinding {
     let (key, context) = (text.replace(' ', "-"), String::new());
-    Notice { signal, key, text: text.to_owned(), context }
+    WatchdogFinding { signal, key, text: text.to_owned(), context }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::event::{Event, samples};
 use crate::principles::Principles;
 use crate::settings::{
-    Council, Depth, EvidenceKind, Excuse, Judge, Respond, Scope, Settings, Stagnation, Tamper,
+    Council, Depth, EvidenceKind, Excuse, Scope, Settings, Stagnation, Tamper, VerdictMode,
+    WatchdogResponse,
 };
 use crate::units::Usd;
 
@@ -33,8 +34,8 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["checks"] => settings.verify.commands = vec!["make test".to_owned()],
         ["check", command @ ..] => settings.verify.commands.push(command.join(" ")),
         ["baseline"] => settings.verify.baseline = Some(Duration::from_mins(5)),
-        ["model", "auto"] => settings.verify.model = Judge::Auto,
-        ["model", "always"] => settings.verify.model = Judge::Always,
+        ["model", "auto"] => settings.verify.model = VerdictMode::Auto,
+        ["model", "always"] => settings.verify.model = VerdictMode::Always,
         ["verifier", "cost", usd] => {
             settings.verify.max_cost =
                 Usd::from_dollars(usd.parse().expect("dollars")).expect("usd");
@@ -53,9 +54,9 @@ pub(super) fn apply(settings: &mut Settings, wish: &str) {
         ["council"] => settings.extras.council = Council::On,
         ["council", "off"] => settings.extras.council = Council::Off,
         ["principles"] => settings.principles = principles(),
-        ["watchdog", "off"] => settings.extras.watchdog = Respond::Off,
-        ["watchdog", "live"] => settings.extras.watchdog = Respond::Live,
-        ["watchdog", "next"] => settings.extras.watchdog = Respond::Next,
+        ["watchdog", "off"] => settings.extras.watchdog = WatchdogResponse::Off,
+        ["watchdog", "live"] => settings.extras.watchdog = WatchdogResponse::Live,
+        ["watchdog", "next"] => settings.extras.watchdog = WatchdogResponse::Next,
         ["status", "watch", "off"] => settings.status_watch.enabled = false,
         ["status", "of", "any", "kind"] => settings.status_watch.only_meaningful = false,
         ["hook", "started"] => settings.hooks.started = true,

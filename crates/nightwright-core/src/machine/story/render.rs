@@ -1,8 +1,8 @@
 //! Decisions as short lines.
 
-use crate::agent::dialect::Tools;
+use crate::agent::dialect::ToolAccess;
 use crate::effect::{Alarm, Effect};
-use crate::event::{Event, Figure, GateResult, IterationKind, IterationResult, StatusText};
+use crate::event::{CostSource, Event, GateResult, IterationKind, IterationResult, StatusText};
 use crate::input::{CheckPurpose, TimerKey};
 use crate::outcome::{Outcome, Strictness};
 use crate::permissions::denial;
@@ -15,7 +15,7 @@ pub(super) fn event_line(event: &Event) -> String {
         Event::IterationStarted { iteration, kind, .. } => match kind {
             IterationKind::Work => format!("{name} {iteration}"),
             IterationKind::WrapUp => format!("{name} {iteration} wrap-up"),
-            IterationKind::Proof => format!("{name} {iteration} proof"),
+            IterationKind::VerifyOnly => format!("{name} {iteration} proof"),
         },
         Event::IterationSkipped { iteration } => format!("{name} {iteration}"),
         Event::AttemptStarted { attempt, cap, model, .. } => {
@@ -23,7 +23,7 @@ pub(super) fn event_line(event: &Event) -> String {
             let model = model.as_ref().map(|model| format!(" model {model}")).unwrap_or_default();
             format!("{name} {attempt}{cap}{model}")
         }
-        Event::AttemptCut { attempt, why } => format!("{name} {attempt} {why:?}"),
+        Event::AttemptCancelled { attempt, why } => format!("{name} {attempt} {why:?}"),
         Event::AttemptFinished { attempt, cost, figure, report, .. } => {
             format!("{name} {attempt} {} {cost}{}", report.outcome.name(), mark(*figure))
         }
@@ -37,7 +37,7 @@ pub(super) fn event_line(event: &Event) -> String {
             format!("{name} {changed:?}: {text}")
         }
         Event::BlockerReported { blocker } => format!("{name} {}: {}", blocker.key, blocker.text),
-        Event::WatchdogNoticed { notice, .. } => format!("{name} {:?}", notice.signal),
+        Event::WatchdogNoticed { notice: finding, .. } => format!("{name} {:?}", finding.signal),
         Event::NudgeSent { text, .. } => format!("{name}: {text}"),
         Event::PermissionDenied { tool, command, rule, .. } => {
             format!("{name} {} ({})", denial::what(tool, command), denial::advice(rule.as_deref()))
@@ -59,7 +59,7 @@ pub(super) fn event_line(event: &Event) -> String {
             report.outcome.name(),
             mark(*figure)
         ),
-        Event::CallCut { call, why } => format!("{name} {call} {why:?}"),
+        Event::CallCancelled { call, why } => format!("{name} {call} {why:?}"),
         Event::VerdictGiven { verdict, .. } => format!("{name} {verdict:?}"),
         Event::GateFinished { result } => match result {
             GateResult::Passed { proof } => format!("{name} passed by {}", proof.name()),
@@ -103,10 +103,10 @@ fn ending_line(outcome: &Outcome, note: Option<&str>) -> String {
     format!("run_finished {} exit {code}{note}", outcome.name())
 }
 
-fn mark(figure: Figure) -> &'static str {
+fn mark(figure: CostSource) -> &'static str {
     match figure {
-        Figure::Reported => "",
-        Figure::Estimated => " estimated",
+        CostSource::Reported => "",
+        CostSource::Estimated => " estimated",
     }
 }
 
@@ -133,26 +133,28 @@ pub(super) fn effect_line(effect: &Effect) -> Option<String> {
         }
         Effect::Nudge { attempt, .. } => format!("-> nudge {attempt}"),
         Effect::CloseInput { attempt } => format!("-> close input {attempt}"),
-        Effect::CutAttempt { attempt, grace, .. } => format!("-> cut attempt {attempt} {grace:?}"),
+        Effect::CancelAttempt { attempt, grace, .. } => {
+            format!("-> cut attempt {attempt} {grace:?}")
+        }
         Effect::Survey { .. } => "-> survey".to_owned(),
         Effect::RunChecks { budget: None, .. } => "-> run checks".to_owned(),
         Effect::RunChecks { budget: Some(budget), .. } => {
             format!("-> run checks within {}", human(*budget))
         }
-        Effect::CutChecks { grace, .. } => format!("-> cut checks {grace:?}"),
+        Effect::CancelChecks { grace, .. } => format!("-> cut checks {grace:?}"),
         Effect::InspectChanges { .. } => "-> inspect changes".to_owned(),
         Effect::StartCall(request) => {
             let found = request.question.contains("What was found");
             let found = if found { " with findings" } else { "" };
             let model = request.model.as_deref().unwrap_or("its own model");
             let tools = match request.tools {
-                Tools::Usual => "all tools",
-                Tools::ReadOnly => "tools that read",
-                Tools::None => "no tools",
+                ToolAccess::Usual => "all tools",
+                ToolAccess::ReadOnly => "tools that read",
+                ToolAccess::None => "no tools",
             };
             format!("-> start call {}{found}, {model}, {tools}", request.call)
         }
-        Effect::CutCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),
+        Effect::CancelCall { call, grace, .. } => format!("-> cut call {call} {grace:?}"),
         Effect::SetTimer { key: TimerKey::Delay(_), alarm } => {
             format!("-> delay {}", alarm_text(*alarm))
         }

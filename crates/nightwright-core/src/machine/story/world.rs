@@ -8,23 +8,24 @@ use jiff::Timestamp;
 use super::super::Machine;
 use super::agent::{blocker, denial, notice, pulse, ready, report};
 use super::given::{apply, duration};
-use crate::agent::outcome::{AttemptOutcome, CutReason, Death};
+use crate::agent::outcome::{AttemptOutcome, CancelReason, ProcessExit};
 use crate::agent::report::{
-    AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchSignal,
+    AgentNews, Answer, AttemptReport, QuotaNews, QuotaWindow, TurnEnd, Verdict, WatchdogSignal,
 };
 use crate::effect::{Alarm, Effect};
-use crate::event::{Origin, StopWhen};
+use crate::event::{StopSource, StopWhen};
 use crate::evidence;
 use crate::input::{
-    Again, Boxes, CheckReport, CheckResult, CheckVerdict, Control, Disk, Finding, HookAnswer,
-    Input, Inspection, Mark, Prepared, Salvage, StatusReport, Survey, TaskProgress, TimerKey,
+    CheckReport, CheckResult, CheckVerdict, Checklist, Control, Disk, HookAnswer, Input,
+    Inspection, Prepared, ResumeData, ResumePolicy, StatusReport, Survey, TamperFinding,
+    TaskProgress, TimerKey, WorkspaceMark,
 };
-use crate::settings::{Change, ChangeSource};
+use crate::settings::{ChangeSource, SettingChange};
 use crate::units::{AttemptId, CallId, Fingerprint, Now, Ticket};
 
 /// What was asked of the world and has not been answered.
 #[derive(Default)]
-pub(super) struct World {
+pub(super) struct PendingRequests {
     hook: Option<Ticket>,
     prepare: Option<Ticket>,
     survey: Option<Ticket>,
@@ -32,7 +33,7 @@ pub(super) struct World {
     changes: Option<Ticket>,
     attempt: Option<AttemptId>,
     call: Option<CallId>,
-    cut: Option<CutReason>,
+    cut: Option<CancelReason>,
     timers: BTreeMap<TimerKey, Duration>,
     /// The wall-clock moment a timer was set for.
     dates: BTreeMap<TimerKey, Timestamp>,
@@ -40,7 +41,7 @@ pub(super) struct World {
     status: u32,
 }
 
-impl World {
+impl PendingRequests {
     pub(super) fn forget(&mut self) {
         let (tree, status) = (std::mem::take(&mut self.tree), self.status);
         *self = Self { tree, status, ..Self::default() };
@@ -71,7 +72,9 @@ impl World {
                 self.cut = None;
             }
             Effect::StartCall(request) => self.call = Some(request.call),
-            Effect::CutAttempt { why, .. } | Effect::CutCall { why, .. } => self.cut = Some(*why),
+            Effect::CancelAttempt { why, .. } | Effect::CancelCall { why, .. } => {
+                self.cut = Some(*why);
+            }
             Effect::SetTimer { key, alarm } => {
                 let at = match alarm {
                     Alarm::After(after) => now.mono + *after,
@@ -87,7 +90,7 @@ impl World {
             }
             Effect::Nudge { .. }
             | Effect::CloseInput { .. }
-            | Effect::CutChecks { .. }
+            | Effect::CancelChecks { .. }
             | Effect::Finish => {}
         }
     }
@@ -137,8 +140,10 @@ impl World {
             ["checks", how] => self.checks("", how)?,
             ["inspected", "clean"] => Input::Inspected(self.changes.take()?, Box::default()),
             ["inspected", path] => {
-                let finding =
-                    Finding { path: (*path).to_owned(), what: "a test was deleted".to_owned() };
+                let finding = TamperFinding {
+                    path: (*path).to_owned(),
+                    what: "a test was deleted".to_owned(),
+                };
                 let inspection = Inspection { findings: vec![finding], ..Inspection::default() };
                 Input::Inspected(self.changes.take()?, Box::new(inspection))
             }
@@ -159,7 +164,7 @@ impl World {
             ["ready", rest @ ..] => AgentNews::Ready(ready(rest)),
             ["pulse", rest @ ..] => AgentNews::Pulse(pulse(rest)),
             ["asks", rest @ ..] => {
-                let noticed = Some(notice(WatchSignal::Asking, "which database"));
+                let noticed = Some(notice(WatchdogSignal::Asking, "which database"));
                 let how = match rest {
                     [] => TurnEnd::Well,
                     ["after", "an", "error"] => TurnEnd::Failed,
@@ -174,10 +179,10 @@ impl World {
             }
             ["denied", tool, input @ ..] => AgentNews::Denied(denial(tool, &input.join(" "))),
             ["repeats", "itself"] => {
-                AgentNews::Noticed(notice(WatchSignal::Repetition, "the same call"))
+                AgentNews::Noticed(notice(WatchdogSignal::Repetition, "the same call"))
             }
-            ["compacts"] => AgentNews::Noticed(notice(WatchSignal::Compaction, "compaction")),
-            ["stumbles"] => AgentNews::Noticed(notice(WatchSignal::ToolErrors, "no such file")),
+            ["compacts"] => AgentNews::Noticed(notice(WatchdogSignal::Compaction, "compaction")),
+            ["stumbles"] => AgentNews::Noticed(notice(WatchdogSignal::ToolErrors, "no such file")),
             ["login", "refused"] => AgentNews::LoginRefused,
             ["quota", used] => {
                 let quota = QuotaNews {
@@ -245,7 +250,7 @@ impl World {
         let verdict = match how {
             "pass" | "pass-and-change" | "pass-and-write" => CheckVerdict::Passed,
             "flaky" => CheckVerdict::Flaky,
-            "fail" => CheckVerdict::Failed { how: Death::Code(1) },
+            "fail" => CheckVerdict::Failed { how: ProcessExit::Code(1) },
             "missing" => {
                 CheckVerdict::NotStarted { why: "`make` was not found in PATH".to_owned() }
             }
@@ -274,8 +279,8 @@ impl World {
         Some(Input::Checked(self.checks.take()?, report))
     }
 
-    fn mark(&self) -> Mark {
-        Mark {
+    fn mark(&self) -> WorkspaceMark {
+        WorkspaceMark {
             fingerprint: Fingerprint(self.tree.clone()),
             head: None,
             head_tree: None,
@@ -286,13 +291,13 @@ impl World {
     /// `same` or a tree, then `boxes OPEN/DONE`, `status {the:file}` or the space on the disk.
     fn prepared(&mut self, tree: &str, rest: &[&str]) -> Prepared {
         if tree == "same" {
-            return Prepared { mark: None, boxes: None, status: None, disk: disk_of(rest) };
+            return Prepared { mark: None, checklist: None, status: None, disk: disk_of(rest) };
         }
         tree.clone_into(&mut self.tree);
         let mark = Some(self.mark());
-        let mut prepared = Prepared { mark, boxes: None, status: None, disk: None };
+        let mut prepared = Prepared { mark, checklist: None, status: None, disk: None };
         match rest {
-            ["boxes", boxes] => prepared.boxes = Some(boxes_of(boxes)),
+            ["boxes", checklist] => prepared.checklist = Some(boxes_of(checklist)),
             ["status", status] => prepared.status = status_of(status, &mut Vec::new()),
             disk => prepared.disk = disk_of(disk),
         }
@@ -303,7 +308,7 @@ impl World {
     /// `boxes OPEN/DONE`, `tree T`, `files N`, `commits N`, `beside unknown`.
     fn survey_of(&mut self, words: &[&str]) -> Survey {
         let mut status = None;
-        let mut boxes = None;
+        let mut checklist = None;
         let mut tree = None;
         let mut warnings = Vec::new();
         let mut files_changed = 1;
@@ -318,7 +323,7 @@ impl World {
                     status = status_of(value, &mut warnings);
                 }
                 "old-status" => status = status_of(value, &mut warnings),
-                "boxes" => boxes = Some(boxes_of(value)),
+                "boxes" => checklist = Some(boxes_of(value)),
                 "tree" => tree = Some(value.to_owned()),
                 "files" => files_changed = value.parse().expect("a number"),
                 "commits" => commits = value.parse().expect("a number"),
@@ -328,17 +333,17 @@ impl World {
         }
         let mut mark = self.mark();
         mark.head_tree = tree;
-        let beside_list = known.then_some(u32::saturating_sub(files_changed, 1));
+        let files_changed_outside_plan = known.then_some(u32::saturating_sub(files_changed, 1));
         let list = String::new();
         let principles = None;
         Survey {
             mark,
             files_changed,
-            beside_list,
+            files_changed_outside_plan,
             commits,
             changes: None,
             status,
-            boxes,
+            checklist,
             list,
             principles,
             warnings,
@@ -400,10 +405,10 @@ fn only_passes(words: &[&str], now: &mut Now) -> bool {
 fn control(words: &[&str], text: &str, machine: &Machine) -> Option<Control> {
     let stop = |when, by| Control::Stop { when, by };
     Some(match words {
-        ["stop"] => stop(StopWhen::AfterIteration, Origin::Operator),
-        ["stop", "now"] => stop(StopWhen::Now, Origin::Operator),
-        ["signal"] => stop(StopWhen::Now, Origin::Signal),
-        ["terminate"] => stop(StopWhen::Now, Origin::Terminate),
+        ["stop"] => stop(StopWhen::AfterIteration, StopSource::Operator),
+        ["stop", "now"] => stop(StopWhen::Now, StopSource::Operator),
+        ["signal"] => stop(StopWhen::Now, StopSource::Signal),
+        ["terminate"] => stop(StopWhen::Now, StopSource::Terminate),
         ["hang", "up"] => Control::HangUp,
         ["cancel", "stop"] => Control::CancelStop,
         ["pause"] => Control::Pause,
@@ -434,13 +439,13 @@ fn pass(now: &mut Now, time: Duration) {
     now.wall = now.plus(time);
 }
 
-fn outcome_of_cut(why: CutReason) -> AttemptOutcome {
+fn outcome_of_cut(why: CancelReason) -> AttemptOutcome {
     match why {
-        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
-        CutReason::AfterResult => AttemptOutcome::Finished,
-        CutReason::Limit => AttemptOutcome::AttemptBudget,
-        CutReason::Auth => AttemptOutcome::Auth { why: "401".to_owned() },
-        CutReason::StopNow => AttemptOutcome::Interrupted,
+        CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CancelReason::AfterResult => AttemptOutcome::Finished,
+        CancelReason::Limit => AttemptOutcome::AttemptBudget,
+        CancelReason::Auth => AttemptOutcome::Auth { why: "401".to_owned() },
+        CancelReason::StopNow => AttemptOutcome::Interrupted,
     }
 }
 
@@ -451,30 +456,30 @@ fn disk_of(words: &[&str]) -> Option<Disk> {
     Some(Disk { free: bytes(free), floor: bytes(floor) })
 }
 
-fn salvage(words: &[&str], machine: &Machine, now: Now) -> Salvage {
-    let mut salvage = Salvage::default();
+fn salvage(words: &[&str], machine: &Machine, now: Now) -> ResumeData {
+    let mut resume_data = ResumeData::default();
     match words {
         [] => {}
-        ["again"] => salvage.again = Again::Yes,
-        ["if", "cut", "off"] => salvage.again = Again::IfCutOff,
+        ["again"] => resume_data.policy = ResumePolicy::Always,
+        ["if", "cut", "off"] => resume_data.policy = ResumePolicy::IfCrashed,
         ["with", "result", rest @ ..] => {
-            salvage.report = Some(Box::new(report("finished", rest, now)));
+            resume_data.report = Some(Box::new(report("finished", rest, now)));
         }
         ["with", rest @ ..] => {
             let mut settings = machine.state().settings.clone();
             rest.join(" ").split(", ").for_each(|wish| apply(&mut settings, wish));
-            let changes = Change::between(&machine.state().settings, &settings);
-            salvage.changes =
+            let changes = SettingChange::between(&machine.state().settings, &settings);
+            resume_data.changes =
                 changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect();
         }
         other => panic!("a run can't go on {other:?}"),
     }
-    salvage
+    resume_data
 }
 
 /// `OPEN/DONE`.
-fn boxes_of(text: &str) -> Boxes {
+fn boxes_of(text: &str) -> Checklist {
     let (open, done) = text.split_once('/').expect("OPEN/DONE");
     let number = |text: &str| text.parse().expect("a number");
-    Boxes { open: number(open), done: number(done) }
+    Checklist { open: number(open), done: number(done) }
 }

@@ -177,7 +177,7 @@ fn the_advice_is_a_word_that_a_shell_reads_back() {
     assert_eq!(quoted("Bash(echo $(a) 'b')"), "'Bash(echo $(a) '\\''b'\\'')'");
     assert!(advice(Some("Bash")).ends_with("which allows every command"));
     let refused =
-        Refused { tool: "WebFetch".to_owned(), command: "http://x".to_owned(), rule: None };
+        DeniedCommand { tool: "WebFetch".to_owned(), command: "http://x".to_owned(), rule: None };
     assert_eq!(
         (refused.what(), refused.advice()),
         ("WebFetch http://x".to_owned(), "no rule allows it".to_owned())

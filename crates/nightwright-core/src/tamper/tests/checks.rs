@@ -1,6 +1,6 @@
 //! Files that decide what the checks do.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn a_changed_definition_of_the_checks_is_found() {
@@ -12,7 +12,7 @@ fn what_decides_nothing_about_the_checks_is_not_found() {
     check(HARMLESS);
 }
 
-pub(super) const CHANGED: &[Row] = &[
+pub(super) const CHANGED: &[TamperCase] = &[
     (
         "github",
         &[(".github/workflows/ci.yml", "on: push\nrun: make test\n", "on: push\nrun: true\n")],
@@ -241,7 +241,7 @@ pub(super) const CHANGED: &[Row] = &[
     ),
 ];
 
-pub(super) const HARMLESS: &[Row] = &[
+pub(super) const HARMLESS: &[TamperCase] = &[
     (
         "another job",
         &[(

@@ -1,6 +1,6 @@
 //! Configurations that are new or that many tools share.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn a_configuration_that_checks_less_is_found() {
@@ -12,7 +12,7 @@ fn a_configuration_that_checks_no_less_is_not_found() {
     check(HARMLESS);
 }
 
-pub(super) const CHANGED: &[Row] = &[
+pub(super) const CHANGED: &[TamperCase] = &[
     (
         "typescript not strict",
         &[(
@@ -167,7 +167,7 @@ pub(super) const CHANGED: &[Row] = &[
     ),
 ];
 
-pub(super) const HARMLESS: &[Row] = &[
+pub(super) const HARMLESS: &[TamperCase] = &[
     (
         "jest in package.json with the usual files",
         &[("package.json", r#"{"jest":{}}"#, r#"{"jest":{"testMatch":["**/*.test.js"]}}"#)],

@@ -1,14 +1,14 @@
 //! Tests that are still there and check less, and linters that are switched off.
 
 use super::weakened::{JAVA, RS};
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn tests_that_check_less_are_found() {
     check(ROWS);
 }
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[TamperCase] = &[
     // Emptied.
     (
         "rust body emptied",

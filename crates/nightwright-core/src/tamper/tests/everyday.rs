@@ -1,6 +1,6 @@
 //! Everyday work that only looks like tampering.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn everyday_work_is_not_found() {
@@ -10,7 +10,7 @@ fn everyday_work_is_not_found() {
 const GO: &str = "func TestA(t *testing.T) {\n\trequire.True(t, f())\n}\n";
 const JS: &str = "it('a', () => { expect(f()).toBe(1); });\n";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[TamperCase] = &[
     // Words of skipping in what is called.
     (
         "go list skips",

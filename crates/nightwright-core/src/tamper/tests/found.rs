@@ -1,6 +1,6 @@
 //! What is easily overlooked: tests in tables, tests that are not taken in, marks in strings.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn what_is_easily_overlooked_is_found() {
@@ -11,7 +11,7 @@ const EACH: &str =
     "it.each([[1, 2], [f(3), 4]])('adds %i', (a, b) => {\n  expect(add(a)).toBe(b);\n});\n";
 const TABLE: &str = "test.each`\n  a | b\n  ${1} | ${2}\n  ${3} | ${4}\n`('adds $a', ({ a, b }) => {\n  expect(add(a)).toBe(b);\n});\n";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[TamperCase] = &[
     // Tests with rows.
     (
         "file of each deleted",

@@ -1,13 +1,13 @@
 //! Changes that take nothing from the tests.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn what_weakens_nothing_is_not_found() {
     check(ROWS);
 }
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[TamperCase] = &[
     // Growing.
     (
         "new rust test",

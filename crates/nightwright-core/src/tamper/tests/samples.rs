@@ -1,10 +1,10 @@
 //! Every pattern matches something: one that never can would stay unseen.
 
 use super::super::checks::parts;
-use super::super::mask::{Masked, mask};
+use super::super::mask::{MaskedSource, mask};
 use super::super::outline::{begin, begun_in, chained, places};
-use super::super::patterns::{Check, Language, PATTERNS, Pattern};
-use super::super::shape::Shape;
+use super::super::patterns::{CheckFileRule, Language, LazyRegex, PATTERNS};
+use super::super::shape::BlockStructure;
 use super::{HARMLESS, WEAKENED};
 
 /// Texts for the patterns that no row of the tables has.
@@ -265,10 +265,10 @@ struct Begun<'a> {
 }
 
 impl<'a> Begun<'a> {
-    fn of(language: &Language, masked: &'a [(&str, Masked)]) -> Self {
+    fn of(language: &Language, masked: &'a [(&str, MaskedSource)]) -> Self {
         let mut all = Self::default();
         for (_, masked) in masked {
-            let shape = Shape::of(&masked.code);
+            let shape = BlockStructure::of(&masked.code);
             for place in places(&masked.code, language, &shape) {
                 all.begins.push(begin(&masked.code, &place));
                 all.ends.push(chained(&masked.code, &shape, &place));
@@ -288,9 +288,10 @@ fn unmatched(language: &Language, texts: &[&str]) -> Vec<String> {
     let masked: Vec<_> = texts.iter().map(|text| (*text, mask(text, language))).collect();
     let Begun { begins, ends, behind } = Begun::of(language, &masked);
     let code: Vec<&str> = masked.iter().map(|(_, masked)| masked.code.as_str()).collect();
-    let spoken: Vec<&str> = masked.iter().map(|(_, masked)| masked.spoken.as_str()).collect();
+    let spoken: Vec<&str> =
+        masked.iter().map(|(_, masked)| masked.without_strings.as_str()).collect();
     let mut wrong = Vec::new();
-    let mut see = |key: &str, patterns: &[Pattern], seen: &[&str]| {
+    let mut see = |key: &str, patterns: &[LazyRegex], seen: &[&str]| {
         let never = patterns.iter().filter(|one| !seen.iter().any(|text| one.is_match(text)));
         wrong.extend(never.map(|one| format!("{key}: {one:?}")));
     };
@@ -321,10 +322,10 @@ fn unmatched(language: &Language, texts: &[&str]) -> Vec<String> {
     for one in &language.case_behind {
         see("case_behind", std::slice::from_ref(&one.name), &behind);
     }
-    let mut begun = |key: &str, patterns: &[Pattern], code: bool| {
+    let mut begun = |key: &str, patterns: &[LazyRegex], code: bool| {
         for one in patterns {
             let is_seen = masked.iter().any(|(text, masked)| {
-                let kept = if code { &masked.code } else { &masked.spoken };
+                let kept = if code { &masked.code } else { &masked.without_strings };
                 !begun_in(std::slice::from_ref(one), text, kept).is_empty()
             });
             if !is_seen {
@@ -362,7 +363,7 @@ fn every_pattern_of_a_check_matches_something() {
         if said.is_empty() {
             wrong.push(format!("parts of {}", check.what));
         }
-        let Check { added, ordinary, placeholder, higher, .. } = check;
+        let CheckFileRule { added, ordinary, placeholder, higher, .. } = check;
         for pattern in [added, ordinary, placeholder, higher].into_iter().flatten() {
             if !said.iter().any(|said| pattern.is_match(said)) {
                 wrong.push(format!("{pattern:?}"));

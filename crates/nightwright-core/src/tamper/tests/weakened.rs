@@ -1,6 +1,6 @@
 //! Changes after which passing tests are worth less.
 
-use super::{Row, check};
+use super::{TamperCase, check};
 
 #[test]
 fn what_weakens_the_tests_is_found() {
@@ -17,7 +17,7 @@ const KT: &str = "class SumTest {\n  @Test\n  fun `adds two`() {\n    assertEqua
 const CPP: &str = "TEST(Sum, Adds) {\n  EXPECT_EQ(add(1, 2), 3);\n}\nTEST_F(Sum, Waits) {\n  ASSERT_TRUE(wait());\n}\n";
 const BATS: &str = "@test \"adds\" {\n  run add 1 2\n  [ \"$output\" = 3 ]\n}\n@test \"waits\" {\n  run wait\n  assert_success\n}\n";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[TamperCase] = &[
     // Test files that are gone.
     (
         "rust file deleted",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Story {
+impl ViewStory {
     /// The clock of the story, so many seconds on.
     fn later(&self, seconds: u64) -> Timestamp {
         Timestamp::UNIX_EPOCH + Duration::from_secs(self.seconds + seconds)
@@ -13,17 +13,17 @@ impl Story {
         wanted.limits.max_iterations = Some(most);
         wanted.limits.max_cost = Some(Usd::from_cents(500));
         let source = ChangeSource::Operator;
-        Change::between(&Settings::default(), &wanted)
+        SettingChange::between(&Settings::default(), &wanted)
             .into_iter()
             .fold(self, |story, change| story.then(Event::SettingsChanged { source, change }))
     }
 
     fn five(self) -> Self {
-        (1..=5).fold(self, |story, number| story.done(number, Movement::Work, 100))
+        (1..=5).fold(self, |story, number| story.done(number, Progress::Work, 100))
     }
 
     fn items(self, completed: u32, total: u32, number: u32) -> Self {
-        let mut finished = finished(number, IterationResult::Done, Movement::Work, 100);
+        let mut finished = finished(number, IterationResult::Done, Progress::Work, 100);
         finished.task = Some(TaskProgress { completed, total });
         self.then(Event::IterationFinished(Box::new(finished)))
     }
@@ -31,49 +31,49 @@ impl Story {
 
 #[test]
 fn the_end_is_estimated_once_there_are_five_iterations_and_a_limit() {
-    let story = Story::begun().limited(8);
-    let outlook = story.view.outlook(story.later(10));
-    assert_eq!((outlook.mean, outlook.estimated_end), (None, None));
-    assert_eq!(outlook.iterations_left, Some(8));
-    assert_eq!(outlook.budget, Some(Usd::from_cents(500)));
-    assert_eq!(outlook.idle_limit, 3);
+    let story = ViewStory::begun().limited(8);
+    let estimate = story.view.estimate(story.later(10));
+    assert_eq!((estimate.mean, estimate.estimated_end), (None, None));
+    assert_eq!(estimate.iterations_left, Some(8));
+    assert_eq!(estimate.budget, Some(Usd::from_cents(500)));
+    assert_eq!(estimate.idle_limit, 3);
 
     let story = story.five();
-    let outlook = story.view.outlook(story.later(0));
-    assert_eq!(outlook.mean, Some(Duration::from_secs(100)));
-    assert_eq!(outlook.iterations_left, Some(3));
-    assert_eq!(outlook.estimated_end, Some(story.later(300)));
+    let estimate = story.view.estimate(story.later(0));
+    assert_eq!(estimate.mean, Some(Duration::from_secs(100)));
+    assert_eq!(estimate.iterations_left, Some(3));
+    assert_eq!(estimate.estimated_end, Some(story.later(300)));
 
-    let unlimited = Story::begun().five();
-    assert_eq!(unlimited.view.outlook(unlimited.later(0)).estimated_end, None);
+    let unlimited = ViewStory::begun().five();
+    assert_eq!(unlimited.view.estimate(unlimited.later(0)).estimated_end, None);
 }
 
 #[test]
 fn what_was_spent_on_the_iteration_that_goes_on_is_not_expected_again() {
-    let story = Story::begun().limited(8).five().iteration(6).attempt(6);
+    let story = ViewStory::begun().limited(8).five().iteration(6).attempt(6);
     // The iteration began one event, and so one second, before.
-    let outlook = story.view.outlook(story.later(39));
-    assert_eq!(outlook.estimated_end, Some(story.later(39 + 260)));
-    let outlook = story.view.outlook(story.later(5_000));
-    assert_eq!(outlook.estimated_end, Some(story.later(5_200)));
+    let estimate = story.view.estimate(story.later(39));
+    assert_eq!(estimate.estimated_end, Some(story.later(39 + 260)));
+    let estimate = story.view.estimate(story.later(5_000));
+    assert_eq!(estimate.estimated_end, Some(story.later(5_200)));
 }
 
 #[test]
 fn items_tell_how_many_iterations_are_left_by_how_fast_they_went() {
-    let story = Story::begun().items(10, 60, 1);
-    assert_eq!(story.view.outlook(story.later(0)).iterations_left, None);
+    let story = ViewStory::begun().items(10, 60, 1);
+    assert_eq!(story.view.estimate(story.later(0)).iterations_left, None);
     let story = story.items(20, 60, 2).items(35, 60, 3);
-    let outlook = story.view.outlook(story.later(0));
-    assert_eq!(outlook.progress, Some(TaskProgress { completed: 35, total: 60 }));
+    let estimate = story.view.estimate(story.later(0));
+    assert_eq!(estimate.progress, Some(TaskProgress { completed: 35, total: 60 }));
     // 25 items in two iterations, 25 left.
-    assert_eq!(outlook.iterations_left, Some(2));
+    assert_eq!(estimate.iterations_left, Some(2));
     let story = story.limited(4);
-    assert_eq!(story.view.outlook(story.later(0)).iterations_left, Some(1));
+    assert_eq!(story.view.estimate(story.later(0)).iterations_left, Some(1));
 }
 
 #[test]
 fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
-    let story = Story::begun().limited(6).five().iteration(6);
+    let story = ViewStory::begun().limited(6).five().iteration(6);
     let retry_at = story.later(3_600);
     let story = story.then(Event::LimitWaitStarted {
         limit: WaitKind::Usage,
@@ -81,20 +81,20 @@ fn a_wait_comes_before_what_is_left_and_a_pause_has_no_end() {
         retry_at,
         wait: Duration::from_hours(1),
     });
-    let outlook = story.view.outlook(story.later(5));
-    assert_eq!(outlook.estimated_end, Some(retry_at + Duration::from_secs(100)));
+    let estimate = story.view.estimate(story.later(5));
+    assert_eq!(estimate.estimated_end, Some(retry_at + Duration::from_secs(100)));
 
-    let paused = Story::begun().limited(9).five().then(Event::RunPaused);
-    assert_eq!(paused.view.outlook(paused.later(1)).estimated_end, None);
+    let paused = ViewStory::begun().limited(9).five().then(Event::RunPaused);
+    assert_eq!(paused.view.estimate(paused.later(1)).estimated_end, None);
 }
 
 #[test]
 fn a_run_that_is_to_stop_has_this_iteration_left_and_one_that_is_over_none() {
-    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Operator };
-    let story = Story::begun().limited(50).five().iteration(6).then(stop);
-    assert_eq!(story.view.outlook(story.later(1)).iterations_left, Some(1));
-    let story = story.done(6, Movement::Work, 100).ends(Outcome::Stopped);
-    let outlook = story.view.outlook(story.later(1_000));
-    assert_eq!((outlook.iterations_left, outlook.estimated_end), (Some(0), None));
-    assert_eq!(outlook.elapsed, Duration::from_secs(story.seconds - 1));
+    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Operator };
+    let story = ViewStory::begun().limited(50).five().iteration(6).then(stop);
+    assert_eq!(story.view.estimate(story.later(1)).iterations_left, Some(1));
+    let story = story.done(6, Progress::Work, 100).ends(Outcome::Stopped);
+    let estimate = story.view.estimate(story.later(1_000));
+    assert_eq!((estimate.iterations_left, estimate.estimated_end), (Some(0), None));
+    assert_eq!(estimate.elapsed, Duration::from_secs(story.seconds - 1));
 }

@@ -5,15 +5,15 @@ use crate::outcome::{self, Tone};
 
 #[test]
 fn a_summary_says_what_it_came_to() {
-    let story = Story::begun()
+    let story = ViewStory::begun()
         .iteration(1)
         .attempt(1)
         .attempt_ends(1, 58, AttemptOutcome::Finished)
         .claims()
         .check(CheckVerdict::Passed)
-        .call_ends(Purpose::Verify, 3, Figure::Estimated)
+        .call_ends(CallPurpose::Verify, 3, CostSource::Estimated)
         .gate(GateResult::Passed { proof: Proof::Checks })
-        .done(1, Movement::Work, 5)
+        .done(1, Progress::Work, 5)
         .ends(Outcome::completed(Proof::Checks));
     let summary = story.summary();
     assert_eq!(summary.tone, Tone::Good);
@@ -38,9 +38,9 @@ fn a_summary_says_what_was_verified_and_by_what() {
     };
     let passed = |proof| GateResult::Passed { proof };
     let rejected = GateResult::Rejected { why: "`make test` failed".to_owned(), failure: None };
-    let claimed = || Story::begun().claims();
+    let claimed = || ViewStory::begun().claims();
     let cases = [
-        (Story::begun(), None),
+        (ViewStory::begun(), None),
         (claimed(), None),
         (
             claimed().check(CheckVerdict::Flaky).then(verdict()).gate(passed(Proof::Checks)),
@@ -69,7 +69,7 @@ fn a_summary_says_what_was_verified_and_by_what() {
 #[test]
 fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
     let proof = Proof::Checks;
-    let story = Story::begun().claims().gate(GateResult::Passed { proof });
+    let story = ViewStory::begun().claims().gate(GateResult::Passed { proof });
     let story = story.ends(Outcome::completed(proof));
     let story = story.then(Event::RunContinued { why: Continuation::AfterEnd });
     let summary = story.ends(Outcome::Stopped).summary();
@@ -78,7 +78,7 @@ fn a_run_that_goes_on_after_its_completion_is_not_verified_by_it() {
 
 /// What to do next after this outcome, one line each.
 fn next(outcome: Outcome) -> String {
-    Story::begun().ends(outcome).steps().join("\n")
+    ViewStory::begun().ends(outcome).steps().join("\n")
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn the_next_step_raises_every_limit_that_leaves_no_room() {
     let mut wanted = Settings::default();
     wanted.limits.max_iterations = Some(1);
     wanted.limits.max_duration = Some(Duration::from_mins(1));
-    let changes = Change::between(&Settings::default(), &wanted);
-    let story = changes.into_iter().fold(Story::begun(), |story, change| {
+    let changes = SettingChange::between(&Settings::default(), &wanted);
+    let story = changes.into_iter().fold(ViewStory::begun(), |story, change| {
         story.then(Event::SettingsChanged { source: ChangeSource::Operator, change })
     });
     let totals = Totals { iterations: 2, duration: Duration::from_mins(5), ..Totals::default() };
@@ -118,7 +118,7 @@ fn the_next_step_raises_every_limit_that_leaves_no_room() {
 #[test]
 fn every_outcome_says_what_to_do_next() {
     for outcome in outcome::samples() {
-        let summary = Story::begun().ends(outcome.clone()).summary();
+        let summary = ViewStory::begun().ends(outcome.clone()).summary();
         assert!(!summary.next.is_empty(), "{outcome}");
         assert_eq!(summary.tone, outcome.tone());
     }
@@ -171,7 +171,7 @@ fn after_no_progress_the_next_step_names_a_file_that_a_resumed_run_reads() {
             ..Settings::default()
         };
         settings.files.list = list.map(str::to_owned);
-        let story = Story::begun_with(settings).ends(Outcome::Stagnated { idle: 3 });
+        let story = ViewStory::begun_with(settings).ends(Outcome::Stagnated { idle: 3 });
         assert_eq!(story.steps(), expected);
     }
 }
@@ -179,7 +179,7 @@ fn after_no_progress_the_next_step_names_a_file_that_a_resumed_run_reads() {
 #[test]
 fn every_command_is_allowed_only_by_a_step_that_says_so() {
     let after = |rules: &[&str]| {
-        let story = Story::begun();
+        let story = ViewStory::begun();
         let story = rules.iter().fold(story, |story, rule| story.denied("x", Some(rule)));
         let steps = story.ends(Outcome::Failed { why: "x".to_owned() }).steps();
         steps.last().unwrap().clone()
@@ -214,7 +214,7 @@ fn the_next_step_calls_the_agent_by_the_name_that_its_user_knows() {
     ] {
         let mut settings = Settings::default();
         settings.agent.command = command.map(str::to_owned);
-        let mut story = Story::begun_with(settings);
+        let mut story = ViewStory::begun_with(settings);
         story.view.facts.as_mut().unwrap().agent.name = name.to_owned();
         let steps = story.ends(wrong.clone()).steps().join("\n");
         assert!(steps.contains(program), "{steps}");

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use nightwright_core::agent::decode::{Line, Lines};
-use nightwright_core::agent::deltas::Deltas;
+use nightwright_core::agent::decode::{LineSplitter, StreamLine};
+use nightwright_core::agent::deltas::RedactingTee;
 use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::agent::message::AgentMessage;
 use nightwright_core::agent::report::AgentNews;
 use nightwright_core::agent::transcript::Transcript;
-use nightwright_core::redact::{Masking, Secrets};
+use nightwright_core::redact::{Secrets, StreamMasker};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
-use super::raw::Raw;
-use super::{Clock, Message, Show};
-use crate::agent::{Post, Source};
-use crate::process::{Stderr, Stdout, Tail};
+use super::raw::RawOutput;
+use super::{AgentInput, ClockFn, ShowFn};
+use crate::agent::{NewsSender, NewsSource};
+use crate::process::{OutputTail, Stderr, Stdout};
 
 /// One read of standard output.
 const CHUNK: usize = 128 << 10;
@@ -30,60 +30,60 @@ const STDERR_MAX: usize = 16 << 10;
 /// At most one sign of life in this time.
 const PULSE: Duration = Duration::from_secs(1);
 /// How long pipes that somebody holds open are read after the exit.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the program talks through.
-pub(super) struct Pipes {
+pub(super) struct OutputPipes {
     pub(super) stdout: Option<Stdout>,
     pub(super) stderr: Option<Stderr>,
 }
 
 /// A session that stays open: what is to be said, and where lines for the program go.
-pub(super) type Session = (Dialect, mpsc::Receiver<Message>, mpsc::Sender<String>);
+pub(super) type LiveSession = (Dialect, mpsc::Receiver<AgentInput>, mpsc::Sender<String>);
 
 /// What becomes of what the program prints: secrets are masked before anything else.
-pub(super) struct Keeping<'a> {
+pub(super) struct OutputRecording<'a> {
     pub(super) dialect: Dialect,
-    pub(super) raw: Raw,
+    pub(super) raw: RawOutput,
     pub(super) secrets: &'a Secrets,
 }
 
 /// Hears everything and passes on what matters.
-pub(super) struct Listener<'a> {
+pub(super) struct OutputListener<'a> {
     transcript: Transcript,
-    stdout: Deltas,
-    lines: Lines,
-    raw: Raw,
+    stdout: RedactingTee,
+    lines: LineSplitter,
+    raw: RawOutput,
     stdout_bytes: u64,
-    stderr: Masking,
+    stderr: StreamMasker,
     /// The end of standard error.
-    stderr_tail: Tail,
+    stderr_tail: OutputTail,
     /// Whether a line has come.
-    heard: bool,
-    post: &'a Post,
-    clock: Clock,
-    show: Option<(Source, Show)>,
+    has_output: bool,
+    news: &'a NewsSender,
+    clock: ClockFn,
+    show: Option<(NewsSource, ShowFn)>,
 }
 
-impl<'a> Listener<'a> {
+impl<'a> OutputListener<'a> {
     pub(super) fn new(
         transcript: Transcript,
-        keeping: Keeping<'_>,
-        post: &'a Post,
-        clock: Clock,
-        show: Option<(Source, Show)>,
+        keeping: OutputRecording<'_>,
+        news: &'a NewsSender,
+        clock: ClockFn,
+        show: Option<(NewsSource, ShowFn)>,
     ) -> Self {
-        let Keeping { dialect, raw, secrets } = keeping;
+        let OutputRecording { dialect, raw, secrets } = keeping;
         Self {
             transcript,
-            stdout: Deltas::new(dialect, secrets.clone()),
+            stdout: RedactingTee::new(dialect, secrets.clone()),
             lines: dialect.lines(),
             raw,
             stdout_bytes: 0,
-            stderr: Masking::new(secrets.clone()),
-            stderr_tail: Tail::new(STDERR_MAX),
-            heard: false,
-            post,
+            stderr: StreamMasker::new(secrets.clone()),
+            stderr_tail: OutputTail::new(STDERR_MAX),
+            has_output: false,
+            news,
             clock,
             show,
         }
@@ -93,8 +93,8 @@ impl<'a> Listener<'a> {
     /// for that any longer.
     pub(super) async fn listen(
         &mut self,
-        mut pipes: Pipes,
-        mut session: Option<Session>,
+        mut pipes: OutputPipes,
+        mut session: Option<LiveSession>,
         mut over: oneshot::Receiver<()>,
     ) {
         widen(pipes.stdout.as_ref());
@@ -107,14 +107,14 @@ impl<'a> Listener<'a> {
             tokio::select! {
                 biased;
                 () = until(patience) => break,
-                _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN),
+                _ = &mut over, if patience.is_none() => patience = Some(Instant::now() + DRAIN_TIMEOUT),
                 message = next(&mut session) => self.pass_on(message, &mut session),
                 _ = pulse.tick(), if patience.is_none() => self.pulse().await,
                 n = read(&mut pipes.stderr, &mut err) => self.complaints(&err[..n]),
                 n = read(&mut pipes.stdout, &mut out) => self.chunk(&out[..n], &mut pulse).await,
             }
         }
-        self.rest(&mut pipes.stdout, &mut out, &mut pulse).await;
+        self.drain(&mut pipes.stdout, &mut out, &mut pulse).await;
         let Self { stderr, stderr_tail, .. } = self;
         stderr.finish(|text| stderr_tail.push(text));
         self.last_line().await;
@@ -126,7 +126,7 @@ impl<'a> Listener<'a> {
     }
 
     /// Reads what is in the pipe already. Whoever still writes into it is not listened to.
-    async fn rest(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
+    async fn drain(&mut self, pipe: &mut Option<Stdout>, out: &mut [u8], pulse: &mut Interval) {
         let mut read_so_far = 0;
         while pipe.is_some() && read_so_far < PIPE {
             tokio::select! {
@@ -141,7 +141,7 @@ impl<'a> Listener<'a> {
     }
 
     /// What was heard, the bytes of standard output, and the end of standard error.
-    pub(super) fn finish(self) -> (Transcript, u64, Tail) {
+    pub(super) fn finish(self) -> (Transcript, u64, OutputTail) {
         (self.transcript, self.stdout_bytes, self.stderr_tail)
     }
 
@@ -160,10 +160,10 @@ impl<'a> Listener<'a> {
         stdout.push(bytes, |bytes| raw.append(bytes), heard);
         // What follows from it is recorded next: whoever reads that finds this.
         raw.flush();
-        self.tell(news).await;
+        self.send_news(news).await;
         self.complain().await;
-        if lines_seen > 0 && !self.heard {
-            self.heard = true;
+        if lines_seen > 0 && !self.has_output {
+            self.has_output = true;
             pulse.reset();
             self.pulse().await;
         }
@@ -174,33 +174,34 @@ impl<'a> Listener<'a> {
         let mono = (self.clock)().mono;
         let mut news = Vec::new();
         let Self { stdout, raw, lines, transcript, show, .. } = self;
-        let mut each = |line: Line<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
+        let mut each =
+            |line: StreamLine<'_>| take(transcript, mono, line, show.as_ref(), &mut news);
         stdout.finish(|bytes| raw.append(bytes), |bytes| lines.push(bytes, &mut each));
         lines.finish(&mut each);
         raw.flush();
-        self.tell(news).await;
+        self.send_news(news).await;
     }
 
-    async fn tell(&self, news: Vec<AgentNews>) {
+    async fn send_news(&self, news: Vec<AgentNews>) {
         for news in news {
-            self.post.send(news).await;
+            self.news.send(news).await;
         }
     }
 
     async fn pulse(&self) {
         let pulse = self.transcript.pulse((self.clock)().mono);
-        self.post.send(AgentNews::Pulse(pulse)).await;
+        self.news.send(AgentNews::Pulse(pulse)).await;
     }
 
     async fn complain(&mut self) {
         if let Some(text) = self.raw.complaint() {
-            self.post.trouble(text).await;
+            self.news.trouble(text).await;
         }
     }
 
-    fn pass_on(&mut self, message: Option<Message>, session: &mut Option<Session>) {
+    fn pass_on(&mut self, message: Option<AgentInput>, session: &mut Option<LiveSession>) {
         match (message, &session) {
-            (Some(Message::Text(text)), Some((dialect, _, lines))) => {
+            (Some(AgentInput::Text(text)), Some((dialect, _, lines))) => {
                 // Full: the program has not read any of the last ones; it would not read this,
                 // and nobody should wait for its answer.
                 if lines.try_send(dialect.message_line(&text)).is_ok() {
@@ -208,7 +209,7 @@ impl<'a> Listener<'a> {
                 }
             }
             // Dropping the way to the program closes its input.
-            (Some(Message::Close) | None, _) | (Some(Message::Text(_)), None) => {
+            (Some(AgentInput::Close) | None, _) | (Some(AgentInput::Text(_)), None) => {
                 self.transcript.close_input_noted();
                 *session = None;
             }
@@ -219,12 +220,12 @@ impl<'a> Listener<'a> {
 fn take(
     transcript: &mut Transcript,
     mono: Duration,
-    line: Line<'_>,
-    show: Option<&(Source, Show)>,
+    line: StreamLine<'_>,
+    show: Option<&(NewsSource, ShowFn)>,
     news: &mut Vec<AgentNews>,
 ) {
     match line {
-        Line::Whole(line) => {
+        StreamLine::Whole(line) => {
             let mut shown = |message: &AgentMessage<'_>| {
                 if let Some((source, show)) = show {
                     show(*source, message);
@@ -232,7 +233,7 @@ fn take(
             };
             transcript.line(mono, line, &mut |item| news.push(item), &mut shown);
         }
-        Line::TooLong { .. } => transcript.unreadable(mono),
+        StreamLine::TooLong { .. } => transcript.unreadable(mono),
     }
 }
 
@@ -251,7 +252,7 @@ async fn until(patience: Option<Instant>) {
     }
 }
 
-async fn next(session: &mut Option<Session>) -> Option<Message> {
+async fn next(session: &mut Option<LiveSession>) -> Option<AgentInput> {
     match session {
         Some((_, messages, _)) => messages.recv().await,
         None => std::future::pending().await,

@@ -10,35 +10,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::journal::create_file;
 
 /// More than this is written at once; less is gathered until somebody says that it is enough.
-const ENOUGH: usize = 64 << 10;
+const FLUSH_BYTES: usize = 64 << 10;
 
 /// Keeps bytes in a file as long as that works. It never stops a run.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct RawOutput {
     path: PathBuf,
     file: Option<File>,
     /// What is not written yet.
     gathered: Vec<u8>,
     trouble: Option<io::Error>,
     /// Shared by all attempts of a run: one word about it is enough.
-    told: Arc<AtomicBool>,
+    warned: Arc<AtomicBool>,
 }
 
-impl Raw {
-    pub(super) fn open(path: &Path, told: Arc<AtomicBool>) -> Self {
+impl RawOutput {
+    pub(super) fn open(path: &Path, warned: Arc<AtomicBool>) -> Self {
         let (file, trouble) = match create(path) {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(error)),
         };
-        Self { path: path.to_owned(), file, gathered: Vec::new(), trouble, told }
+        Self { path: path.to_owned(), file, gathered: Vec::new(), trouble, warned }
     }
 
-    /// Appends; what is short waits for [`Raw::flush`].
+    /// Appends; what is short waits for [`RawOutput::flush`].
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        if self.gathered.len() + bytes.len() > ENOUGH {
+        if self.gathered.len() + bytes.len() > FLUSH_BYTES {
             self.flush();
         }
-        if bytes.len() > ENOUGH {
+        if bytes.len() > FLUSH_BYTES {
             self.write(bytes);
         } else {
             self.gathered.extend_from_slice(bytes);
@@ -67,7 +67,7 @@ impl Raw {
     /// What to tell people, if anything and if nobody has yet.
     pub(super) fn complaint(&mut self) -> Option<String> {
         let error = self.trouble.take()?;
-        let first = !self.told.swap(true, Ordering::Relaxed);
+        let first = !self.warned.swap(true, Ordering::Relaxed);
         first.then(|| {
             format!(
                 "the agent's raw output is not kept: can't write `{}`: {error}",
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn kept(path: &Path) -> Option<String> {
-        let mut raw = Raw::open(path, Arc::default());
+        let mut raw = RawOutput::open(path, Arc::default());
         raw.append(b"what the agent said");
         raw.flush();
         raw.complaint()

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use nightwright_core::agent::dialect::{Dialect, InputShape};
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
-use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use nightwright_core::effect::Grace;
 use nightwright_core::prompt::Prompt;
 use nightwright_core::redact::Secrets;
@@ -20,13 +20,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::listen::{Keeping, Listener, Pipes};
-use super::raw::Raw;
-use super::{Clock, Message, Setup, Show, Told};
-use crate::agent::cut::Cut;
-use crate::agent::{Order, Post, Source, environment};
+use super::listen::{OutputListener, OutputPipes, OutputRecording};
+use super::raw::RawOutput;
+use super::{AgentInput, AgentSetup, ClockFn, ShowFn, WarnedOnce};
+use crate::agent::cut::Cancellation;
+use crate::agent::{LaunchRequest, NewsSender, NewsSource, environment};
 use crate::files;
-use crate::process::{Child, Launch, Left, Stdin, spawn};
+use crate::process::{Child, Launch, Stdin, Survivors, spawn};
 use crate::temp::TempHandle;
 
 /// How long is waited before a program that could not be started is tried again.
@@ -37,79 +37,84 @@ const BUSY: [Duration; 4] = [
     Duration::from_secs(15),
 ];
 /// How long a program that is cut while it is being started may still take to get there.
-const A_MOMENT: Duration = Duration::from_millis(500);
+const START_TIMEOUT: Duration = Duration::from_millis(500);
 /// Characters of standard error that are shown of an agent that crashed.
-const LAST_WORDS: usize = 300;
+const MAX_STDERR_CHARS: usize = 300;
 /// Lines that wait to be written, see `MESSAGES_MAX`.
 const LINES_MAX: usize = super::MESSAGES_MAX;
 
 /// What one attempt or call needs to know.
-pub(super) struct Job {
-    order: Order,
+pub(super) struct LaunchJob {
+    order: LaunchRequest,
     launch: Launch,
     system_file: Option<PathBuf>,
     raw_file: PathBuf,
-    told: Told,
+    warned: WarnedOnce,
     temp: TempHandle,
     dialect: Dialect,
     input: InputShape,
     completion: nightwright_core::settings::Completion,
-    clock: Clock,
-    show: Option<Show>,
+    clock: ClockFn,
+    show: Option<ShowFn>,
     secrets: Secrets,
 }
 
-impl Job {
-    pub(super) fn new(setup: &Setup, order: Order, turn: Option<u32>, told: Told) -> Self {
-        let system_file = (!order.prompt.system.is_empty())
-            .then(|| setup.folder.join(format!("prompts/{}.system.md", order.label)));
+impl LaunchJob {
+    pub(super) fn new(
+        setup: &AgentSetup,
+        request: LaunchRequest,
+        turn: Option<u32>,
+        warned: WarnedOnce,
+    ) -> Self {
+        let system_file = (!request.prompt.system.is_empty())
+            .then(|| setup.folder.join(format!("prompts/{}.system.md", request.label)));
         let mut environment = setup.environment.clone();
-        environment::add(&mut environment, setup, &order, turn);
+        environment::add(&mut environment, setup, &request, turn);
         Self {
             launch: Launch {
                 program: setup.program.clone(),
-                arguments: (setup.arguments)(&order, system_file.as_deref()),
+                arguments: (setup.arguments)(&request, system_file.as_deref()),
                 environment,
                 directory: setup.project.clone(),
                 containment: setup.containment.clone(),
             },
             system_file,
-            raw_file: setup.folder.join(format!("output/{}.ndjson", order.label)),
-            told,
+            raw_file: setup.folder.join(format!("output/{}.ndjson", request.label)),
+            warned,
             temp: setup.temp.clone(),
             dialect: setup.dialect,
-            input: if order.purpose.is_none() { setup.input } else { InputShape::Prompt },
+            input: if request.purpose.is_none() { setup.input } else { InputShape::Prompt },
             completion: setup.completion.clone(),
             clock: Arc::clone(&setup.clock),
             show: setup.show.clone(),
             secrets: setup.secrets.clone(),
-            order,
+            order: request,
         }
     }
 }
 
 /// Runs one attempt or call. Its exit is the last that is heard of it.
 pub(super) async fn run(
-    job: Job,
-    post: Post,
-    cuts: watch::Receiver<Option<Cut>>,
-    messages: mpsc::Receiver<Message>,
+    job: LaunchJob,
+    news: NewsSender,
+    cuts: watch::Receiver<Option<Cancellation>>,
+    messages: mpsc::Receiver<AgentInput>,
 ) {
-    let told = job.told.clone();
+    let told = job.warned.clone();
     let (temp, room) = (job.temp.clone(), room(job.order.source));
     let report = match begin_unless_cut(&job, cuts.clone()).await {
-        Ok(child) => attempt(job, child, &post, cuts, messages).await,
+        Ok(child) => attempt(job, child, &news, cuts, messages).await,
         Err(outcome) => AttemptReport::bare(outcome),
     };
-    let new = told.news(&report.unknown);
+    let new = told.first_time(&report.unknown);
     if !new.is_empty() {
-        post.trouble(format!(
+        news.trouble(format!(
             "the agent's output has something that this nightwright does not know: {}",
             new.join(", ")
         ))
         .await;
     }
-    post.send(AgentNews::Exited(Box::new(report))).await;
+    news.send(AgentNews::Exited(Box::new(report))).await;
     // It can be large, and nobody waits for it.
     tokio::task::spawn_blocking(move || temp.clear(&room));
 }
@@ -117,27 +122,28 @@ pub(super) async fn run(
 /// Starts the program. Who is cut meanwhile has a moment to get there, for what has begun can be
 /// ended and waited for like any other; whatever takes longer goes with the start that is given up.
 async fn begin_unless_cut(
-    job: &Job,
-    mut cuts: watch::Receiver<Option<Cut>>,
+    job: &LaunchJob,
+    mut cuts: watch::Receiver<Option<Cancellation>>,
 ) -> Result<Child, AttemptOutcome> {
     let begun = begin(job);
     tokio::pin!(begun);
     let cut = tokio::select! {
         begun = &mut begun => return begun,
-        cut = Cut::wanted(&mut cuts) => cut,
+        cut = Cancellation::wanted(&mut cuts) => cut,
     };
-    if let Ok(Ok(child)) = timeout(A_MOMENT, begun).await {
+    if let Ok(Ok(child)) = timeout(START_TIMEOUT, begun).await {
         return Ok(child);
     }
     Err(match cut.why {
-        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
-        CutReason::AfterResult | CutReason::Limit | CutReason::Auth | CutReason::StopNow => {
-            AttemptOutcome::Interrupted
-        }
+        CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CancelReason::AfterResult
+        | CancelReason::Limit
+        | CancelReason::Auth
+        | CancelReason::StopNow => AttemptOutcome::Interrupted,
     })
 }
 
-async fn begin(job: &Job) -> Result<Child, AttemptOutcome> {
+async fn begin(job: &LaunchJob) -> Result<Child, AttemptOutcome> {
     let not_started = |why: String| AttemptOutcome::NotStarted { why };
     let size = job.order.prompt.user.len();
     if let Some(longest) = job.dialect.longest_prompt()
@@ -188,7 +194,7 @@ fn may_pass(error: &io::Error) -> bool {
 }
 
 /// Why a program could not be started, in words that say what to do.
-fn complaint(job: &Job, error: &io::Error) -> String {
+fn complaint(job: &LaunchJob, error: &io::Error) -> String {
     let Launch { program, directory, .. } = &job.launch;
     if error.kind() != io::ErrorKind::NotFound {
         return format!("can't start `{}`: {error}", program.display());
@@ -203,11 +209,11 @@ fn complaint(job: &Job, error: &io::Error) -> String {
 }
 
 async fn attempt(
-    job: Job,
+    job: LaunchJob,
     mut child: Child,
-    post: &Post,
-    cuts: watch::Receiver<Option<Cut>>,
-    messages: mpsc::Receiver<Message>,
+    news: &NewsSender,
+    cuts: watch::Receiver<Option<Cancellation>>,
+    messages: mpsc::Receiver<AgentInput>,
 ) -> AttemptReport {
     let (lines, written) = mpsc::channel(LINES_MAX);
     let (first, session) = match job.input {
@@ -222,9 +228,9 @@ async fn attempt(
             (first, Some((job.dialect, messages, lines)))
         }
     };
-    let pipes = Pipes { stdout: child.take_stdout(), stderr: child.take_stderr() };
+    let pipes = OutputPipes { stdout: child.take_stdout(), stderr: child.take_stderr() };
     let feeding = feed(child.take_stdin(), first, written);
-    let mut listener = listener(&job, post, session.is_some());
+    let mut listener = listener(&job, news, session.is_some());
 
     let (over, is_over) = oneshot::channel();
     let cut = {
@@ -241,11 +247,11 @@ async fn attempt(
     };
     let (exit, left) = child.gone().await;
     match left {
-        Left::Nobody => {}
-        Left::Somebody => {
+        Survivors::None => {}
+        Survivors::Some => {
             let name = &job.order.label;
             let text = format!("processes that attempt {name} started can't be ended, and live on");
-            post.trouble(text).await;
+            news.trouble(text).await;
         }
     }
     let exit = Some(exit.0);
@@ -253,7 +259,7 @@ async fn attempt(
     let (transcript, stdout_bytes, stderr) = listener.finish();
     let stderr_bytes = stderr.total();
     let stderr = stderr.into_text();
-    let closing = Closing {
+    let closing = AttemptExit {
         exit,
         cut,
         stderr: &stderr,
@@ -264,9 +270,9 @@ async fn attempt(
     let report = transcript.finish(now.mono, now.wall, closing);
     if let AttemptOutcome::Crashed { .. } = report.outcome
         && let Some(words) = last_line(&stderr)
-        && !job.told.news(std::slice::from_ref(&words)).is_empty()
+        && !job.warned.first_time(std::slice::from_ref(&words)).is_empty()
     {
-        post.trouble(format!("the agent's last words on standard error: {words}")).await;
+        news.trouble(format!("the agent's last words on standard error: {words}")).await;
     }
     report
 }
@@ -274,21 +280,21 @@ async fn attempt(
 /// The last line that says anything, if it is not too long to be read.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(line.chars().take(LAST_WORDS).collect())
+    Some(line.chars().take(MAX_STDERR_CHARS).collect())
 }
 
-fn listener<'a>(job: &Job, post: &'a Post, live: bool) -> Listener<'a> {
-    let transcript = Transcript::new(Reading {
+fn listener<'a>(job: &LaunchJob, news: &'a NewsSender, live: bool) -> OutputListener<'a> {
+    let transcript = Transcript::new(TranscriptOptions {
         dialect: job.dialect,
         completion: &job.completion,
         purpose: job.order.purpose,
         live,
         started: (job.clock)().mono,
     });
-    let raw = Raw::open(&job.raw_file, Arc::clone(&job.told.raw_failed));
+    let raw = RawOutput::open(&job.raw_file, Arc::clone(&job.warned.raw_failed));
     let show = job.show.clone().map(|show| (job.order.source, show));
-    let kept = Keeping { dialect: job.dialect, raw, secrets: &job.secrets };
-    Listener::new(transcript, kept, post, Arc::clone(&job.clock), show)
+    let kept = OutputRecording { dialect: job.dialect, raw, secrets: &job.secrets };
+    OutputListener::new(transcript, kept, news, Arc::clone(&job.clock), show)
 }
 
 /// Writes the prompt and what follows it, and closes the input when nothing can follow any more.
@@ -309,13 +315,13 @@ async fn feed(stdin: Option<Stdin>, first: String, mut more: mpsc::Receiver<Stri
 /// SIGKILL. Says why it was ended, if it was.
 async fn keep(
     child: &Child,
-    mut cuts: watch::Receiver<Option<Cut>>,
+    mut cuts: watch::Receiver<Option<Cancellation>>,
     over: oneshot::Sender<()>,
-) -> Option<CutReason> {
+) -> Option<CancelReason> {
     let cut = tokio::select! {
         biased;
         () = child.exited() => None,
-        cut = Cut::wanted(&mut cuts) => Some(cut),
+        cut = Cancellation::wanted(&mut cuts) => Some(cut),
     };
     if let Some(cut) = cut {
         end(child, cut, &mut cuts).await;
@@ -325,22 +331,22 @@ async fn keep(
     cut.map(|cut| cut.why)
 }
 
-async fn end(child: &Child, cut: Cut, cuts: &mut watch::Receiver<Option<Cut>>) {
+async fn end(child: &Child, cut: Cancellation, cuts: &mut watch::Receiver<Option<Cancellation>>) {
     match cut.grace {
         Grace::Usual => tokio::select! {
             biased;
             () = child.end() => {}
-            () = Cut::without_grace(cuts) => child.end_now().await,
+            () = Cancellation::without_grace(cuts) => child.end_now().await,
         },
         Grace::None => child.end_now().await,
     }
 }
 
 /// The name of its folder for temporary files.
-fn room(source: Source) -> String {
+fn room(source: NewsSource) -> String {
     match source {
-        Source::Attempt(id) => id.to_string(),
-        Source::Call(id) => format!("c{id}"),
+        NewsSource::Attempt(id) => id.to_string(),
+        NewsSource::Call(id) => format!("c{id}"),
     }
 }
 

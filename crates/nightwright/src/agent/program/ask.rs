@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 use nightwright_core::agent::version::Version;
 
-use super::{Trouble, Wanted};
-use crate::process::{Ended, Exit, Launch, Stop, run_to_end};
+use super::{ProgramError, ProgramQuery};
+use crate::process::{CommandEnd, Exit, Launch, StopHandle, run_to_end};
 use crate::secrets;
 
 /// What is kept of the answer.
@@ -14,7 +14,10 @@ const ANSWER_MAX: usize = 16 << 10;
 /// The most that is shown of a line that is no version.
 const SHOWN_MAX: usize = 200;
 
-pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Version, Trouble> {
+pub(super) async fn version(
+    program: &Path,
+    wanted: &ProgramQuery<'_>,
+) -> Result<Version, ProgramError> {
     let launch = Launch {
         program: program.to_owned(),
         arguments: vec!["--version".into()],
@@ -23,7 +26,7 @@ pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Versi
         directory: "/".into(),
         containment: wanted.containment.clone(),
     };
-    let finished = run_to_end(&launch, wanted.patience, ANSWER_MAX, &Stop::default()).await;
+    let finished = run_to_end(&launch, wanted.timeout, ANSWER_MAX, &StopHandle::default()).await;
     let file = program.to_owned();
     let said = || match secrets::of_environment(&wanted.environment) {
         Ok(secrets) => first_line(&secrets.mask(&finished.output)),
@@ -31,17 +34,21 @@ pub(super) async fn version(program: &Path, wanted: &Wanted<'_>) -> Result<Versi
         Err(_) => "(not shown)".to_owned(),
     };
     match finished.ended {
-        Ended::Exited(exit) if exit.is_success() => {
+        CommandEnd::Exited(exit) if exit.is_success() => {
             // Warnings of an interpreter may come first.
             let version = finished.output.lines().find_map(Version::parse);
-            version.ok_or_else(|| Trouble::NoVersion { file, said: said() })
+            version.ok_or_else(|| ProgramError::NoVersion { file, output: said() })
         }
-        Ended::Exited(Exit(Death::Code(code))) => Err(Trouble::Failed { file, code, said: said() }),
-        Ended::Exited(Exit(Death::Signal(signal))) => Err(Trouble::Killed { file, signal }),
-        Ended::TimedOut | Ended::Stopped => {
-            Err(Trouble::NoAnswer { file, waited: wanted.patience })
+        CommandEnd::Exited(Exit(ProcessExit::Code(code))) => {
+            Err(ProgramError::Failed { file, code, output: said() })
         }
-        Ended::NotStarted { why } => Err(Trouble::CantStart { why }),
+        CommandEnd::Exited(Exit(ProcessExit::Signal(signal))) => {
+            Err(ProgramError::Killed { file, signal })
+        }
+        CommandEnd::TimedOut | CommandEnd::Stopped => {
+            Err(ProgramError::NoAnswer { file, waited: wanted.timeout })
+        }
+        CommandEnd::NotStarted { why } => Err(ProgramError::CantStart { why }),
     }
 }
 

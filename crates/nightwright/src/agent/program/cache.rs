@@ -25,13 +25,13 @@ const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 /// The file with the answers.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub struct VersionCache {
     file: PathBuf,
 }
 
 /// What tells a program apart from its earlier self without starting it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct ProgramStamp {
     path: String,
     size: u64,
     modified: (i64, i64),
@@ -39,20 +39,20 @@ pub struct Stamp {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct VersionCacheFile {
     format: u32,
-    entries: Vec<Entry>,
+    entries: Vec<CachedVersion>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+struct CachedVersion {
     #[serde(flatten)]
-    stamp: Stamp,
+    stamp: ProgramStamp,
     version: String,
     asked: Timestamp,
 }
 
-impl Stamp {
+impl ProgramStamp {
     /// Of the file that is meant, links followed; `None` if it can't be told.
     pub fn of(program: &Path) -> Option<Self> {
         let facts = fs::metadata(program).ok()?;
@@ -65,7 +65,7 @@ impl Stamp {
     }
 }
 
-impl Cache {
+impl VersionCache {
     /// The user's, by the environment; `None` if there is no place for one.
     pub fn of_user(variable: impl Fn(&'static str) -> Option<OsString>) -> Option<Self> {
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -74,36 +74,36 @@ impl Cache {
     }
 
     /// What this very file answered not long ago.
-    pub(super) fn look_up(&self, stamp: &Stamp, now: Timestamp) -> Option<Version> {
+    pub(super) fn look_up(&self, stamp: &ProgramStamp, now: Timestamp) -> Option<Version> {
         let kept = self.read()?;
         let entry = kept.entries.iter().find(|entry| entry.stamp == *stamp && entry.is_good(now));
         Version::parse(&entry?.version)
     }
 
     /// Keeps an answer, if that can be done.
-    pub(super) fn keep(&self, stamp: Stamp, version: Version, now: Timestamp) {
+    pub(super) fn keep(&self, stamp: ProgramStamp, version: Version, now: Timestamp) {
         let mut kept = self.read().unwrap_or_default();
         kept.format = FORMAT;
         kept.entries.retain(|entry| entry.stamp.path != stamp.path && entry.is_good(now));
-        kept.entries.insert(0, Entry { stamp, version: version.to_string(), asked: now });
+        kept.entries.insert(0, CachedVersion { stamp, version: version.to_string(), asked: now });
         kept.entries.truncate(ENTRIES_MAX);
         // What can't be kept is asked for again.
         let _ = self.write(&kept);
     }
 
-    fn read(&self) -> Option<Kept> {
+    fn read(&self) -> Option<VersionCacheFile> {
         // A pipe would be waited for.
         if !fs::metadata(&self.file).ok()?.is_file() {
             return None;
         }
         let mut text = Vec::new();
         File::open(&self.file).ok()?.take(FILE_MAX).read_to_end(&mut text).ok()?;
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        let kept: VersionCacheFile = serde_json::from_slice(&text).ok()?;
         (kept.format == FORMAT).then_some(kept)
     }
 
     /// Replaces the file as a whole: others read it at the same time.
-    fn write(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &VersionCacheFile) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -113,7 +113,7 @@ impl Cache {
     }
 }
 
-impl Entry {
+impl CachedVersion {
     /// Whether it is neither too old nor from the future.
     fn is_good(&self, now: Timestamp) -> bool {
         let age = now.duration_since(self.asked);

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::Trouble;
+use super::ProgramError;
 
 /// The most that the first line of a script is read for.
 const FIRST_LINE_MAX: u64 = 4 << 10;
 
 /// A program by its name on the path, or by its own path. What it needs to run is there, too.
-pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, Trouble> {
+pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     let file = if name.contains('/') {
         let file = PathBuf::from(name);
         if !look(&file)? {
-            return Err(Trouble::Nothing { file });
+            return Err(ProgramError::Nothing { file });
         }
         file
     } else {
@@ -30,7 +30,7 @@ pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, Trouble> {
     if let Ok(Some(interpreter)) = interpreter(&file)
         && !interpreter.exists()
     {
-        return Err(Trouble::NoInterpreter { file, interpreter });
+        return Err(ProgramError::NoInterpreter { file, interpreter });
     }
     Ok(file)
 }
@@ -39,7 +39,7 @@ pub fn locate(name: &str, path: Option<&OsStr>) -> Result<PathBuf, Trouble> {
 ///
 /// Entries that depend on where nightwright is started are left out: in a project they would let the
 /// project choose the program.
-fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, Trouble> {
+fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     let mut almost = None;
     for folder in env::split_paths(path.unwrap_or_default()).filter(|folder| folder.is_absolute()) {
         let file = folder.join(name);
@@ -49,11 +49,11 @@ fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, Trouble> {
             Err(trouble) => almost = almost.or(Some(trouble)),
         }
     }
-    Err(almost.unwrap_or_else(|| Trouble::NotFound { name: name.to_owned() }))
+    Err(almost.unwrap_or_else(|| ProgramError::NotFound { name: name.to_owned() }))
 }
 
 /// Whether there is a program.
-fn look(file: &Path) -> Result<bool, Trouble> {
+fn look(file: &Path) -> Result<bool, ProgramError> {
     let there = match fs::metadata(file) {
         Ok(there) => there,
         Err(error) => return dangling(file, &error),
@@ -62,20 +62,20 @@ fn look(file: &Path) -> Result<bool, Trouble> {
     if !there.is_file() {
         let folder = there.is_dir();
         let what = if folder { "a folder" } else { "a special file" };
-        return Err(Trouble::NoFile { file, what });
+        return Err(ProgramError::NoFile { file, what });
     }
     match access(&file, Access::EXEC_OK) {
         Ok(()) => Ok(true),
-        Err(_) => Err(Trouble::NotExecutable { file }),
+        Err(_) => Err(ProgramError::NotExecutable { file }),
     }
 }
 
 /// What can't be looked at is not there, unless it is a link that leads nowhere.
-fn dangling(file: &Path, error: &io::Error) -> Result<bool, Trouble> {
+fn dangling(file: &Path, error: &io::Error) -> Result<bool, ProgramError> {
     match fs::read_link(file) {
         Ok(target) => {
             let (file, why) = (file.to_owned(), error.to_string());
-            Err(Trouble::Dangling { file, target, why })
+            Err(ProgramError::Dangling { file, target, why })
         }
         Err(_) => Ok(false),
     }

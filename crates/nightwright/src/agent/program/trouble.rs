@@ -10,7 +10,7 @@ use crate::error::Failure;
 
 /// Why the program can't be used. Nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ProgramError {
     /// There is none.
     #[error("Claude CLI not found. Make sure 'claude' is installed and in PATH.")]
     Missing,
@@ -81,22 +81,22 @@ pub enum Trouble {
         signal: i32,
     },
     /// It says that it failed.
-    #[error("`{} --version` exited with {code}{}", file.display(), colon(said))]
+    #[error("`{} --version` exited with {code}{}", file.display(), colon(output))]
     Failed {
         /// Where.
         file: PathBuf,
         /// Its exit code.
         code: i32,
         /// The first line it printed.
-        said: String,
+        output: String,
     },
     /// It answers something else.
-    #[error("`{} --version` printed {} where a version such as `2.1.325 (Claude Code)` was expected", file.display(), quoted(said))]
+    #[error("`{} --version` printed {} where a version such as `2.1.325 (Claude Code)` was expected", file.display(), quoted(output))]
     NoVersion {
         /// Where.
         file: PathBuf,
         /// The first line it printed.
-        said: String,
+        output: String,
     },
     /// It lacks what we need.
     #[error("`{}` is version {version}; nightwright needs {needed} or newer", file.display())]
@@ -118,7 +118,7 @@ fn quoted(said: &str) -> String {
     if said.is_empty() { "nothing".to_owned() } else { format!("`{said}`") }
 }
 
-impl Trouble {
+impl ProgramError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
@@ -157,8 +157,8 @@ impl Trouble {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
+impl From<ProgramError> for Failure {
+    fn from(trouble: ProgramError) -> Self {
         Self::trouble(trouble.to_string()).hint(trouble.hint())
     }
 }

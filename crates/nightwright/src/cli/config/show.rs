@@ -4,22 +4,28 @@ use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::redact::Secrets;
 use serde_json::{Value as Json, json};
 
-use super::Format;
-use crate::cli::{print, say};
-use crate::config::{KEYS, Key, Origin, Resolved, Value};
+use super::ConfigFormat;
+use crate::cli::{eprint_safe, print};
+use crate::config::{ConfigValue, KEYS, Key, ResolvedConfig, ValueOrigin};
 use crate::error::Failure;
 use crate::secrets;
 
 /// A value in a list takes no more room than this.
 const WIDEST: usize = 40;
 
-pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let value = Masks::of(resolved).winner(key, resolved);
-    if let Some(Value::Table(entries)) = &value
+pub(super) fn get(
+    key: &Key,
+    resolved: &ResolvedConfig,
+    format: ConfigFormat,
+) -> Result<(), Failure> {
+    let value = ShownMasks::of(resolved).winner(key, resolved);
+    if let Some(ConfigValue::Table(entries)) = &value
         && !entries.is_empty()
     {
         let origin = resolved.origin(key.name);
-        say(&format!("values of variables may be secret and are not shown; see them in: {origin}"));
+        eprint_safe(&format!(
+            "values of variables may be secret and are not shown; see them in: {origin}"
+        ));
     }
     if format.json {
         let value = value.map_or(Json::Null, |value| value.to_json());
@@ -27,15 +33,15 @@ pub(super) fn get(key: &Key, resolved: &Resolved, format: Format) -> Result<(), 
         return print_json(&json!({ "key": key.name, "value": value, "origin": origin }));
     }
     match value {
-        Some(Value::List(items)) if items.is_empty() => Ok(()),
-        Some(Value::Table(entries)) if entries.is_empty() => Ok(()),
+        Some(ConfigValue::List(items)) if items.is_empty() => Ok(()),
+        Some(ConfigValue::Table(entries)) if entries.is_empty() => Ok(()),
         Some(value) => print(&display_safe(&value.plain())),
         None => Err(Failure::trouble(format!("`{}` is not set: {}", key.name, key.unset))),
     }
 }
 
-pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
-    let masks = Masks::of(resolved);
+pub(super) fn list(resolved: &ResolvedConfig, format: ConfigFormat) -> Result<(), Failure> {
+    let masks = ShownMasks::of(resolved);
     if format.json {
         let entry = |key: &Key| {
             let value = masks.winner(key, resolved);
@@ -66,35 +72,39 @@ pub(super) fn list(resolved: &Resolved, format: Format) -> Result<(), Failure> {
 }
 
 /// What is masked in values that are shown.
-struct Masks {
+struct ShownMasks {
     /// By all that is known.
     all: Secrets,
     /// By what the user alone knows.
     user: Secrets,
 }
 
-impl Masks {
-    fn of(resolved: &Resolved) -> Self {
+impl ShownMasks {
+    fn of(resolved: &ResolvedConfig) -> Self {
         Self { all: secrets::to_show(resolved), user: secrets::of_user() }
     }
 
     /// A value without what may be secret, and with masks for what is known to be. A project makes
     /// no masks for what it needs approval for, or it could hide what it would run.
-    fn shown(&self, key: &Key, origin: &Origin, value: &Value) -> Value {
+    fn shown(&self, key: &Key, origin: &ValueOrigin, value: &ConfigValue) -> ConfigValue {
         let is_asked_for = key.gated && origin.comes_with_project();
         let secrets = if is_asked_for { &self.user } else { &self.all };
         value.without_secrets().map_texts(&|text| secrets.mask(text).into_owned())
     }
 
     /// The value that counts.
-    fn winner(&self, key: &Key, resolved: &Resolved) -> Option<Value> {
+    fn winner(&self, key: &Key, resolved: &ResolvedConfig) -> Option<ConfigValue> {
         resolved.value(key.name).map(|value| self.shown(key, resolved.origin(key.name), value))
     }
 }
 
-pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<(), Failure> {
+pub(super) fn explain(
+    key: &Key,
+    resolved: &ResolvedConfig,
+    format: ConfigFormat,
+) -> Result<(), Failure> {
     let layers = resolved.all(key.name);
-    let masks = Masks::of(resolved);
+    let masks = ShownMasks::of(resolved);
     if format.json {
         return print_json(&explain_json(key, resolved, &layers, &masks));
     }
@@ -122,7 +132,7 @@ pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<
         let mark = if index + 1 == layers.len() { "->" } else { "  " };
         lines.push(format!("  {mark} {origin}: {}", masks.shown(key, origin, value)));
     }
-    if let Some(value @ Value::Table(_)) = masks.winner(key, resolved)
+    if let Some(value @ ConfigValue::Table(_)) = masks.winner(key, resolved)
         && layers.len() > 1
     {
         lines.push(format!("  together: {value}"));
@@ -132,9 +142,9 @@ pub(super) fn explain(key: &Key, resolved: &Resolved, format: Format) -> Result<
 
 fn explain_json(
     key: &Key,
-    resolved: &Resolved,
-    layers: &[(&Origin, &Value)],
-    masks: &Masks,
+    resolved: &ResolvedConfig,
+    layers: &[(&ValueOrigin, &ConfigValue)],
+    masks: &ShownMasks,
 ) -> Json {
     let last = layers.len().saturating_sub(1);
     let layers: Vec<Json> = layers

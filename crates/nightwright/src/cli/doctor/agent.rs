@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nightwright_core::agent::dialect::claude;
-use nightwright_core::agent::version::Standing;
+use nightwright_core::agent::version::VersionSupport;
 
 use super::configured;
-use super::finding::{Finding, Grade};
-use crate::agent::program::{Found, Trouble, locate};
-use crate::cli::session::CommandLine;
+use super::finding::{DoctorFinding, Grade};
+use crate::agent::program::{FoundProgram, ProgramError, locate};
+use crate::cli::session::AgentCommandLine;
 use crate::error::Failure;
-use crate::process::{Containment, Level};
+use crate::process::{Containment, ContainmentLevel};
 
 /// Variables by which an account is known to the agent.
 const ACCOUNT: [&str; 6] = [
@@ -35,45 +35,45 @@ const OUTER_SESSION: [&str; 5] = [
 ];
 
 /// Whether there is a program that can be used.
-pub(super) fn found(found: &Result<Found, Trouble>) -> Finding {
+pub(super) fn found(found: &Result<FoundProgram, ProgramError>) -> DoctorFinding {
     let covered = claude::COVERED;
     let (oldest, newest) = (covered.oldest.to_string(), covered.newest.to_string());
     let finding = match found {
-        Ok(Found { path, version, standing }) => {
+        Ok(FoundProgram { path, version, support }) => {
             let what = format!("claude {version}, `{}`", path.display());
-            let finding = match standing {
-                Standing::Newer => Finding::warning(
+            let finding = match support {
+                VersionSupport::Newer => DoctorFinding::warning(
                     "agent",
                     format!(
                         "{what}: newer than {newest}, the newest that nightwright is tested with"
                     ),
                 )
                 .hint("to try it out for a cent or so: nightwright doctor --probe"),
-                Standing::TooOld | Standing::Covered => {
-                    Finding::ok("agent", format!("{what} (tested: {oldest} to {newest})"))
+                VersionSupport::TooOld | VersionSupport::Covered => {
+                    DoctorFinding::ok("agent", format!("{what} (tested: {oldest} to {newest})"))
                 }
             };
             finding.fact("path", path.display().to_string()).fact("version", version.to_string())
         }
-        Err(trouble) => Finding::problem("agent", trouble.to_string()).hint(trouble.hint()),
+        Err(trouble) => DoctorFinding::problem("agent", trouble.to_string()).hint(trouble.hint()),
     };
     finding.fact("oldest_tested", oldest).fact("newest_tested", newest)
 }
 
 /// Whether the user's own agent program is there.
-pub(super) fn command(text: &str, project: &Path) -> Finding {
-    let located = CommandLine::parse(text, project).and_then(|command| {
+pub(super) fn command(text: &str, project: &Path) -> DoctorFinding {
+    let located = AgentCommandLine::parse(text, project).and_then(|command| {
         locate(command.program(), env::var_os("PATH").as_deref()).map_err(Failure::from)
     });
     match located {
-        Ok(path) => Finding::ok("agent", format!("`{}` (agent.command)", path.display()))
+        Ok(path) => DoctorFinding::ok("agent", format!("`{}` (agent.command)", path.display()))
             .fact("path", path.display().to_string()),
         Err(failure) => configured::problem("agent", &failure),
     }
 }
 
 /// What the agent will find around itself.
-pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<Finding> {
+pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<DoctorFinding> {
     let mut findings = vec![login()];
     findings.extend(user());
     findings.extend(outer_session());
@@ -83,18 +83,23 @@ pub(super) fn around(environment: &[(OsString, OsString)]) -> Vec<Finding> {
 }
 
 /// What speaks for a login, by name. Whether it is valid only a call can tell.
-fn login() -> Finding {
+fn login() -> DoctorFinding {
     let mut signs: Vec<String> = ACCOUNT.into_iter().filter(is_set).map(str::to_owned).collect();
     if let Some(file) = credentials().filter(|file| fs::metadata(file).is_ok_and(|f| f.len() > 0)) {
         signs.push(format!("`{}`", file.display()));
     }
     let finding = match signs.as_slice() {
-        [] => Finding::warning("login", "no sign of one")
+        [] => DoctorFinding::warning("login", "no sign of one")
             .hint("run `claude` and log in, or set ANTHROPIC_API_KEY"),
-        [one] => Finding::ok("login", format!("{one} is there; whether it is valid is not known")),
+        [one] => {
+            DoctorFinding::ok("login", format!("{one} is there; whether it is valid is not known"))
+        }
         several => {
             let all = several.join(", ");
-            Finding::ok("login", format!("{all} are there; whether they are valid is not known"))
+            DoctorFinding::ok(
+                "login",
+                format!("{all} are there; whether they are valid is not known"),
+            )
         }
     };
     finding.fact("signs", signs)
@@ -112,27 +117,27 @@ fn is_set(name: &&str) -> bool {
 }
 
 /// A word to whoever is root.
-fn user() -> Option<Finding> {
+fn user() -> Option<DoctorFinding> {
     if !rustix::process::getuid().is_root() {
         return None;
     }
     let sandboxed = env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
     let refuses = if sandboxed { "" } else { ", and refuses --dangerously-skip-permissions" };
     let text = format!("root: the agent can change everything on this machine{refuses}");
-    Some(Finding::warning("user", text).hint("run nightwright as another user"))
+    Some(DoctorFinding::warning("user", text).hint("run nightwright as another user"))
 }
 
 /// A word to whoever is started by an agent.
-fn outer_session() -> Option<Finding> {
+fn outer_session() -> Option<DoctorFinding> {
     let there: Vec<String> = OUTER_SESSION.into_iter().filter(is_set).map(str::to_owned).collect();
     (!there.is_empty()).then(|| {
-        Finding::ok("session", "started inside a session of the agent; not passed on:")
+        DoctorFinding::ok("session", "started inside a session of the agent; not passed on:")
             .names("variables", there)
     })
 }
 
 /// The variables of ours that no program of a run gets to see: their names, never their values.
-fn dropped(environment: &[(OsString, OsString)]) -> Finding {
+fn dropped(environment: &[(OsString, OsString)]) -> DoctorFinding {
     let passed = |name: &OsString| environment.iter().any(|(known, _)| known == name);
     let names: Vec<String> = env::vars_os()
         .filter(|(name, _)| !passed(name))
@@ -143,16 +148,16 @@ fn dropped(environment: &[(OsString, OsString)]) -> Finding {
         1 => "1 variable is not passed on to the agent:".to_owned(),
         count => format!("{count} variables are not passed on to the agent:"),
     };
-    Finding::ok("environment", text).names("dropped", names)
+    DoctorFinding::ok("environment", text).names("dropped", names)
 }
 
 /// How well an attempt is kept together.
-fn containment() -> Finding {
+fn containment() -> DoctorFinding {
     let level = Containment::choose(None).level();
     let grade = match level {
-        Level::GuardAndGroup | Level::Guard => Grade::Ok,
-        Level::ProcessGroup => Grade::Warning,
+        ContainmentLevel::GuardAndGroup | ContainmentLevel::Guard => Grade::Ok,
+        ContainmentLevel::ProcessGroup => Grade::Warning,
     };
     let text = format!("{}: {}", level.name(), level.sentence());
-    Finding::new(grade, "containment", text).fact("level", level.name())
+    DoctorFinding::new(grade, "containment", text).fact("level", level.name())
 }

@@ -30,7 +30,7 @@ pub(super) enum Grade {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Finding {
+pub(super) struct DoctorFinding {
     topic: &'static str,
     grade: Grade,
     text: String,
@@ -45,11 +45,11 @@ pub(super) struct Finding {
 
 /// Everything that was looked at.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) findings: Vec<Finding>,
+pub(super) struct DoctorReport {
+    pub(super) findings: Vec<DoctorFinding>,
 }
 
-impl Finding {
+impl DoctorFinding {
     pub(super) fn new(grade: Grade, topic: &'static str, text: impl Into<String>) -> Self {
         Self {
             topic,
@@ -134,7 +134,7 @@ fn lines(names: &[String]) -> Vec<String> {
     lines
 }
 
-impl Report {
+impl DoctorReport {
     /// Whether nothing stands in the way of a run.
     pub(super) fn can_run(&self) -> bool {
         self.count(Grade::Problem) == 0

@@ -8,35 +8,35 @@ use std::io;
 use std::time::Duration;
 
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::dialect::ToolAccess;
 use nightwright_core::units::Usd;
 
-use super::finding::Finding;
-use crate::agent::program::Found;
-use crate::ask::{Question, Respondent, System, ask};
+use super::finding::DoctorFinding;
+use crate::agent::program::FoundProgram;
+use crate::ask::{AgentEndpoint, AgentQuestion, SystemPrompt, ask};
 use crate::cli::session;
 use crate::error::Failure;
 use crate::secrets;
 use crate::signals::Signals;
 
 /// What is asked.
-const QUESTION: Question<'static> = Question {
+const QUESTION: AgentQuestion<'static> = AgentQuestion {
     label: "probe",
     prompt: "Answer with the one word: ready",
-    system: System::Only("Answer as briefly as you can."),
+    system: SystemPrompt::Only("Answer as briefly as you can."),
     schema: None,
     cap: Usd::from_cents(5),
     deadline: Duration::from_secs(90),
     model: None,
-    tools: Tools::None,
+    tools: ToolAccess::None,
 };
 
 /// Makes the call and says what came of it; `None` if it was interrupted.
 pub(super) async fn probe(
-    found: &Found,
+    found: &FoundProgram,
     environment: Vec<(OsString, OsString)>,
     signals: &mut Signals,
-) -> Result<Option<Finding>, Failure> {
+) -> Result<Option<DoctorFinding>, Failure> {
     let cant = |error: io::Error| Failure::trouble(format!("can't make a folder for it: {error}"));
     let mut folder =
         tempfile::Builder::new().prefix("nightwright-probe-").tempdir().map_err(cant)?;
@@ -44,7 +44,7 @@ pub(super) async fn probe(
     let project = folder.path().join("project");
     fs::create_dir(&project).map_err(cant)?;
     let temp = session::temp_folder(None)?;
-    let respondent = Respondent {
+    let respondent = AgentEndpoint {
         program: found.path.clone(),
         before: Vec::new(),
         dialect: Dialect::Claude,

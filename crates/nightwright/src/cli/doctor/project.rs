@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nightwright_core::input::Disk;
-use nightwright_core::root::Found;
+use nightwright_core::root::RootSource;
 use serde_json::json;
 
 use super::configured;
-use super::finding::Finding;
+use super::finding::DoctorFinding;
 use crate::agent::program::locate;
 use crate::cli::session::home;
 use crate::cli::which;
-use crate::journal::lock::{self, Owner};
-use crate::process::{Containment, Ended, Finished, Launch, Stop, run_to_end};
+use crate::journal::lock::{self, LockOwner};
+use crate::process::{CommandEnd, Containment, FinishedCommand, Launch, StopHandle, run_to_end};
 use crate::workspace::{Repository, space};
 
 /// How long git may take.
@@ -25,27 +25,30 @@ const GIT_TIME: Duration = Duration::from_secs(10);
 const GIT_OUTPUT: usize = 4 << 10;
 
 /// Whether the project is in a repository, and in which state.
-pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> Finding {
+pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) -> DoctorFinding {
     // Not by its name: from inside the project that could be a program of the project's.
     let Ok(git) = locate("git", env::var_os("PATH").as_deref()) else {
-        return Finding::warning("git", "git was not found: runs work without it")
+        return DoctorFinding::warning("git", "git was not found: runs work without it")
             .hint("with git, what the agent changes can be seen and taken back");
     };
     let version = ask_git(&git, project, environment, &["--version"]).await;
     let version = match version.ended {
-        Ended::Exited(exit) if exit.is_success() => {
+        CommandEnd::Exited(exit) if exit.is_success() => {
             let line = version.output.lines().next().unwrap_or_default().trim().to_owned();
             line.strip_prefix("git version ").map_or(line.clone(), str::to_owned)
         }
-        Ended::Exited(_) | Ended::TimedOut | Ended::Stopped | Ended::NotStarted { .. } => {
-            return Finding::warning("git", format!("`{}` does not work", git.display()))
+        CommandEnd::Exited(_)
+        | CommandEnd::TimedOut
+        | CommandEnd::Stopped
+        | CommandEnd::NotStarted { .. } => {
+            return DoctorFinding::warning("git", format!("`{}` does not work", git.display()))
                 .hint("runs work without git, but nothing shows what the agent changed");
         }
     };
     let status = ["status", "--porcelain", "--untracked-files=normal", "--", "."];
     let Some(repository) = Repository::around(project) else {
         let text = format!("git {version}; the project is not a repository");
-        return Finding::warning("git", text)
+        return DoctorFinding::warning("git", text)
             .hint("with one (git init), what the agent changes can be seen and taken back")
             .fact("state", "none")
             .fact("version", version);
@@ -56,28 +59,31 @@ pub(super) async fn git(project: &Path, environment: &[(OsString, OsString)]) ->
     environment.push(("GIT_WORK_TREE".into(), repository.top.into()));
     let status = ask_git(&git, project, &environment, &status).await;
     let finding = match status.ended {
-        Ended::Exited(exit) if exit.is_success() && status.output.is_empty() => {
-            Finding::ok("git", format!("git {version}; everything in the project is committed"))
-                .fact("state", "clean")
+        CommandEnd::Exited(exit) if exit.is_success() && status.output.is_empty() => {
+            DoctorFinding::ok(
+                "git",
+                format!("git {version}; everything in the project is committed"),
+            )
+            .fact("state", "clean")
         }
-        Ended::Exited(exit) if exit.is_success() => Finding::warning(
+        CommandEnd::Exited(exit) if exit.is_success() => DoctorFinding::warning(
             "git",
             format!("git {version}; some changes in the project are not committed"),
         )
         .hint("commit them first, to tell the agent's changes from yours")
         .fact("state", "dirty"),
-        Ended::Exited(_) => {
+        CommandEnd::Exited(_) => {
             let said = status.output.lines().next().unwrap_or_default();
             let text = format!("git {version}; it can't look at the project: {said}");
-            Finding::warning("git", text).fact("state", "unknown")
+            DoctorFinding::warning("git", text).fact("state", "unknown")
         }
-        Ended::NotStarted { why } => {
+        CommandEnd::NotStarted { why } => {
             let text = format!("git {version}; it can't look at the project: {why}");
-            Finding::warning("git", text).fact("state", "unknown")
+            DoctorFinding::warning("git", text).fact("state", "unknown")
         }
-        Ended::TimedOut | Ended::Stopped => {
+        CommandEnd::TimedOut | CommandEnd::Stopped => {
             let text = format!("git {version}; it takes too long to look at the project");
-            Finding::warning("git", text).fact("state", "unknown")
+            DoctorFinding::warning("git", text).fact("state", "unknown")
         }
     };
     finding.fact("version", version)
@@ -89,7 +95,7 @@ async fn ask_git(
     project: &Path,
     environment: &[(OsString, OsString)],
     arguments: &[&str],
-) -> Finished {
+) -> FinishedCommand {
     let safe = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
     let mut environment = environment.to_vec();
     for (name, value) in [("GIT_OPTIONAL_LOCKS", "0"), ("LC_ALL", "C")] {
@@ -103,38 +109,39 @@ async fn ask_git(
         directory: project.to_owned(),
         containment: Containment::choose(None),
     };
-    run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &Stop::default()).await
+    run_to_end(&launch, GIT_TIME, GIT_OUTPUT, &StopHandle::default()).await
 }
 
 /// Whether a run would refuse this folder: it would have to ask if it is meant, or cannot write to it.
-pub(super) fn is_refused(project: &Path, found: Found) -> Option<Finding> {
+pub(super) fn is_refused(project: &Path, found: RootSource) -> Option<DoctorFinding> {
     let failure = match found {
-        Found::TooWide => Some(which::too_wide(project)),
-        Found::Named | Found::Configured | Found::Repository | Found::Current => {
-            which::check_writable(project).err()
-        }
+        RootSource::TooWide => Some(which::too_wide(project)),
+        RootSource::Named
+        | RootSource::Configured
+        | RootSource::Repository
+        | RootSource::Current => which::check_writable(project).err(),
     };
     failure.map(|failure| configured::problem("project", &failure))
 }
 
 /// Whether another run is at work in the project: there is one at a time.
-pub(super) fn in_use(project: &Path) -> Option<Finding> {
+pub(super) fn in_use(project: &Path) -> Option<DoctorFinding> {
     let owner = lock::peek(&home(project).ok()?.join("project.lock"))?;
-    let Owner { run, pid, .. } = owner;
+    let LockOwner { run, pid, .. } = owner;
     let text = format!("run {run} (pid {pid}) is at work in this project");
     Some(
-        Finding::problem("project", text)
+        DoctorFinding::problem("project", text)
             .hint(format!("wait for it to end, or stop it: nightwright stop {run}")),
     )
 }
 
 /// Whether runs of the project can be kept, and whether there is room.
-pub(super) fn state(project: &Path) -> Vec<Finding> {
+pub(super) fn state(project: &Path) -> Vec<DoctorFinding> {
     let folder = match home(project) {
         Ok(folder) => folder,
         Err(failure) => {
             let hint = "set NIGHTWRIGHT_STATE_DIR to an absolute path, or leave it unset";
-            return vec![Finding::problem("state", failure.message).hint(hint)];
+            return vec![DoctorFinding::problem("state", failure.message).hint(hint)];
         }
     };
     let there = nearest(&folder);
@@ -147,27 +154,30 @@ fn nearest(folder: &Path) -> PathBuf {
 }
 
 /// Tries it: permissions alone say nothing about disks that are read-only or full.
-fn writable(folder: &Path, there: &Path) -> Finding {
+fn writable(folder: &Path, there: &Path) -> DoctorFinding {
     let finding = match tempfile::tempfile_in(there) {
-        Ok(_) => Finding::ok("state", format!("`{}` can be written", folder.display())),
-        Err(error) => {
-            Finding::problem("state", format!("can't write in `{}`: {error}", there.display()))
-                .hint("make it writable, or set NIGHTWRIGHT_STATE_DIR to another folder")
-        }
+        Ok(_) => DoctorFinding::ok("state", format!("`{}` can be written", folder.display())),
+        Err(error) => DoctorFinding::problem(
+            "state",
+            format!("can't write in `{}`: {error}", there.display()),
+        )
+        .hint("make it writable, or set NIGHTWRIGHT_STATE_DIR to another folder"),
     };
     finding.fact("folder", folder.display().to_string())
 }
 
-fn disk(project: &Path, state: &Path) -> Finding {
+fn disk(project: &Path, state: &Path) -> DoctorFinding {
     let disks = [("project", project), ("state", state)].map(|(name, path)| (name, space([path])));
     let enough = |disk: &Disk| disk.free >= disk.floor;
     let same = device(project) == device(state);
     let shown = if same { &disks[..1] } else { &disks[..] };
-    let text: Vec<_> = shown.iter().map(|(name, disk)| told(name, disk.as_ref())).collect();
+    let text: Vec<_> =
+        shown.iter().map(|(name, disk)| describe_disk(name, disk.as_ref())).collect();
     let mut finding = if disks.iter().filter_map(|(_, disk)| disk.as_ref()).all(enough) {
-        Finding::ok("disk", text.join("; "))
+        DoctorFinding::ok("disk", text.join("; "))
     } else {
-        Finding::problem("disk", text.join("; ")).hint("make room: below that no attempt starts")
+        DoctorFinding::problem("disk", text.join("; "))
+            .hint("make room: below that no attempt starts")
     };
     for (name, disk) in disks {
         let facts = disk.map(|Disk { free, floor }| json!({ "free": free, "floor": floor }));
@@ -180,7 +190,7 @@ fn device(path: &Path) -> Option<u64> {
     path.metadata().map(|facts| facts.dev()).ok()
 }
 
-fn told(name: &str, disk: Option<&Disk>) -> String {
+fn describe_disk(name: &str, disk: Option<&Disk>) -> String {
     match disk {
         Some(Disk { free, floor }) => {
             format!("{name}: {} free, {} have to stay free", size(*free), size(*floor))

@@ -2,15 +2,15 @@
 
 use nightwright_core::principles::{Layer, Preset, Principle, Principles, SCALE, Weight};
 
-use crate::init::ask::{Gone, Person};
+use crate::init::ask::{NoAnswer, Prompter};
 use crate::nearest::nearest;
 
 /// Offers principles that another tool left.
 pub(super) fn import(
-    person: &mut dyn Person,
+    person: &mut dyn Prompter,
     file: &str,
     found: &Principles,
-) -> Result<bool, Gone> {
+) -> Result<bool, NoAnswer> {
     person.tell(&format!("Found `{file}`, from the preset `{}`:\n", found.preset().name()));
     person.tell(&table(found));
     loop {
@@ -25,9 +25,9 @@ pub(super) fn import(
 
 /// Asks which preset is nearest, where those that are there can be kept.
 pub(super) fn preset(
-    person: &mut dyn Person,
+    person: &mut dyn Prompter,
     current: Option<&Principles>,
-) -> Result<Principles, Gone> {
+) -> Result<Principles, NoAnswer> {
     let lines = Preset::ALL.iter().enumerate().map(|(index, preset)| {
         format!("\n  {}  {:<10}  {}", index + 1, preset.name(), preset.about())
     });
@@ -59,20 +59,20 @@ pub(super) fn preset(
 
 /// Whether somebody has the weights on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum WeightsShown {
     Already,
     NotYet,
 }
 
 /// Lets somebody change single weights, and shows what came of it.
 pub(super) fn weights(
-    person: &mut dyn Person,
+    person: &mut dyn Prompter,
     mut principles: Principles,
-    seen: Seen,
-) -> Result<Principles, Gone> {
+    seen: WeightsShown,
+) -> Result<Principles, NoAnswer> {
     match seen {
-        Seen::Already => {}
-        Seen::NotYet => person.tell(&format!("\n{}", table(&principles))),
+        WeightsShown::Already => {}
+        WeightsShown::NotYet => person.tell(&format!("\n{}", table(&principles))),
     }
     let before = principles.clone();
     loop {
@@ -104,10 +104,10 @@ fn which(answer: &str) -> Option<&'static Principle> {
 }
 
 fn weight(
-    person: &mut dyn Person,
+    person: &mut dyn Prompter,
     principle: &Principle,
     principles: &Principles,
-) -> Result<Weight, Gone> {
+) -> Result<Weight, NoAnswer> {
     let Principle { name, when_low, when_high, .. } = principle;
     person.tell(&format!("  1-3   {when_low}\n  8-10  {when_high}"));
     let old = principles.weight(name);
@@ -155,31 +155,31 @@ mod tests {
     use super::*;
 
     /// Somebody whose answers are written down; after the last one there are no more.
-    struct Prepared {
+    struct PreparedAnswers {
         answers: Vec<&'static str>,
         told: String,
     }
 
-    impl Prepared {
+    impl PreparedAnswers {
         fn new(answers: &[&'static str]) -> Self {
             Self { answers: answers.iter().rev().copied().collect(), told: String::new() }
         }
     }
 
-    impl Person for Prepared {
+    impl Prompter for PreparedAnswers {
         fn tell(&mut self, text: &str) {
             self.told.push_str(text);
             self.told.push('\n');
         }
 
-        fn ask(&mut self, question: &str) -> Result<String, Gone> {
+        fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
             self.tell(question);
-            self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(Gone::EndOfInput)
+            self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(NoAnswer::EndOfInput)
         }
     }
 
     /// What somebody saw, without the spaces at the ends of lines.
-    fn shown(person: &Prepared) -> String {
+    fn shown(person: &PreparedAnswers) -> String {
         person.told.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
@@ -200,7 +200,7 @@ mod tests {
             (vec!["4"], Some(startup), Principles::of(Preset::Custom)),
             (vec!["0", "5", "current", "\u{1b}[A", "1"], None, Principles::of(Preset::Startup)),
         ] {
-            let mut person = Prepared::new(&answers);
+            let mut person = PreparedAnswers::new(&answers);
             assert_eq!(
                 preset(&mut person, current.as_ref()),
                 Ok(wanted),
@@ -208,8 +208,8 @@ mod tests {
                 person.told
             );
         }
-        let mut person = Prepared::new(&["strtup"]);
-        assert_eq!(preset(&mut person, None), Err(Gone::EndOfInput));
+        let mut person = PreparedAnswers::new(&["strtup"]);
+        assert_eq!(preset(&mut person, None), Err(NoAnswer::EndOfInput));
         assert_snapshot!(shown(&person), @r"
         Which of these is this project most like?
           1  startup     a young product: little, soon, simple, and easy to take back
@@ -227,8 +227,8 @@ mod tests {
         let start = Principles::of(Preset::Startup);
         let answers =
             ["12", "eleven", "0", "11", "9", "Auditability", "", "19", "blast_radios", ""];
-        let mut person = Prepared::new(&answers);
-        let chosen = weights(&mut person, start.clone(), Seen::NotYet).unwrap();
+        let mut person = PreparedAnswers::new(&answers);
+        let chosen = weights(&mut person, start.clone(), WeightsShown::NotYet).unwrap();
         assert_eq!(chosen, start.clone().with("blast_radius", weight(9)));
         assert_snapshot!(shown(&person), @r"
         What is built (1 ... 10)
@@ -293,12 +293,12 @@ mod tests {
           18  migration_burden         4  migrations are fine ... avoid them
         ");
 
-        let mut person = Prepared::new(&[""]);
-        assert_eq!(weights(&mut person, start.clone(), Seen::NotYet), Ok(start.clone()));
+        let mut person = PreparedAnswers::new(&[""]);
+        assert_eq!(weights(&mut person, start.clone(), WeightsShown::NotYet), Ok(start.clone()));
         assert_eq!(person.told.matches("trust_architecture").count(), 1, "{}", person.told);
         assert_eq!(
-            weights(&mut Prepared::new(&["12"]), start, Seen::NotYet),
-            Err(Gone::EndOfInput)
+            weights(&mut PreparedAnswers::new(&["12"]), start, WeightsShown::NotYet),
+            Err(NoAnswer::EndOfInput)
         );
     }
 
@@ -306,15 +306,15 @@ mod tests {
     fn an_import_is_shown_before_it_is_asked_for() {
         let found = Principles::of(Preset::Opensource);
         for (answers, wanted) in [(vec![""], true), (vec!["what?", "No"], false)] {
-            let mut person = Prepared::new(&answers);
+            let mut person = PreparedAnswers::new(&answers);
             assert_eq!(import(&mut person, "p.yaml", &found), Ok(wanted));
             assert!(person.told.starts_with("Found `p.yaml`, from the preset `opensource`:"));
             assert!(person.told.contains("migration_burden"), "{}", person.told);
         }
         // Who has just seen the weights is not shown them again before something changes.
-        let mut person = Prepared::new(&["", ""]);
+        let mut person = PreparedAnswers::new(&["", ""]);
         assert_eq!(import(&mut person, "p.yaml", &found), Ok(true));
-        assert_eq!(weights(&mut person, found.clone(), Seen::Already), Ok(found));
+        assert_eq!(weights(&mut person, found.clone(), WeightsShown::Already), Ok(found));
         assert_eq!(person.told.matches("migration_burden").count(), 1, "{}", person.told);
     }
 }

@@ -7,12 +7,12 @@ use clap::Args;
 use nightwright_core::event::Event;
 use nightwright_core::permissions::Permissions;
 use nightwright_core::redact::{Secrets, has_masks};
-use nightwright_core::settings::{Change, ChangeSource, Limits, Settings};
+use nightwright_core::settings::{ChangeSource, Limits, SettingChange, Settings};
 
-use super::super::approval::{self, Untrusted};
-use super::super::run::{LimitOptions, tool};
-use super::super::{say, told, values};
-use crate::config::{self, Layer};
+use super::super::approval::{self, UntrustedPolicy};
+use super::super::run::{LimitArgs, tool};
+use super::super::{eprint_safe, told, values};
+use crate::config::{self, ConfigLayer};
 use crate::error::Failure;
 use crate::journal::RunDir;
 use crate::secrets;
@@ -20,7 +20,7 @@ use crate::secrets;
 /// Settings of the agent and the gate that can change when a run continues.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changes")]
-pub(super) struct ChangeOptions {
+pub(super) struct ChangeArgs {
     /// Another tool that the agent may use, such as `Bash(npm install:*)`; may be repeated
     #[arg(long, value_name = "TOOL", value_parser = tool)]
     allowed_tools: Vec<String>,
@@ -59,9 +59,9 @@ pub(super) struct ChangeOptions {
 }
 
 /// A change, and where it comes from.
-pub(super) type Sourced = (ChangeSource, Change);
+pub(super) type SourcedChange = (ChangeSource, SettingChange);
 
-impl ChangeOptions {
+impl ChangeArgs {
     /// Whether anything is to be different.
     pub(super) fn any(&self) -> bool {
         self.changes_agent() || !self.verify.is_empty() || self.reload
@@ -91,7 +91,11 @@ impl ChangeOptions {
     }
 
     /// What the options of the command line change.
-    pub(super) fn by_operator(&self, limits: &LimitOptions, settings: &Settings) -> Vec<Sourced> {
+    pub(super) fn by_operator(
+        &self,
+        limits: &LimitArgs,
+        settings: &Settings,
+    ) -> Vec<SourcedChange> {
         let mut wanted = settings.clone();
         wanted.agent.add_tools(&self.allowed_tools, &self.disallowed_tools);
         if self.dangerously_skip_permissions {
@@ -107,7 +111,7 @@ impl ChangeOptions {
             wanted.agent.arguments.clone_from(&self.arguments);
         }
         limits.change(&mut wanted.limits);
-        let changes = Change::between(settings, &wanted);
+        let changes = SettingChange::between(settings, &wanted);
         changes.into_iter().map(|change| (ChangeSource::Operator, change)).collect()
     }
 
@@ -115,45 +119,45 @@ impl ChangeOptions {
     pub(super) fn by_configuration(
         &self,
         project: &Path,
-        layers: &[Layer],
+        layers: &[ConfigLayer],
         settings: &Settings,
-        asking: Asking,
-        untrusted: Untrusted,
-    ) -> Result<Vec<Sourced>, Failure> {
+        asking: AskPolicy,
+        untrusted: UntrustedPolicy,
+    ) -> Result<Vec<SourcedChange>, Failure> {
         let mut changes = told::configured(layers).changes(settings);
         // An option says more than the configuration.
         changes.retain(|change| match change {
-            Change::Permissions { .. } => {
+            SettingChange::Permissions { .. } => {
                 self.permissions.is_none() && !self.dangerously_skip_permissions
             }
-            Change::Model { .. } => self.model.is_none(),
+            SettingChange::Model { .. } => self.model.is_none(),
             _ => true,
         });
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let list: Vec<_> = changes.iter().map(Change::sentence).collect();
+        let list: Vec<_> = changes.iter().map(SettingChange::sentence).collect();
         let list = secrets::of_user().mask(&list.join("; ")).into_owned();
-        let keys: Vec<_> = changes.iter().map(Change::key).collect();
+        let keys: Vec<_> = changes.iter().map(SettingChange::key).collect();
         let agreed = match asking {
             _ if self.reload => {
                 must_be_approved(project, layers, &keys, untrusted)?;
                 true
             }
-            Asking::Allowed if approval::can_ask() => {
-                say(&format!("Changed since this run began: {list}"));
+            AskPolicy::Allowed if approval::can_ask() => {
+                eprint_safe(&format!("Changed since this run began: {list}"));
                 let agreed = approval::agreed("Use the new values? [y/N] ")?;
                 if agreed {
                     approval::approve_shown(project, layers, &keys)?;
                 }
                 agreed
             }
-            Asking::Allowed | Asking::Never => {
-                say(&format!(
+            AskPolicy::Allowed | AskPolicy::Never => {
+                eprint_safe(&format!(
                     "Changed since this run began: {list}. The run keeps its own values{}.",
                     match asking {
-                        Asking::Allowed => "; --reload applies the new ones",
-                        Asking::Never => "",
+                        AskPolicy::Allowed => "; --reload applies the new ones",
+                        AskPolicy::Never => "",
                     }
                 ));
                 false
@@ -170,9 +174,9 @@ impl ChangeOptions {
 /// approved it.
 fn must_be_approved(
     project: &Path,
-    layers: &[Layer],
+    layers: &[ConfigLayer],
     keys: &[&str],
-    untrusted: Untrusted,
+    untrusted: UntrustedPolicy,
 ) -> Result<(), Failure> {
     let other: Vec<_> =
         config::KEYS.iter().map(|key| key.name).filter(|key| !keys.contains(key)).collect();
@@ -183,7 +187,7 @@ fn must_be_approved(
 
 /// Whether people may be asked something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum AskPolicy {
     /// On a terminal.
     Allowed,
     /// Nobody is there, whatever standard input is.
@@ -191,7 +195,11 @@ pub(super) enum Asking {
 }
 
 /// Keeps the true words of changes, if the journal will have masks in their place.
-pub(super) fn keep(changes: &[Sourced], secrets: &Secrets, folder: &RunDir) -> Result<(), Failure> {
+pub(super) fn keep(
+    changes: &[SourcedChange],
+    secrets: &Secrets,
+    folder: &RunDir,
+) -> Result<(), Failure> {
     let masked: Vec<_> = changes
         .iter()
         .filter(|(source, change)| {
@@ -204,10 +212,10 @@ pub(super) fn keep(changes: &[Sourced], secrets: &Secrets, folder: &RunDir) -> R
     if masked.is_empty() {
         return Ok(());
     }
-    secrets::keep_changed(folder.path(), &masked).map_err(|error| Failure::because(&error))
+    secrets::save_change(folder.path(), &masked).map_err(|error| Failure::because(&error))
 }
 
-impl LimitOptions {
+impl LimitArgs {
     /// Whether any limit was given.
     pub(super) fn any(&self) -> bool {
         self.max_iterations.is_some()

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::decode::StreamLine;
 use nightwright_core::agent::dialect::Dialect;
 use nightwright_core::agent::report::AttemptReport;
-use nightwright_core::agent::transcript::{Closing, Reading, Transcript};
+use nightwright_core::agent::transcript::{AttemptExit, Transcript, TranscriptOptions};
 use nightwright_core::event::AgentFacts;
 use nightwright_core::machine::ledger::{Stage, State};
 
@@ -18,7 +18,7 @@ use crate::journal::{RunDir, attempt_label, call_label};
 const CHUNK: usize = 256 << 10;
 
 /// What the attempt or call that was going on has left on disk.
-pub(super) fn salvage(
+pub(super) fn read_resume_data(
     folder: &RunDir,
     agent: &AgentFacts,
     state: &State,
@@ -33,7 +33,7 @@ pub(super) fn salvage(
     // Nothing on disk means that nothing was printed: then it is lost as a whole.
     let mut file = open_regular(&folder.output().join(format!("{label}.ndjson"))).ok()?;
     let dialect = Dialect::of_agent(&agent.name);
-    let mut transcript = Transcript::new(Reading {
+    let mut transcript = Transcript::new(TranscriptOptions {
         dialect,
         completion: &state.settings.completion,
         purpose,
@@ -42,12 +42,12 @@ pub(super) fn salvage(
     });
     if purpose.is_none() {
         // Whether it took them up, its output will tell.
-        current.said.iter().for_each(|_| transcript.nudge_noted());
+        current.nudges.iter().for_each(|_| transcript.nudge_noted());
     }
     let mut bytes = 0;
-    let mut each = |line: Line<'_>| match line {
-        Line::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
-        Line::TooLong { .. } => transcript.unreadable(Duration::ZERO),
+    let mut each = |line: StreamLine<'_>| match line {
+        StreamLine::Whole(line) => transcript.line(Duration::ZERO, line, &mut |_| {}, &mut |_| {}),
+        StreamLine::TooLong { .. } => transcript.unreadable(Duration::ZERO),
     };
     let mut lines = dialect.lines();
     let mut buffer = vec![0; CHUNK];
@@ -56,7 +56,10 @@ pub(super) fn salvage(
         lines.push(&buffer[..read], &mut each);
     }
     lines.finish(&mut each);
-    let closing =
-        Closing { stdout_bytes: bytes, zone: Some(&TimeZone::system()), ..Closing::default() };
+    let closing = AttemptExit {
+        stdout_bytes: bytes,
+        zone: Some(&TimeZone::system()),
+        ..AttemptExit::default()
+    };
     Some(Box::new(transcript.finish(Duration::ZERO, jiff::Timestamp::now(), closing)))
 }

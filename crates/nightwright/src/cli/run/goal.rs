@@ -6,7 +6,7 @@ use std::path::Path;
 use nightwright_core::display::one_line;
 use nightwright_core::view::shell_word;
 
-use super::Command;
+use super::RunCommand;
 use crate::cli::told;
 use crate::error::Failure;
 use crate::task;
@@ -18,14 +18,14 @@ const NOTED: usize = 80;
 
 /// What a command line asks to work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Subject<'a> {
+pub(super) struct RunSubject<'a> {
     pub(super) task: Option<&'a str>,
     pub(super) goal: Option<&'a str>,
     /// Whether the goal was given where a task name usually stands.
     unmarked: bool,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> RunSubject<'a> {
     /// Text with a space in it can't be a task name, so it is a goal. A single word is always a task
     /// name: a misspelt one must not start a run.
     pub(super) fn of(positional: Option<&'a str>, prompt: Option<&'a str>) -> Self {
@@ -55,11 +55,11 @@ impl<'a> Subject<'a> {
 }
 
 /// What `-h` says, for somebody who did not say what to do.
-pub(super) fn short_help(command: Command) -> String {
+pub(super) fn short_help(command: RunCommand) -> String {
     let name = match command {
-        Command::Run => "run",
-        Command::Plan => "plan",
-        Command::Build => "build",
+        RunCommand::Run => "run",
+        RunCommand::Plan => "plan",
+        RunCommand::Build => "build",
     };
     let mut root = crate::cli::command();
     root.build();
@@ -77,7 +77,7 @@ pub(super) fn nothing_to_do(project: &Path, review: Option<&str>) -> Failure {
         return Failure::usage(message)
             .hint(format!("put the task first: nightwright run {name} -r"));
     }
-    let failure = told::nothing_to_do();
+    let failure = told::no_goal();
     if names.is_empty() {
         return failure;
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn text_with_a_space_is_a_goal_and_a_single_word_is_a_task_name() {
-        let of = |text| Subject::of(Some(text), None);
+        let of = |text| RunSubject::of(Some(text), None);
         for goal in ["fix the tests", "fix\tit", "two\nlines", " make it pass "] {
             let subject = of(goal);
             assert_eq!((subject.task, subject.goal), (None, Some(goal.trim())));
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(subject.note(), None);
         }
         assert_eq!((of(" ").task, of("").goal), (None, None), "nothing is neither");
-        let marked = Subject::of(None, Some("fix the tests"));
+        let marked = RunSubject::of(None, Some("fix the tests"));
         assert_eq!((marked.goal, marked.note()), (Some("fix the tests"), None));
     }
 }

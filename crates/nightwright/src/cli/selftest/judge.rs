@@ -5,16 +5,16 @@
 mod tests;
 
 use jiff::SignedDuration;
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{
-    Continuation, Event, FeedbackSource, GateResult, IterationResult, Origin, WaitKind,
+    Continuation, Event, FeedbackSource, GateResult, IterationResult, StopSource, WaitKind,
 };
 use nightwright_core::outcome::{Outcome, Proof};
 use nightwright_core::units::Usd;
 
-use super::rows::{CHECK_SAYS, FAMILY, LEADERS, Row};
-use super::seen::Seen;
+use super::rows::{CHECK_OUTPUT, FAMILY, LEADERS, SelftestCase};
+use super::seen::CaseObservation;
 use crate::process::Exit;
 
 /// A million bytes in lines of 66, the last of them cut off; three lines of words, one that is no
@@ -22,25 +22,25 @@ use crate::process::Exit;
 const GARBAGE: u64 = 1_000_000 / 66 + 1 + 3 + 1 + 1;
 /// A usage limit lasts at least so long after the beginning of the attempt that reaches it. The
 /// script says 7 s, and the agent tells its end in whole seconds.
-const LIMIT_LEAST: SignedDuration = SignedDuration::from_secs(5);
+const MIN_LIMIT_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
 /// Whether what was seen of a row is what it was played for.
-pub(super) type Judgement = fn(&Seen) -> Judged;
+pub(super) type CaseCheck = fn(&CaseObservation) -> CaseCheckResult;
 /// What a judgement says.
-pub(super) type Judged = Result<(), Shortfall>;
+pub(super) type CaseCheckResult = Result<(), Shortfall>;
 
 /// Why a row did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shortfall {
     /// Something that should have been was not.
-    Missed(Miss),
+    Missed(Mismatch),
     /// Nothing went wrong, but what it is played for did not happen either.
     NotTested(String),
 }
 
 /// What should have been, and what was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Miss {
+pub(super) struct Mismatch {
     pub(super) expected: String,
     pub(super) seen: String,
     /// How the run ended: what was missed may have its reason there.
@@ -48,38 +48,39 @@ pub(super) struct Miss {
 }
 
 /// Judges a row: what is its own, and what is every row's.
-pub(super) fn judge(row: &Row, seen: &Seen) -> Judged {
-    everybody_gone(seen).and_then(|()| whole(seen)).and_then(|()| (row.judgement)(seen)).map_err(
+pub(super) fn judge(row: &SelftestCase, seen: &CaseObservation) -> CaseCheckResult {
+    no_survivors(seen).and_then(|()| whole(seen)).and_then(|()| (row.judgement)(seen)).map_err(
         |shortfall| match shortfall {
-            Shortfall::Missed(miss) => Shortfall::Missed(Miss { ended: ended(seen), ..miss }),
+            Shortfall::Missed(miss) => Shortfall::Missed(Mismatch { ended: ended(seen), ..miss }),
             Shortfall::NotTested(why) => Shortfall::NotTested(why),
         },
     )
 }
 
-fn everybody_gone(seen: &Seen) -> Judged {
+fn no_survivors(seen: &CaseObservation) -> CaseCheckResult {
     expect(seen.survivors.is_empty(), "no process alive when the run was gone", || {
         format!("still alive: {}", seen.survivors.join("; "))
     })
 }
 
-fn whole(seen: &Seen) -> Judged {
+fn whole(seen: &CaseObservation) -> CaseCheckResult {
     match &seen.damage {
         Some(damage) => miss("a journal of whole events", || damage.clone()),
         None => Ok(()),
     }
 }
 
-pub(super) fn hang_at_start(seen: &Seen) -> Judged {
+pub(super) fn hang_at_start(seen: &CaseObservation) -> CaseCheckResult {
     first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Start })?;
     retried(seen, 1)?;
     completed(seen)
 }
 
-pub(super) fn hang_after_result(seen: &Seen) -> Judged {
+pub(super) fn hang_after_result(seen: &CaseObservation) -> CaseCheckResult {
     expect(
-        events(seen)
-            .any(|event| matches!(event, Event::AttemptCut { why: CutReason::AfterResult, .. })),
+        events(seen).any(|event| {
+            matches!(event, Event::AttemptCancelled { why: CancelReason::AfterResult, .. })
+        }),
         "the agent cut off after its result",
         || "nobody cut it off".to_owned(),
     )?;
@@ -88,13 +89,13 @@ pub(super) fn hang_after_result(seen: &Seen) -> Judged {
     completed(seen)
 }
 
-pub(super) fn silence(seen: &Seen) -> Judged {
+pub(super) fn silence(seen: &CaseObservation) -> CaseCheckResult {
     first_attempt(seen, &AttemptOutcome::TimedOut { which: Deadline::Idle })?;
     retried(seen, 1)?;
     completed(seen)
 }
 
-pub(super) fn usage_limit(seen: &Seen) -> Judged {
+pub(super) fn usage_limit(seen: &CaseObservation) -> CaseCheckResult {
     let mut starts = seen.records.iter().filter_map(|record| match &record.event {
         Event::AttemptStarted { .. } => Some(record.at),
         _ => None,
@@ -109,8 +110,8 @@ pub(super) fn usage_limit(seen: &Seen) -> Judged {
     };
     // By what the script says, and not by what the run made of it.
     expect(
-        until.duration_since(first) >= LIMIT_LEAST,
-        &format!("a limit that ends {} s after {first} or later", LIMIT_LEAST.as_secs()),
+        until.duration_since(first) >= MIN_LIMIT_WAIT,
+        &format!("a limit that ends {} s after {first} or later", MIN_LIMIT_WAIT.as_secs()),
         || format!("it was taken to end at {until}"),
     )?;
     let waits = |event: &Event| match event {
@@ -129,9 +130,10 @@ pub(super) fn usage_limit(seen: &Seen) -> Judged {
     completed(seen)
 }
 
-pub(super) fn crash(seen: &Seen) -> Judged {
+pub(super) fn crash(seen: &CaseObservation) -> CaseCheckResult {
     let crashed = |how| AttemptOutcome::Crashed { how };
-    let wanted = [crashed(Death::Signal(9)), crashed(Death::Code(3)), AttemptOutcome::Finished];
+    let wanted =
+        [crashed(ProcessExit::Signal(9)), crashed(ProcessExit::Code(3)), AttemptOutcome::Finished];
     expect(
         reports(seen).map(|(report, _)| &report.outcome).eq(&wanted),
         "attempts that crash by a signal, crash with an exit code, and finish",
@@ -141,7 +143,7 @@ pub(super) fn crash(seen: &Seen) -> Judged {
     completed(seen)
 }
 
-pub(super) fn garbage(seen: &Seen) -> Judged {
+pub(super) fn garbage(seen: &CaseObservation) -> CaseCheckResult {
     first_attempt(seen, &AttemptOutcome::Finished)?;
     not_retried(seen)?;
     let Some((report, _)) = reports(seen).next() else {
@@ -157,7 +159,7 @@ pub(super) fn garbage(seen: &Seen) -> Judged {
     completed(seen)
 }
 
-pub(super) fn lie(seen: &Seen) -> Judged {
+pub(super) fn lie(seen: &CaseObservation) -> CaseCheckResult {
     let gates: Vec<_> = gates(seen).collect();
     expect(
         matches!(gates[..], [GateResult::Rejected { .. }, GateResult::Passed { .. }]),
@@ -168,21 +170,23 @@ pub(super) fn lie(seen: &Seen) -> Judged {
         },
     )?;
     let told = |event: &Event| match event {
-        Event::FeedbackAdded { source: FeedbackSource::Checks, text } => text.contains(CHECK_SAYS),
+        Event::FeedbackAdded { source: FeedbackSource::Checks, text } => {
+            text.contains(CHECK_OUTPUT)
+        }
         _ => false,
     };
     expect(events(seen).any(told), "what the check said put into the inbox", || {
         "nothing of it is there".to_owned()
     })?;
     expect(
-        seen.prompts.get(1).is_some_and(|prompt| prompt.contains(CHECK_SAYS)),
+        seen.prompts.get(1).is_some_and(|prompt| prompt.contains(CHECK_OUTPUT)),
         "the second prompt to say what the check said",
         || format!("{} prompts, and not in the second", seen.prompts.len()),
     )?;
     completed(seen)
 }
 
-pub(super) fn stubborn_lie(seen: &Seen) -> Judged {
+pub(super) fn stubborn_lie(seen: &CaseObservation) -> CaseCheckResult {
     let rejected = gates(seen).filter(|gate| matches!(gate, GateResult::Rejected { .. })).count();
     let believed = gates(seen).any(|gate| matches!(gate, GateResult::Passed { .. }));
     expect(rejected >= 2 && !believed, "every claim rejected", || {
@@ -218,17 +222,18 @@ pub(super) fn stubborn_lie(seen: &Seen) -> Judged {
     )
 }
 
-pub(super) fn orphans(seen: &Seen) -> Judged {
+pub(super) fn orphans(seen: &CaseObservation) -> CaseCheckResult {
     family(seen)?;
     first_attempt(seen, &AttemptOutcome::Finished)?;
-    nobody_met(seen)?;
+    no_orphans_seen(seen)?;
     completed(seen)?;
     sessions(seen)
 }
 
-pub(super) fn sigterm(seen: &Seen) -> Judged {
+pub(super) fn sigterm(seen: &CaseObservation) -> CaseCheckResult {
     family(seen)?;
-    let asked = |event: &Event| matches!(event, Event::StopRequested { by: Origin::Terminate, .. });
+    let asked =
+        |event: &Event| matches!(event, Event::StopRequested { by: StopSource::Terminate, .. });
     expect(events(seen).any(asked), "the signal in the journal", || ended(seen))?;
     expect(
         ending(seen) == Some(&Outcome::Interrupted) && exit_code(seen) == Some(130),
@@ -238,7 +243,7 @@ pub(super) fn sigterm(seen: &Seen) -> Judged {
     sessions(seen)
 }
 
-pub(super) fn sigkill(seen: &Seen) -> Judged {
+pub(super) fn sigkill(seen: &CaseObservation) -> CaseCheckResult {
     family(seen)?;
     let taken_over =
         |event: &Event| matches!(event, Event::RunContinued { why: Continuation::AfterCrash });
@@ -246,12 +251,12 @@ pub(super) fn sigkill(seen: &Seen) -> Judged {
     first_attempt(seen, &AttemptOutcome::Lost)?;
     let charged = reports(seen).next().map(|(_, cost)| cost).unwrap_or_default();
     expect(charged > Usd::ZERO, "the lost attempt charged", || format!("{charged} for it"))?;
-    nobody_met(seen)?;
+    no_orphans_seen(seen)?;
     completed(seen)?;
     sessions(seen)
 }
 
-pub(super) fn full_disk(seen: &Seen) -> Judged {
+pub(super) fn full_disk(seen: &CaseObservation) -> CaseCheckResult {
     iteration_kept(seen)?;
     let ending = ending(seen);
     let said = matches!(ending, Some(Outcome::DiskFull { .. } | Outcome::JournalFailed { .. }));
@@ -262,7 +267,7 @@ pub(super) fn full_disk(seen: &Seen) -> Judged {
     )
 }
 
-pub(super) fn full_journal(seen: &Seen) -> Judged {
+pub(super) fn full_journal(seen: &CaseObservation) -> CaseCheckResult {
     iteration_kept(seen)?;
     let ending = ending(seen);
     if matches!(ending, Some(Outcome::DiskFull { .. })) && exit_code(seen) == Some(1) {
@@ -277,7 +282,7 @@ pub(super) fn full_journal(seen: &Seen) -> Judged {
 }
 
 /// What was recorded while there was room is there.
-fn iteration_kept(seen: &Seen) -> Judged {
+fn iteration_kept(seen: &CaseObservation) -> CaseCheckResult {
     let whole = |event: &Event| match event {
         Event::IterationFinished(finished) => finished.result == IterationResult::Done,
         _ => false,
@@ -285,19 +290,19 @@ fn iteration_kept(seen: &Seen) -> Judged {
     expect(events(seen).any(whole), "the iteration from before the disk was full", || ended(seen))
 }
 
-fn events(seen: &Seen) -> impl Iterator<Item = &Event> {
+fn events(seen: &CaseObservation) -> impl Iterator<Item = &Event> {
     seen.records.iter().map(|record| &record.event)
 }
 
 /// The attempts that are over, with what each was charged.
-fn reports(seen: &Seen) -> impl Iterator<Item = (&AttemptReport, Usd)> {
+fn reports(seen: &CaseObservation) -> impl Iterator<Item = (&AttemptReport, Usd)> {
     events(seen).filter_map(|event| match event {
         Event::AttemptFinished { report, cost, .. } => Some((report.as_ref(), *cost)),
         _ => None,
     })
 }
 
-fn gates(seen: &Seen) -> impl Iterator<Item = &GateResult> {
+fn gates(seen: &CaseObservation) -> impl Iterator<Item = &GateResult> {
     events(seen).filter_map(|event| match event {
         Event::GateFinished { result } => Some(result),
         _ => None,
@@ -314,18 +319,18 @@ fn words(gate: &GateResult) -> &'static str {
 }
 
 /// How the run ended, by its last event.
-fn ending(seen: &Seen) -> Option<&Outcome> {
+fn ending(seen: &CaseObservation) -> Option<&Outcome> {
     match &seen.records.last()?.event {
         Event::RunFinished { outcome, .. } => Some(outcome),
         _ => None,
     }
 }
 
-fn exit_code(seen: &Seen) -> Option<i32> {
+fn exit_code(seen: &CaseObservation) -> Option<i32> {
     seen.exit.and_then(Exit::code)
 }
 
-fn completed(seen: &Seen) -> Judged {
+fn completed(seen: &CaseObservation) -> CaseCheckResult {
     expect(
         ending(seen) == Some(&Outcome::completed(Proof::Checks)) && exit_code(seen) == Some(0),
         "`completed`, verified, and exit code 0",
@@ -333,7 +338,7 @@ fn completed(seen: &Seen) -> Judged {
     )
 }
 
-fn first_attempt(seen: &Seen, wanted: &AttemptOutcome) -> Judged {
+fn first_attempt(seen: &CaseObservation, wanted: &AttemptOutcome) -> CaseCheckResult {
     let first = reports(seen).next().map(|(report, _)| &report.outcome);
     expect(first == Some(wanted), &format!("a first attempt that {}", wanted.past()), || {
         outcomes(seen)
@@ -341,11 +346,11 @@ fn first_attempt(seen: &Seen, wanted: &AttemptOutcome) -> Judged {
 }
 
 /// How an outcome is told of somebody.
-trait Past {
+trait PastTense {
     fn past(&self) -> String;
 }
 
-impl Past for AttemptOutcome {
+impl PastTense for AttemptOutcome {
     fn past(&self) -> String {
         match self {
             Self::Lost => "was lost with its runner".to_owned(),
@@ -354,29 +359,29 @@ impl Past for AttemptOutcome {
     }
 }
 
-fn retries(seen: &Seen) -> usize {
+fn retries(seen: &CaseObservation) -> usize {
     events(seen).filter(|event| matches!(event, Event::RetryScheduled { .. })).count()
 }
 
-fn retried(seen: &Seen, least: usize) -> Judged {
+fn retried(seen: &CaseObservation, least: usize) -> CaseCheckResult {
     expect(retries(seen) >= least, "another attempt after each failure", || {
         format!("{} retries", retries(seen))
     })
 }
 
-fn not_retried(seen: &Seen) -> Judged {
+fn not_retried(seen: &CaseObservation) -> CaseCheckResult {
     expect(retries(seen) == 0, "no retry used", || format!("{} retries", retries(seen)))
 }
 
 /// Without processes that could have been left, nothing was shown.
-fn family(seen: &Seen) -> Judged {
+fn family(seen: &CaseObservation) -> CaseCheckResult {
     expect(seen.noted == FAMILY, &format!("{FAMILY} processes left behind by the agent"), || {
         format!("{} were", seen.noted)
     })
 }
 
 /// What nobody tried nobody survived. Everything else has held when this is asked.
-fn sessions(seen: &Seen) -> Judged {
+fn sessions(seen: &CaseObservation) -> CaseCheckResult {
     if seen.leaders >= LEADERS {
         return Ok(());
     }
@@ -384,7 +389,7 @@ fn sessions(seen: &Seen) -> Judged {
     Err(Shortfall::NotTested(why.to_owned()))
 }
 
-fn nobody_met(seen: &Seen) -> Judged {
+fn no_orphans_seen(seen: &CaseObservation) -> CaseCheckResult {
     expect(
         seen.met.as_ref().is_some_and(Vec::is_empty),
         "none of them alive when the next attempt began",
@@ -396,13 +401,13 @@ fn nobody_met(seen: &Seen) -> Judged {
 }
 
 /// The outcomes of all attempts, for people.
-fn outcomes(seen: &Seen) -> String {
+fn outcomes(seen: &CaseObservation) -> String {
     let all: Vec<_> = reports(seen).map(|(report, _)| report.outcome.past()).collect();
     if all.is_empty() { "no attempt that ended".to_owned() } else { all.join(", then ") }
 }
 
 /// The end, for people.
-pub(super) fn ended(seen: &Seen) -> String {
+pub(super) fn ended(seen: &CaseObservation) -> String {
     let exit = match seen.exit.map(|exit| (exit.code(), exit.signal())) {
         Some((Some(code), _)) => format!("exit code {code}"),
         Some((None, Some(signal))) => format!("killed by signal {signal}"),
@@ -417,11 +422,11 @@ pub(super) fn ended(seen: &Seen) -> String {
     format!("{last}, {exit}{said}{}", seen.complaint)
 }
 
-fn expect(holds: bool, expected: &str, seen: impl FnOnce() -> String) -> Judged {
+fn expect(holds: bool, expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
     if holds { Ok(()) } else { miss(expected, seen) }
 }
 
-fn miss(expected: &str, seen: impl FnOnce() -> String) -> Judged {
+fn miss(expected: &str, seen: impl FnOnce() -> String) -> CaseCheckResult {
     let (expected, seen) = (expected.to_owned(), seen());
-    Err(Shortfall::Missed(Miss { expected, seen, ended: String::new() }))
+    Err(Shortfall::Missed(Mismatch { expected, seen, ended: String::new() }))
 }

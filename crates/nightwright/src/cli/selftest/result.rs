@@ -11,10 +11,10 @@ use std::time::Duration;
 use nightwright_core::display::display_safe;
 use serde_json::{Value, json};
 
-use super::judge::{Judged, Miss, Shortfall};
-use super::seen::Levels;
+use super::judge::{CaseCheckResult, Mismatch, Shortfall};
+use super::seen::ProtectionLevels;
 use crate::error::Failure;
-use crate::process::Level;
+use crate::process::ContainmentLevel;
 
 /// The version of the shape of `--json`.
 const FORMAT: u32 = 1;
@@ -25,23 +25,23 @@ const VERDICT: usize = 15;
 
 /// What came of one row.
 #[derive(Debug)]
-pub(super) struct RowResult {
+pub(super) struct CaseResult {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CaseVerdict,
     /// How its processes were kept, if its run has come to say so.
-    pub(super) levels: Option<Levels>,
+    pub(super) levels: Option<ProtectionLevels>,
     pub(super) took: Duration,
     pub(super) folder: PathBuf,
 }
 
 /// Whether a row held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CaseVerdict {
     /// It did.
     Held,
     /// It did not.
-    Missed(Miss),
+    Missed(Mismatch),
     /// It can't be played here. That is no failure, and nothing that held either.
     NotTested {
         /// Why not.
@@ -49,8 +49,8 @@ pub(super) enum Verdict {
     },
 }
 
-impl From<Judged> for Verdict {
-    fn from(judged: Judged) -> Self {
+impl From<CaseCheckResult> for CaseVerdict {
+    fn from(judged: CaseCheckResult) -> Self {
         match judged {
             Ok(()) => Self::Held,
             Err(Shortfall::Missed(miss)) => Self::Missed(miss),
@@ -59,13 +59,13 @@ impl From<Judged> for Verdict {
     }
 }
 
-impl From<Miss> for Verdict {
-    fn from(miss: Miss) -> Self {
+impl From<Mismatch> for CaseVerdict {
+    fn from(miss: Mismatch) -> Self {
         Self::Missed(miss)
     }
 }
 
-impl Verdict {
+impl CaseVerdict {
     /// Whether nobody needs to look at it.
     pub(super) fn is_fine(&self) -> bool {
         match self {
@@ -92,7 +92,7 @@ impl Verdict {
     }
 }
 
-impl RowResult {
+impl CaseResult {
     /// In one line, while others are still played.
     pub(super) fn line(&self) -> String {
         format!("{}: {} ({:.1} s)", self.title, self.verdict.words(), self.took.as_secs_f64())
@@ -104,15 +104,15 @@ impl RowResult {
         // Writing to a string can't fail, here and below.
         let _ = writeln!(text, "{:TITLE$}  {words:VERDICT$}  {took:>5.1} s", self.title);
         let details: &[(&str, &str)] = match &self.verdict {
-            Verdict::Held => &[],
-            Verdict::Missed(Miss { expected, seen, ended }) => &[
+            CaseVerdict::Held => &[],
+            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => &[
                 ("expected", expected),
                 ("seen", seen),
                 // Where the end is what was seen, it is there already.
                 ("ended", if ended == seen { "" } else { ended }),
                 ("folder", &self.folder.to_string_lossy()),
             ],
-            Verdict::NotTested { why } => &[("why", why)],
+            CaseVerdict::NotTested { why } => &[("why", why)],
         };
         for (name, detail) in details.iter().filter(|(_, detail)| !detail.is_empty()) {
             let _ = writeln!(text, "    {name}: {}", display_safe(detail));
@@ -127,14 +127,14 @@ impl RowResult {
             "seconds": seconds(self.took),
         });
         match &self.verdict {
-            Verdict::Held => {}
-            Verdict::Missed(Miss { expected, seen, ended }) => {
+            CaseVerdict::Held => {}
+            CaseVerdict::Missed(Mismatch { expected, seen, ended }) => {
                 row["expected"] = json!(expected);
                 row["seen"] = json!(seen);
                 row["ended"] = json!(ended);
                 row["folder"] = json!(self.folder.to_string_lossy());
             }
-            Verdict::NotTested { why } => row["why"] = json!(why),
+            CaseVerdict::NotTested { why } => row["why"] = json!(why),
         }
         row
     }
@@ -142,19 +142,19 @@ impl RowResult {
 
 /// What came of all of them.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) rows: Vec<RowResult>,
+pub(super) struct SelftestReport {
+    pub(super) cases: Vec<CaseResult>,
     /// Who was alive after the last row, whichever it belonged to.
-    pub(super) left: Vec<String>,
+    pub(super) survivors: Vec<String>,
     /// Whether anybody could look who is alive.
     pub(super) watched: bool,
     pub(super) took: Duration,
 }
 
-impl Report {
+impl SelftestReport {
     /// Whether nothing failed.
     pub(super) fn holds(&self) -> bool {
-        self.left.is_empty() && self.rows.iter().all(|row| row.verdict.is_fine())
+        self.survivors.is_empty() && self.cases.iter().all(|row| row.verdict.is_fine())
     }
 
     /// As text, or as JSON.
@@ -164,10 +164,10 @@ impl Report {
                 .map_err(|error| Failure::trouble(format!("can't show the result: {error}")));
         }
         let mut text = String::new();
-        for row in &self.rows {
+        for row in &self.cases {
             row.show(&mut text);
         }
-        for who in &self.left {
+        for who in &self.survivors {
             let _ = writeln!(text, "left alive by a row, and ended now: {}", display_safe(who));
         }
         text.push('\n');
@@ -179,20 +179,20 @@ impl Report {
         Ok(text)
     }
 
-    fn levels(&self) -> BTreeSet<&Levels> {
-        self.rows.iter().filter_map(|row| row.levels.as_ref()).collect()
+    fn levels(&self) -> BTreeSet<&ProtectionLevels> {
+        self.cases.iter().filter_map(|row| row.levels.as_ref()).collect()
     }
 
     /// The levels on which it held, in words. All that is killed in any row is killed by guards, so
     /// nothing is said to have held on a control group.
     fn kept_by(&self) -> String {
-        let of = |level: fn(&Levels) -> &str| {
+        let of = |level: fn(&ProtectionLevels) -> &str| {
             let all: BTreeSet<_> = self.levels().into_iter().map(level).collect();
             let all: Vec<_> = all.into_iter().collect();
             if all.is_empty() { "unknown".to_owned() } else { all.join(", ") }
         };
         let containment = of(|levels| {
-            if levels.containment == Level::GuardAndGroup.name() {
+            if levels.containment == ContainmentLevel::GuardAndGroup.name() {
                 "guard (a control group is there too, and no row needs it)"
             } else {
                 &levels.containment
@@ -206,24 +206,24 @@ impl Report {
     }
 
     fn held(&self) -> Vec<&str> {
-        self.names(|verdict| *verdict == Verdict::Held)
+        self.names(|verdict| *verdict == CaseVerdict::Held)
     }
 
     fn missed(&self) -> Vec<&str> {
-        self.names(|verdict| matches!(verdict, Verdict::Missed(_)))
+        self.names(|verdict| matches!(verdict, CaseVerdict::Missed(_)))
     }
 
     fn not_tested(&self) -> Vec<&str> {
-        self.names(|verdict| matches!(verdict, Verdict::NotTested { .. }))
+        self.names(|verdict| matches!(verdict, CaseVerdict::NotTested { .. }))
     }
 
-    fn names(&self, wanted: fn(&Verdict) -> bool) -> Vec<&str> {
-        self.rows.iter().filter(|row| wanted(&row.verdict)).map(|row| row.name).collect()
+    fn names(&self, wanted: fn(&CaseVerdict) -> bool) -> Vec<&str> {
+        self.cases.iter().filter(|row| wanted(&row.verdict)).map(|row| row.name).collect()
     }
 
     /// The last line.
     fn sum(&self) -> String {
-        let mut text = format!("{} of {} held", self.held().len(), self.rows.len());
+        let mut text = format!("{} of {} held", self.held().len(), self.cases.len());
         for (words, names) in
             [("did not hold", self.missed()), ("not tested here", self.not_tested())]
         {
@@ -231,7 +231,7 @@ impl Report {
                 let _ = write!(text, "; {words}: {}", names.join(", "));
             }
         }
-        if !self.left.is_empty() {
+        if !self.survivors.is_empty() {
             text.push_str("; somebody was left alive");
         }
         if !self.watched {
@@ -246,9 +246,9 @@ impl Report {
             "held": self.held().len(),
             "not_tested": self.not_tested().len(),
             "did_not_hold": self.missed().len(),
-            "rows": self.rows.iter().map(RowResult::json).collect::<Vec<_>>(),
+            "rows": self.cases.iter().map(CaseResult::json).collect::<Vec<_>>(),
             "survivors_looked_for": self.watched,
-            "left": self.watched.then_some(&self.left),
+            "left": self.watched.then_some(&self.survivors),
             "levels": self.levels(),
             "seconds": seconds(self.took),
         })

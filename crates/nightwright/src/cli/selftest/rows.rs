@@ -1,11 +1,11 @@
 //! The rows: what is played, and which judgement it has to pass.
 
-use super::judge::{self, Judgement};
+use super::judge::{self, CaseCheck};
 use crate::error::Failure;
 
 /// One thing that goes wrong in a night.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct SelftestCase {
     /// For `--only`, and for its folder.
     pub(super) name: &'static str,
     /// For people.
@@ -13,16 +13,16 @@ pub(super) struct Row {
     /// What the agent does.
     pub(super) script: &'static str,
     /// What is done to the run.
-    pub(super) act: Act,
+    pub(super) act: CaseAction,
     /// Settings other than the [usual](USUAL) ones, as variables.
     pub(super) settings: &'static [(&'static str, &'static str)],
     /// What has to be true afterwards, beside that nobody is left.
-    pub(super) judgement: Judgement,
+    pub(super) judgement: CaseCheck,
 }
 
 /// What is done to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum CaseAction {
     /// Nothing: it comes to its own end.
     Leave,
     /// SIGTERM as soon as the agent is in the middle of its work.
@@ -52,115 +52,115 @@ pub(super) const USUAL: [(&str, &str); 9] = [
 pub(super) const CHECK: &str = "file=$(mktemp) && rm \"$file\" && \
     { test -e done || { echo 'there is no file called done'; exit 1; }; }";
 /// What it says when it does not: the next prompt has to have it.
-pub(super) const CHECK_SAYS: &str = "there is no file called done";
+pub(super) const CHECK_OUTPUT: &str = "there is no file called done";
 /// How many processes `family.sh` starts.
 pub(super) const FAMILY: usize = 4;
 /// How many of them lead a session of their own.
 pub(super) const LEADERS: usize = 2;
 
 /// In the order in which they are shown and begun: the long ones come first.
-pub(super) static ROWS: [Row; 13] = [
-    Row {
+pub(super) static CASES: [SelftestCase; 13] = [
+    SelftestCase {
         name: "hang-at-start",
         title: "hang at start",
         script: include_str!("scripts/hang_at_start.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[("NIGHTWRIGHT_START_TIMEOUT", "3s")],
         judgement: judge::hang_at_start,
     },
-    Row {
+    SelftestCase {
         name: "hang-after-result",
         title: "hang after the result",
         script: include_str!("scripts/hang_after_result.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[("NIGHTWRIGHT_AFTER_RESULT_TIMEOUT", "1s")],
         judgement: judge::hang_after_result,
     },
-    Row {
+    SelftestCase {
         name: "silence",
         title: "silence",
         script: include_str!("scripts/silence.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
         judgement: judge::silence,
     },
-    Row {
+    SelftestCase {
         name: "usage-limit",
         title: "usage limit",
         script: include_str!("scripts/usage_limit.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::usage_limit,
     },
-    Row {
+    SelftestCase {
         name: "crash",
         title: "crash of the agent",
         script: include_str!("scripts/crash.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::crash,
     },
-    Row {
+    SelftestCase {
         name: "garbage",
         title: "garbage in the stream",
         script: include_str!("scripts/garbage.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::garbage,
     },
-    Row {
+    SelftestCase {
         name: "lie",
         title: "lie about completion",
         script: include_str!("scripts/lie.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::lie,
     },
-    Row {
+    SelftestCase {
         name: "stubborn-lie",
         title: "lie again and again",
         script: include_str!("scripts/stubborn_lie.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::stubborn_lie,
     },
-    Row {
+    SelftestCase {
         name: "orphans",
         title: "orphans",
         script: include_str!("scripts/orphans.toml"),
-        act: Act::Leave,
+        act: CaseAction::Leave,
         settings: &[],
         judgement: judge::orphans,
     },
-    Row {
+    SelftestCase {
         name: "sigterm",
         title: "SIGTERM of the runner",
         script: include_str!("scripts/sigterm.toml"),
-        act: Act::Terminate,
+        act: CaseAction::Terminate,
         settings: &[],
         judgement: judge::sigterm,
     },
-    Row {
+    SelftestCase {
         name: "sigkill",
         title: "SIGKILL and resume",
         script: include_str!("scripts/sigkill.toml"),
-        act: Act::KillAndResume,
+        act: CaseAction::KillAndResume,
         settings: &[],
         judgement: judge::sigkill,
     },
-    Row {
+    SelftestCase {
         name: "full-disk",
         title: "full disk",
         script: include_str!("scripts/full_disk.toml"),
-        act: Act::SmallDisk,
+        act: CaseAction::SmallDisk,
         settings: &[],
         judgement: judge::full_disk,
     },
-    Row {
+    SelftestCase {
         name: "full-journal",
         title: "no room for the journal",
         script: include_str!("scripts/full_journal.toml"),
-        act: Act::SmallDisk,
+        act: CaseAction::SmallDisk,
         // Where the blocks of a disk are so large that there is room all the same.
         settings: &[("NIGHTWRIGHT_IDLE_TIMEOUT", "3s")],
         judgement: judge::full_journal,
@@ -168,13 +168,14 @@ pub(super) static ROWS: [Row; 13] = [
 ];
 
 /// Those of these names; without any, all.
-pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static Row>, Failure> {
-    let known = |name: &str| ROWS.iter().any(|row| row.name == name);
+pub(super) fn chosen(names: &[String]) -> Result<Vec<&'static SelftestCase>, Failure> {
+    let known = |name: &str| CASES.iter().any(|row| row.name == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let all: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        let all: Vec<_> = CASES.iter().map(|row| row.name).collect();
         return Err(Failure::usage(format!("--only `{unknown}`: there is no such row"))
             .hint(format!("the rows are {}", all.join(", "))));
     }
-    let wanted = |row: &&Row| names.is_empty() || names.iter().any(|name| name == row.name);
-    Ok(ROWS.iter().filter(wanted).collect())
+    let wanted =
+        |row: &&SelftestCase| names.is_empty() || names.iter().any(|name| name == row.name);
+    Ok(CASES.iter().filter(wanted).collect())
 }

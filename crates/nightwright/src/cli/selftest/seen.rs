@@ -13,7 +13,7 @@ use crate::rehearsal;
 
 /// What came of a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct CaseObservation {
     /// The journal, in order.
     pub(super) records: Vec<Record>,
     /// What is wrong with the journal, if anything.
@@ -36,12 +36,12 @@ pub(super) struct Seen {
 
 /// What a run says holds its processes, and what it keeps the agent from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Levels {
+pub(super) struct ProtectionLevels {
     pub(super) containment: String,
     pub(super) sandbox: String,
 }
 
-impl Seen {
+impl CaseObservation {
     /// By what a run left: `state` has its journal, `home` what the agent noted there, and `tmp`
     /// what it was asked.
     pub(super) fn of_run(state: &Path, home: &Path) -> Self {
@@ -69,9 +69,9 @@ impl Seen {
     }
 
     /// What its first event says of how it was kept.
-    pub(super) fn levels(&self) -> Option<Levels> {
+    pub(super) fn levels(&self) -> Option<ProtectionLevels> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::RunStarted(started) => Some(Levels {
+            Event::RunStarted(started) => Some(ProtectionLevels {
                 containment: started.containment.clone(),
                 sandbox: started.sandbox.clone(),
             }),

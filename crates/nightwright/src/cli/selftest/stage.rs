@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::judge::{self, Miss};
-use super::rows::{Act, CHECK, Row, USUAL};
-use super::seen::Seen;
+use super::judge::{self, Mismatch};
+use super::rows::{CHECK, CaseAction, SelftestCase, USUAL};
+use super::seen::CaseObservation;
 use crate::agent::program::locate;
-use crate::process::{Errand, Exit, Family, Watched, can_be_watched};
+use crate::process::{Exit, ProcessFamily, WatchedCommand, WatchedProgram, can_be_watched};
 
 /// How often a run is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long anybody may live after the end of a run that came to its end.
 const LEAVING: Duration = Duration::from_secs(1);
 /// How long anybody may live after the runner was killed.
-const BURIAL: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of what was said on standard error is shown.
-const COMPLAINT: usize = 300;
+const MAX_STDERR_CHARS: usize = 300;
 
 /// The scripts that agents find in their home.
 const HOME: [(&str, &str); 4] = [
@@ -39,7 +39,7 @@ const SMALL_DISK: &str = include_str!("scripts/small_disk.sh");
 
 /// Why there is nothing to be judged.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum CaseError {
     /// It can't be played on this machine.
     NotHere(String),
     /// It did not end in time.
@@ -57,9 +57,9 @@ pub(super) enum Trouble {
     Failed(String),
 }
 
-impl Trouble {
+impl CaseError {
     /// The same as a row that did not hold.
-    pub(super) fn miss(self) -> Miss {
+    pub(super) fn miss(self) -> Mismatch {
         let (expected, seen, ended) = match self {
             Self::NotHere(why) | Self::Failed(why) => {
                 ("a row that can be played", why, String::new())
@@ -72,35 +72,35 @@ impl Trouble {
             }
             Self::Stopped => ("the end of the row", "it was interrupted".to_owned(), String::new()),
         };
-        Miss { expected: expected.to_owned(), seen, ended }
+        Mismatch { expected: expected.to_owned(), seen, ended }
     }
 }
 
 /// The folder of one row, and what is known of its processes. Nobody of them outlives it.
-pub(super) struct Stage<'a> {
+pub(super) struct CaseEnv<'a> {
     folder: &'a Path,
     program: &'a Path,
     deadline: Instant,
     stop: &'a AtomicBool,
     environment: Vec<(OsString, OsString)>,
-    family: Family,
+    family: ProcessFamily,
 }
 
-impl Drop for Stage<'_> {
+impl Drop for CaseEnv<'_> {
     fn drop(&mut self) {
         self.family.end();
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> CaseEnv<'a> {
     /// Makes the folder and puts everything in its place.
     pub(super) fn set(
         folder: &'a Path,
         program: &'a Path,
-        row: &Row,
+        row: &SelftestCase,
         deadline: Instant,
         stop: &'a AtomicBool,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CaseError> {
         let make = || {
             for name in ["", "project", "state", "home", "config", "tmp", "run", "kept"] {
                 DirBuilder::new().mode(0o700).recursive(true).create(folder.join(name))?;
@@ -113,57 +113,57 @@ impl<'a> Stage<'a> {
             fs::write(folder.join("script.toml"), row.script)
         };
         make().map_err(|error: io::Error| {
-            Trouble::Failed(format!("can't make the folder `{}`: {error}", folder.display()))
+            CaseError::Failed(format!("can't make the folder `{}`: {error}", folder.display()))
         })?;
         let environment = environment(folder, row);
-        Ok(Self { folder, program, deadline, stop, environment, family: Family::default() })
+        Ok(Self { folder, program, deadline, stop, environment, family: ProcessFamily::default() })
     }
 
     /// Plays the row and says what was seen.
-    pub(super) fn play(&mut self, row: &Row) -> Result<Seen, Trouble> {
+    pub(super) fn play(&mut self, row: &SelftestCase) -> Result<CaseObservation, CaseError> {
         // One leaves processes behind, the other writes past the agent into its stream.
         let needs_proc = ["family.sh", "noise.sh"].iter().any(|name| row.script.contains(name));
         if needs_proc && !can_be_watched() {
             let why = "this system has no list of processes in /proc";
-            return Err(Trouble::NotHere(why.to_owned()));
+            return Err(CaseError::NotHere(why.to_owned()));
         }
         let (state, exit, survivors) = match row.act {
-            Act::Leave => {
+            CaseAction::Leave => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 let exit = self.see_out(&mut run)?;
                 ("state", exit, self.survivors(LEAVING)?)
             }
-            Act::Terminate => {
+            CaseAction::Terminate => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 self.until_ready(&mut run)?;
                 run.signal(Signal::TERM);
                 let exit = self.see_out(&mut run)?;
                 ("state", exit, self.survivors(LEAVING)?)
             }
-            Act::KillAndResume => {
+            CaseAction::KillAndResume => {
                 let mut run = self.start(self.program, &self.run(), "run")?;
                 self.until_ready(&mut run)?;
                 run.signal(Signal::KILL);
                 self.see_out(&mut run)?;
-                let mut survivors = self.survivors(BURIAL)?;
+                let mut survivors = self.survivors(EXIT_TIMEOUT)?;
                 let mut resumed = self.start(self.program, &self.resume(), "resume")?;
                 let exit = self.see_out(&mut resumed)?;
                 survivors.extend(self.survivors(LEAVING)?);
                 ("state", exit, survivors)
             }
-            Act::SmallDisk => {
+            CaseAction::SmallDisk => {
                 let exit = self.on_a_small_disk()?;
                 ("kept", exit, self.survivors(LEAVING)?)
             }
         };
         let complaint = self.complaint();
-        Ok(Seen { exit: Some(exit), survivors, complaint, ..self.seen(state) })
+        Ok(CaseObservation { exit: Some(exit), survivors, complaint, ..self.seen(state) })
     }
 
     /// What its run has left so far.
-    fn seen(&self, state: &str) -> Seen {
+    fn seen(&self, state: &str) -> CaseObservation {
         let path = |name: &str| self.folder.join(name);
-        Seen::of_run(&path(state), &path("home"))
+        CaseObservation::of_run(&path(state), &path("home"))
     }
 
     /// The arguments of a run.
@@ -191,13 +191,13 @@ impl<'a> Stage<'a> {
         program: &Path,
         arguments: &[OsString],
         name: &str,
-    ) -> Result<Watched, Trouble> {
+    ) -> Result<WatchedProgram, CaseError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Trouble::Stopped);
+            return Err(CaseError::Stopped);
         }
         let file = |what: &str| File::create(self.folder.join(format!("{name}.{what}")));
         let start = || {
-            Watched::start(Errand {
+            WatchedProgram::start(WatchedCommand {
                 program,
                 arguments,
                 environment: &self.environment,
@@ -207,30 +207,30 @@ impl<'a> Stage<'a> {
             })
         };
         start().map_err(|error| {
-            Trouble::Failed(format!("can't start `{}`: {error}", program.display()))
+            CaseError::Failed(format!("can't start `{}`: {error}", program.display()))
         })
     }
 
     /// Lets some time pass, unless there is none left.
-    fn pause(&self, waiting_for: &'static str) -> Result<(), Trouble> {
+    fn pause(&self, waiting_for: &'static str) -> Result<(), CaseError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Trouble::Stopped);
+            return Err(CaseError::Stopped);
         }
         if Instant::now() > self.deadline {
             let last = self.seen("state").records.last().map(|record| record.event.name());
-            return Err(Trouble::Late { waiting_for, last, complaint: self.complaint() });
+            return Err(CaseError::Late { waiting_for, last, complaint: self.complaint() });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         Ok(())
     }
 
-    fn look(&mut self, run: &mut Watched) -> Result<Option<Exit>, Trouble> {
-        let exit = run.look().map_err(|error| Trouble::Failed(error.to_string()))?;
+    fn look(&mut self, run: &mut WatchedProgram) -> Result<Option<Exit>, CaseError> {
+        let exit = run.poll().map_err(|error| CaseError::Failed(error.to_string()))?;
         self.family.add(run.family());
         Ok(exit)
     }
 
-    fn see_out(&mut self, run: &mut Watched) -> Result<Exit, Trouble> {
+    fn see_out(&mut self, run: &mut WatchedProgram) -> Result<Exit, CaseError> {
         loop {
             if let Some(exit) = self.look(run)? {
                 return Ok(exit);
@@ -240,15 +240,15 @@ impl<'a> Stage<'a> {
     }
 
     /// Waits until the agent is in the middle of its work, with everybody there who is to be.
-    fn until_ready(&mut self, run: &mut Watched) -> Result<(), Trouble> {
+    fn until_ready(&mut self, run: &mut WatchedProgram) -> Result<(), CaseError> {
         while !self.folder.join("home/ready").exists() {
             if let Some(exit) = self.look(run)? {
-                let ended = judge::ended(&Seen {
+                let ended = judge::ended(&CaseObservation {
                     exit: Some(exit),
                     complaint: self.complaint(),
                     ..self.seen("state")
                 });
-                return Err(Trouble::Failed(format!("the run ended at its beginning: {ended}")));
+                return Err(CaseError::Failed(format!("the run ended at its beginning: {ended}")));
             }
             self.pause("an agent in the middle of its work")?;
         }
@@ -258,7 +258,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Who is alive after so long; nobody at all is enough at any time before that.
-    fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, Trouble> {
+    fn survivors(&mut self, patience: Duration) -> Result<Vec<String>, CaseError> {
         self.family.add_noted(&self.notes());
         let begun = Instant::now();
         loop {
@@ -276,10 +276,10 @@ impl<'a> Stage<'a> {
 
     /// Runs with the state on a disk of its own, in a space of mounts that nobody else sees: as
     /// root of a space of users, or as root.
-    fn on_a_small_disk(&mut self) -> Result<Exit, Trouble> {
+    fn on_a_small_disk(&mut self) -> Result<Exit, CaseError> {
         let Ok(unshare) = locate("unshare", env::var_os("PATH").as_deref()) else {
             let why = "there is no `unshare` to make a small disk with";
-            return Err(Trouble::NotHere(why.to_owned()));
+            return Err(CaseError::NotHere(why.to_owned()));
         };
         for way in ["-rm", "-m"] {
             let mut arguments = words(&[way, "sh"]);
@@ -295,10 +295,10 @@ impl<'a> Stage<'a> {
                 let hidden = fs::read_dir(self.folder.join("state"))
                     .is_ok_and(|mut entries| entries.next().is_none());
                 let why = || "the small disk was not a disk of its own".to_owned();
-                return if hidden { Ok(exit) } else { Err(Trouble::NotHere(why())) };
+                return if hidden { Ok(exit) } else { Err(CaseError::NotHere(why())) };
             }
         }
-        Err(Trouble::NotHere(format!("no small disk can be made: {}", self.complaint())))
+        Err(CaseError::NotHere(format!("no small disk can be made: {}", self.complaint())))
     }
 
     /// The last line that any process of ours wrote to people.
@@ -309,14 +309,14 @@ impl<'a> Stage<'a> {
             .find_map(|bytes| {
                 let text = String::from_utf8_lossy(&bytes);
                 let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-                Some(line.chars().take(COMPLAINT).collect())
+                Some(line.chars().take(MAX_STDERR_CHARS).collect())
             })
             .unwrap_or_default()
     }
 }
 
 /// A home, a state and a place for everything else, all of them the row's own.
-fn environment(folder: &Path, row: &Row) -> Vec<(OsString, OsString)> {
+fn environment(folder: &Path, row: &SelftestCase) -> Vec<(OsString, OsString)> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let mut all: Vec<(OsString, OsString)> =
         vec![("PATH".into(), path), ("GIT_CEILING_DIRECTORIES".into(), folder.into())];

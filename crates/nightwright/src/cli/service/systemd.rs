@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{OURS, Service};
+use super::{OURS, ServiceUnit};
 use crate::error::Failure;
 
 /// What stands before the project in a unit.
@@ -17,8 +17,8 @@ const WANTED: &str = "default.target.wants";
 
 /// The unit. It is told to end by SIGTERM, which a run takes for a reboot: that is how the next one
 /// knows to go on. Only what was killed or has crashed is started again; an ending is one.
-pub(super) fn unit(service: &Service) -> String {
-    let Service { name, project, environment, .. } = service;
+pub(super) fn unit(service: &ServiceUnit) -> String {
+    let ServiceUnit { name, project, environment, .. } = service;
     let mut text = format!(
         "# {OURS}: it is written anew by the next one.\n\
          {PROJECT}{project}\n\
@@ -34,13 +34,14 @@ pub(super) fn unit(service: &Service) -> String {
     );
     for (name, value) in environment {
         // Writing to a string can't fail.
-        let _ = writeln!(text, "Environment={}", word(&format!("{name}={value}"), Dollar::Plain));
+        let _ =
+            writeln!(text, "Environment={}", word(&format!("{name}={value}"), DollarEscape::Plain));
     }
     let [program, arguments @ ..] = service.command();
-    let mut line = word(program, Dollar::Plain);
+    let mut line = word(program, DollarEscape::Plain);
     for argument in arguments {
         line.push(' ');
-        line.push_str(&word(argument, Dollar::Doubled));
+        line.push_str(&word(argument, DollarEscape::Doubled));
     }
     let _ = write!(
         text,
@@ -67,7 +68,7 @@ pub(super) fn starts(program: &str) -> bool {
 
 /// What a dollar stands for itself by.
 #[derive(Clone, Copy)]
-enum Dollar {
+enum DollarEscape {
     /// Itself: no variable is looked for.
     Plain,
     /// Two of them.
@@ -76,7 +77,7 @@ enum Dollar {
 
 /// A word as a unit has it: quoted where a space or a quote would end it, and with nothing that
 /// stands for something else.
-fn word(text: &str, dollar: Dollar) -> String {
+fn word(text: &str, dollar: DollarEscape) -> String {
     let mut plain = true;
     let mut quoted = String::new();
     for c in text.chars() {
@@ -84,7 +85,7 @@ fn word(text: &str, dollar: Dollar) -> String {
         match (c, dollar) {
             ('"' | '\\', _) => quoted.extend(['\\', c]),
             ('%', _) => quoted.push_str("%%"),
-            ('$', Dollar::Doubled) => quoted.push_str("$$"),
+            ('$', DollarEscape::Doubled) => quoted.push_str("$$"),
             _ => quoted.push(c),
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn service() -> Service {
-    Service {
+fn service() -> ServiceUnit {
+    ServiceUnit {
         name: "migrate-api".to_owned(),
         program: "/usr/local/bin/nightwright".to_owned(),
         project: "/srv/me/shop".to_owned(),
@@ -11,8 +11,8 @@ fn service() -> Service {
 }
 
 /// Everything that means something to systemd.
-fn odd() -> Service {
-    Service {
+fn odd() -> ServiceUnit {
+    ServiceUnit {
         name: "odd".to_owned(),
         program: "/opt/a $b/leg\"work".to_owned(),
         project: "/srv/me/50% <off> & 'more' $HOME \\n--x".to_owned(),
@@ -71,7 +71,7 @@ fn a_service_is_written_over_by_one_for_the_same_project_whatever_that_is_called
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("service");
     for project in ["/srv/a--b", "/srv/a- -b", &odd().project] {
-        let service = Service { project: project.to_owned(), ..service() };
+        let service = ServiceUnit { project: project.to_owned(), ..service() };
         write(&file, &systemd::unit(&service)).unwrap();
         may_be_written(&file, project)
             .unwrap_or_else(|refused| panic!("for {project}: {}", refused.message));

@@ -10,34 +10,34 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::shows::Settling;
-use super::{Place, Session, Voice};
-use crate::hooks::{Complain, Hooks, Pinned, Setup, Unrecorded};
+use super::shows::PendingDeliveries;
+use super::{LockedRun, Session, StderrWriter};
+use crate::hooks::{HookRunner, HookSetup, HookWarnFn, PinnedHooks, UnrecordedOutcome};
 use crate::process::Containment;
 use crate::signals::Signals;
-use crate::supervisor::Ending;
+use crate::supervisor::RunOutcome;
 
 /// A hook that takes longer than this is named, so that nobody wonders what is waited for.
-const UNNOTICED: Duration = Duration::from_secs(2);
+const HOOK_NOTICE_DELAY: Duration = Duration::from_secs(2);
 
 impl Session {
     /// The hooks of this run, if it has any.
     pub(super) fn hooks(
         &self,
-        place: &Place,
+        locked_run: &LockedRun,
         environment: &[(OsString, OsString)],
         containment: &Containment,
-        (pinned, complain, after): (Pinned, Complain, u64),
-    ) -> Option<Hooks> {
+        (pinned, complain, after): (PinnedHooks, HookWarnFn, u64),
+    ) -> Option<HookRunner> {
         let wanted = &self.settings.hooks;
         if !wanted.any() {
             return None;
         }
         let rehearsal = self.program.is_rehearsal();
-        Some(Hooks::new(Setup {
+        Some(HookRunner::new(HookSetup {
             project: self.project.clone(),
-            folder: place.folder.clone(),
-            temp: place.temp.handle(),
+            folder: locked_run.folder.clone(),
+            temp: locked_run.temp.handle(),
             environment: environment.to_vec(),
             containment: containment.clone(),
             secrets: self.secrets.clone(),
@@ -51,44 +51,46 @@ impl Session {
 
     /// Tells everybody of the end: the hook, whatever the end is, while what goes to others is still
     /// on its way. What goes wrong with that is said and changes nothing: the journal is closed.
-    pub(super) async fn tell_the_end(
+    pub(super) async fn deliver_outcome(
         &self,
-        settling: &Settling,
-        hooks: Option<Hooks>,
-        over: (&Ending, &RunView),
-        impatience: &Impatience,
+        deliveries: &PendingDeliveries,
+        hooks: Option<HookRunner>,
+        over: (&RunOutcome, &RunView),
+        force_quit: &ForceQuit,
     ) {
         let hooks = hooks.filter(|_| self.settings.hooks.finished);
         let finished = async {
             match hooks {
-                Some(hooks) => self.tell_finished(&hooks, over, &settling.voice, impatience).await,
+                Some(hooks) => {
+                    self.run_finished_hook(&hooks, over, &deliveries.stderr, force_quit).await
+                }
                 None => Ok(()),
             }
         };
-        let (late, told) = tokio::join!(settling.others(impatience), finished);
+        let (late, told) = tokio::join!(deliveries.finish(force_quit), finished);
         let failed = told.err().map(|why| format!("the hook `finished` failed: {why}"));
         for text in late.into_iter().chain(failed) {
             // At every level: nothing else would tell of it.
-            settling.voice.speak(&format!("warning: {}", self.secrets.mask(&text)));
+            deliveries.stderr.write_line(&format!("warning: {}", self.secrets.mask(&text)));
         }
     }
 
-    async fn tell_finished(
+    async fn run_finished_hook(
         &self,
-        hooks: &Hooks,
-        (ending, view): (&Ending, &RunView),
-        voice: &Voice,
-        impatience: &Impatience,
+        hooks: &HookRunner,
+        (ending, view): (&RunOutcome, &RunView),
+        stderr: &StderrWriter,
+        force_quit: &ForceQuit,
     ) -> Result<(), String> {
-        let ending = Unrecorded { record: self.last_record(ending, view) };
-        let finished = hooks.finished(ending, impatience.out());
+        let ending = UnrecordedOutcome { record: self.last_record(ending, view) };
+        let finished = hooks.finished(ending, force_quit.requested());
         tokio::pin!(finished);
         tokio::select! {
             done = &mut finished => done,
-            () = sleep(UNNOTICED) => {
-                if self.level.speaks() {
+            () = sleep(HOOK_NOTICE_DELAY) => {
+                if self.level.shows_messages() {
                     let most = human(self.settings.hooks.timeout);
-                    voice.speak(&format!(
+                    stderr.write_line(&format!(
                         "The hook `finished` is running; it has {most}. Ctrl-C leaves without \
                          waiting for it."
                     ));
@@ -99,7 +101,7 @@ impl Session {
     }
 
     /// What the journal would have for its last line if it could not be written.
-    fn last_record(&self, ending: &Ending, view: &RunView) -> Record {
+    fn last_record(&self, ending: &RunOutcome, view: &RunView) -> Record {
         let event = Event::RunFinished {
             outcome: ending.outcome.clone(),
             note: ending.note.clone(),
@@ -112,14 +114,14 @@ impl Session {
 
 /// Notes how often somebody wanted to leave.
 #[derive(Debug)]
-pub(super) struct Impatience {
+pub(super) struct ForceQuit {
     signals: watch::Receiver<u32>,
     /// How many there were when the run was over.
     before: u32,
     task: JoinHandle<()>,
 }
 
-impl Impatience {
+impl ForceQuit {
     /// Counts these from now on.
     pub(super) fn watch(mut caught: Signals) -> Self {
         let (count, signals) = watch::channel(0);
@@ -140,12 +142,12 @@ impl Impatience {
     }
 
     /// The run is over: whoever signals from now on does not want to wait.
-    pub(super) fn run_is_over(&mut self) {
+    pub(super) fn run_ended(&mut self) {
         self.before = *self.signals.borrow();
     }
 
     /// Waits until somebody wants to leave at once: a second signal, or any after the end.
-    pub(super) async fn out(&self) {
+    pub(super) async fn requested(&self) {
         if self.before < 2 {
             let before = self.before;
             let mut signals = self.signals.clone();
@@ -157,13 +159,13 @@ impl Impatience {
     }
 
     /// The same, and so much time after that.
-    pub(super) async fn out_after(&self, time: Duration) {
-        self.out().await;
+    pub(super) async fn requested_after(&self, time: Duration) {
+        self.requested().await;
         sleep(time).await;
     }
 }
 
-impl Drop for Impatience {
+impl Drop for ForceQuit {
     fn drop(&mut self) {
         self.task.abort();
     }

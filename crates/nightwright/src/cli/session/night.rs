@@ -6,64 +6,64 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use nightwright_core::settings::Scope;
 use nightwright_core::view::RunView;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Place, Program, Session, Voice};
-use crate::awake::Awake;
-use crate::cli::detach::{Leaving, Tone, Word};
-use crate::report::Level;
-use crate::signals::{HangUps, Signals};
-use crate::supervisor::Watcher;
+use super::{AgentProgram, LockedRun, Session, StderrWriter};
+use crate::awake::SleepInhibitor;
+use crate::cli::detach::{DetachFormat, DetachReport, DetachTarget};
+use crate::report::OutputLevel;
+use crate::signals::{HangupPolicy, Signals};
+use crate::supervisor::RecordObserver;
 
 /// What a run that nobody sees would say in its despair.
-const COMPLAINTS: &str = "detached.err";
+const STDERR_FILE: &str = "detached.err";
 
 /// A run that leaves its terminal as soon as it has begun.
-pub(super) struct Farewell {
-    leaving: Leaving,
-    word: Word,
-    complaints: PathBuf,
+pub(super) struct DetachTask {
+    target: DetachTarget,
+    report: DetachReport,
+    stderr_file: PathBuf,
     /// The first event is on disk.
     begun: oneshot::Receiver<()>,
-    voice: Arc<Voice>,
+    stderr: Arc<StderrWriter>,
 }
 
 impl Session {
     /// How much people are told before the run has begun.
-    pub(super) fn first_level(&self) -> Level {
-        self.leaving.as_ref().map_or(self.level, |leaving| leaving.level)
+    pub(super) fn first_level(&self) -> OutputLevel {
+        self.detach.as_ref().map_or(self.level, |detach| detach.level)
     }
 
     /// Signals, as this run takes them.
-    pub(super) fn heed(&self, signals: Signals) -> Signals {
-        match self.leaving {
-            Some(_) => signals.with(HangUps::Ignored),
+    pub(super) fn with_hangup_policy(&self, signals: Signals) -> Signals {
+        match self.detach {
+            Some(_) => signals.with(HangupPolicy::Ignored),
             None => signals,
         }
     }
 
     /// Keeps the machine awake by what is recorded.
-    pub(super) fn awake(
+    pub(super) fn inhibit_sleep(
         &self,
-        mut watcher: Watcher,
+        mut watcher: RecordObserver,
         view: &Rc<RefCell<RunView>>,
-        place: &Place,
+        locked_run: &LockedRun,
         tell: impl Fn(String) + Send + 'static,
-    ) -> Watcher {
+    ) -> RecordObserver {
         let real = match self.program {
-            Program::Claude | Program::Command(_) => self.settings.scope == Scope::Whole,
-            Program::Rehearsal(_) => false,
+            AgentProgram::Claude | AgentProgram::Command(_) => self.settings.scope == Scope::Whole,
+            AgentProgram::Rehearsal(_) => false,
         };
         if !(real && self.keep_awake) {
             return watcher;
         }
         // Once, and in one line.
         let told = move |why| tell(format!("This machine may fall asleep during the run: {why}"));
-        let mut awake = Awake::new(place.folder.id().clone(), Box::new(told));
+        let mut awake = SleepInhibitor::new(locked_run.folder.id().clone(), Box::new(told));
         let view = Rc::clone(view);
         Box::new(move |records| {
             watcher(records);
@@ -72,14 +72,14 @@ impl Session {
     }
 
     /// Gets ready to leave the terminal, if that is wanted.
-    pub(super) fn farewell(
+    pub(super) fn prepare_detach(
         &self,
-        mut watcher: Watcher,
+        mut watcher: RecordObserver,
         view: &Rc<RefCell<RunView>>,
-        place: &Place,
-        voice: Arc<Voice>,
-    ) -> (Watcher, Option<Farewell>) {
-        let Some(leaving) = self.leaving.clone() else { return (watcher, None) };
+        locked_run: &LockedRun,
+        stderr: Arc<StderrWriter>,
+    ) -> (RecordObserver, Option<DetachTask>) {
+        let Some(target) = self.detach.clone() else { return (watcher, None) };
         let (begins, begun) = oneshot::channel();
         let mut begins = Some(begins);
         let view = Rc::clone(view);
@@ -95,53 +95,53 @@ impl Session {
                 let _ = begins.send(());
             }
         });
-        let word = self.word(&leaving, place);
-        let complaints = place.folder.path().join(COMPLAINTS);
-        (watcher, Some(Farewell { leaving, word, complaints, begun, voice }))
+        let report = self.detach_report(&target, locked_run);
+        let stderr_file = locked_run.folder.path().join(STDERR_FILE);
+        (watcher, Some(DetachTask { target, report, stderr_file, begun, stderr }))
     }
 
     /// A way off the terminal that was not taken: the run was over first.
-    fn not_left(&self) -> Option<&Leaving> {
-        self.leaving.as_ref().filter(|leaving| !leaving.departure.has_left())
+    fn pending_detach(&self) -> Option<&DetachTarget> {
+        self.detach.as_ref().filter(|detach| !detach.pipe.is_detached())
     }
 
     /// How much people are told at the end.
-    pub(super) fn last_level(&self) -> Level {
-        self.not_left().map_or(self.level, |leaving| leaving.level)
+    pub(super) fn last_level(&self) -> OutputLevel {
+        self.pending_detach().map_or(self.level, |detach| detach.level)
     }
 
     /// Prints the id for whoever waits for it, if nobody else will.
-    pub(super) fn print_id(&self, place: &Place, voice: &Voice) {
-        if let Some(leaving) = self.not_left()
-            && let Err(failure) = self.word(leaving, place).print()
+    pub(super) fn print_id(&self, locked_run: &LockedRun, stderr: &StderrWriter) {
+        if let Some(detach) = self.pending_detach()
+            && let Err(failure) = self.detach_report(detach, locked_run).print()
         {
-            voice.speak(&format!("error: {}", failure.message));
+            stderr.write_line(&format!("error: {}", failure.message));
         }
     }
 
-    fn word(&self, leaving: &Leaving, place: &Place) -> Word {
-        Word {
-            run: place.folder.id().0.clone(),
+    fn detach_report(&self, detach: &DetachTarget, locked_run: &LockedRun) -> DetachReport {
+        DetachReport {
+            run: locked_run.folder.id().0.clone(),
             pid: std::process::id(),
             project: self.project.clone(),
-            run_folder: place.folder.path().to_owned(),
-            tone: Tone::from(leaving.level),
+            run_folder: locked_run.folder.path().to_owned(),
+            tone: DetachFormat::from(detach.level),
         }
     }
 }
 
-impl Farewell {
+impl DetachTask {
     /// Leaves the terminal once the run has begun. A run of which nobody would know ends at once.
-    pub(super) async fn leave(self, operator: mpsc::Sender<Control>) {
+    pub(super) async fn detach(self, operator: mpsc::Sender<Control>) {
         if self.begun.await.is_err() {
             return;
         }
-        let left = serde_json::to_vec(&self.word).map_err(std::io::Error::from);
-        let left = left.and_then(|word| self.leaving.departure.leave(&word, &self.complaints));
+        let left = serde_json::to_vec(&self.report).map_err(std::io::Error::from);
+        let left = left.and_then(|word| self.target.pipe.detach(&word, &self.stderr_file));
         if let Err(error) = left {
-            self.voice
-                .speak(&format!("error: the run can't leave its terminal, and ends: {error}"));
-            let stop = Control::Stop { when: StopWhen::Now, by: Origin::Signal };
+            self.stderr
+                .write_line(&format!("error: the run can't leave its terminal, and ends: {error}"));
+            let stop = Control::Stop { when: StopWhen::Now, by: StopSource::Signal };
             // Nobody listens only if it is over.
             let _ = operator.send(stop).await;
         }

@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 use nightwright_core::units::RunId;
 
 use crate::error::Failure;
-use crate::journal::{Lock, LockError, Owner, RunDir, lock, run_dir};
-use crate::process::{self, Containment, Killed, tree_lock};
+use crate::journal::{Lock, LockError, LockOwner, RunDir, lock, run_dir};
+use crate::process::{self, Containment, KilledProcess, tree_lock};
 use crate::temp::{self, TempFolder};
 
 /// How long the guards of an earlier run may take to end what is below them.
-const GUARDS: Duration = Duration::from_secs(10);
+const GUARDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Killed processes that are named one by one.
 const KILLED: usize = 8;
 
 /// The place of a run.
 #[derive(Debug)]
-pub(in crate::cli) struct Place {
+pub(in crate::cli) struct LockedRun {
     pub(in crate::cli) folder: RunDir,
     /// The folder for the state of the project.
     pub(super) home: PathBuf,
     /// Processes that earlier runs had left and that were killed.
-    pub(super) swept: Vec<Killed>,
+    pub(super) killed: Vec<KilledProcess>,
     /// Where the programs of the run put their temporary files.
     pub(super) temp: TempFolder,
-    owner: Owner,
+    owner: LockOwner,
     /// One run at a time works in a project.
     _project: Lock,
     run: Lock,
 }
 
-impl Place {
+impl LockedRun {
     /// Takes the folder of a new run in this project, unless another run is at work in it.
     pub(super) fn take(project: &Path, folder: &RunDir) -> Result<Self, Failure> {
         let taken = Self::lock(project, &home(project)?, folder.clone());
@@ -46,25 +46,25 @@ impl Place {
     }
 
     fn lock(project: &Path, home: &Path, folder: RunDir) -> Result<Self, Failure> {
-        let owner = Owner::current(folder.id().clone(), jiff::Timestamp::now());
+        let owner = LockOwner::current(folder.id().clone(), jiff::Timestamp::now());
         let lock =
             Lock::take(&home.join("project.lock"), &owner).map_err(|error| held(project, error))?;
         let run = Lock::take(&folder.lock(), &owner).map_err(|error| held(project, error))?;
-        let swept = clear(home, &folder)?;
+        let killed = clear(home, &folder)?;
         let temp = temp_folder(Some(project))?;
-        Ok(Self { folder, home: home.to_owned(), owner, swept, temp, _project: lock, run })
+        Ok(Self { folder, home: home.to_owned(), owner, killed, temp, _project: lock, run })
     }
 
     /// What keeps the processes of the run. Whoever loses its guard comes to us.
     pub(super) fn contain(&self) -> Containment {
-        process::adopt();
+        process::become_subreaper();
         let state = self.home.parent().unwrap_or(&self.home);
         Containment::of_run(self.folder.tree_lock(), state, self.folder.id())
     }
 
     /// Lets others know where the run can be spoken to.
     pub(super) fn announce(&self, socket: &Path) -> std::io::Result<()> {
-        self.run.describe(&Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
+        self.run.describe(&LockOwner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
 }
 
@@ -84,13 +84,13 @@ pub(super) fn new_folder(project: &Path) -> Result<RunDir, Failure> {
 
 /// Sees to it that nothing of an earlier run is alive: guards are waited for, and what carries the
 /// mark of a run that nobody runs is ended.
-fn clear(home: &Path, folder: &RunDir) -> Result<Vec<Killed>, Failure> {
+fn clear(home: &Path, folder: &RunDir) -> Result<Vec<KilledProcess>, Failure> {
     let runs = RunDir::list_all(home).map_err(|error| Failure::because(&error))?;
     let begin = Instant::now();
     // The newest first: the others have had their time long ago.
     for run in runs.iter().rev().filter_map(|run| RunDir::open(home, run).ok()) {
         let path = run.tree_lock();
-        let free = tree_lock::is_free(&path, GUARDS.saturating_sub(begin.elapsed()));
+        let free = tree_lock::is_free(&path, GUARDS_TIMEOUT.saturating_sub(begin.elapsed()));
         match free {
             Ok(true) => {}
             Ok(false) => {
@@ -109,7 +109,7 @@ fn clear(home: &Path, folder: &RunDir) -> Result<Vec<Killed>, Failure> {
         run == folder.id() || RunDir::open(home, run).is_ok_and(|run| lock::is_free(&run.lock()))
     };
     let mut killed = process::sweep(is_left_over);
-    killed.extend(process::end_left_over(&state_root()?));
+    killed.extend(process::kill_stale_cgroups(&state_root()?));
     Ok(killed)
 }
 
@@ -128,7 +128,7 @@ fn held(project: &Path, error: LockError) -> Failure {
         LockError::Held(held) => {
             let project = project.display();
             let (who, hint) = match held.owner {
-                Some(Owner { run, pid, since, .. }) => (
+                Some(LockOwner { run, pid, since, .. }) => (
                     format!("run {run} (pid {pid}, since {since:.0})"),
                     format!("wait for it to end, or stop it: nightwright stop {run}"),
                 ),
@@ -141,7 +141,7 @@ fn held(project: &Path, error: LockError) -> Failure {
 }
 
 /// Who was killed because an earlier run had left it.
-pub(super) fn killed_line(killed: &[Killed]) -> Option<String> {
+pub(super) fn killed_line(killed: &[KilledProcess]) -> Option<String> {
     let (first, rest) = killed.split_first()?;
     let who = match rest.len() {
         0 => "1 process left over from an earlier run".to_owned(),

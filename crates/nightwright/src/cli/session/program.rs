@@ -9,26 +9,26 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use nightwright_core::agent::dialect::{Ask, Dialect, InputShape, Tools};
+use nightwright_core::agent::dialect::{Dialect, InputShape, LaunchOptions, ToolAccess};
 use nightwright_core::agent::verdict;
-use nightwright_core::effect::Shape;
+use nightwright_core::effect::AnswerFormat;
 pub(in crate::cli) use nightwright_core::environment::fits;
-use nightwright_core::event::{AgentFacts, Purpose};
+use nightwright_core::event::{AgentFacts, CallPurpose};
 use nightwright_core::permissions::{Permissions, granted};
 use nightwright_core::settings::Settings;
 
 pub(in crate::cli) use self::claude::{find_claude, refused_as_root};
-pub(in crate::cli) use self::command_line::CommandLine;
-pub(in crate::cli) use self::script::Script;
-use crate::agent::Order;
+pub(in crate::cli) use self::command_line::AgentCommandLine;
+pub(in crate::cli) use self::script::RehearsalScript;
+use crate::agent::LaunchRequest;
 use crate::agent::environment::inherited;
 use crate::agent::process::ArgumentsFor;
 use crate::agent::program::{Freshness, locate};
-use crate::cli::{REHEARSE, say, told};
+use crate::cli::{REHEARSE, eprint_safe, told};
 use crate::error::Failure;
 use crate::journal::RunDir;
-use crate::report::Level;
-use crate::trust::Item;
+use crate::report::OutputLevel;
+use crate::trust::TrustItem;
 
 /// Turns of a call without tools. The answer in its shape is one; who answers in words instead is
 /// reminded once by the program, and who gets the shape wrong is told so.
@@ -40,16 +40,16 @@ const SYSTEM: &str = "You judge work that another agent has done, strictly and o
 
 /// Which program works.
 #[derive(Debug)]
-pub(in crate::cli) enum Program {
+pub(in crate::cli) enum AgentProgram {
     /// Claude Code.
     Claude,
     /// A command of the user's: the prompt on its standard input, plain text out.
-    Command(CommandLine),
+    Command(AgentCommandLine),
     /// Our own binary, playing a script; `None` = the built-in one.
-    Rehearsal(Option<Script>),
+    Rehearsal(Option<RehearsalScript>),
 }
 
-impl Program {
+impl AgentProgram {
     /// Finds the program and asks for its version. Nothing is started without it, and nothing
     /// that it would refuse.
     pub(in crate::cli) async fn find(
@@ -103,10 +103,10 @@ impl Program {
     }
 
     /// What people should know before it starts.
-    pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: Level) {
+    pub(super) fn introduce(&self, agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
         match self {
             Self::Claude => claude::introduce(agent, settings, level),
-            Self::Command(_) if level.speaks() => say(&format!(
+            Self::Command(_) if level.shows_messages() => eprint_safe(&format!(
                 "The agent is `{}`: what it may do is up to it, and what it costs is estimated by \
                  its time.",
                 agent.path
@@ -129,7 +129,7 @@ impl Program {
         &self,
         settings: &Settings,
         project: &Path,
-        agent_files: &[Item],
+        agent_files: &[TrustItem],
     ) -> ArgumentsFor {
         let dialect = self.dialect();
         let before = self.first_arguments();
@@ -141,15 +141,15 @@ impl Program {
             let mut sources = told::allowed_sources(&agent.sources, &project, &agent_files);
             // Who only judges or advises may change nothing and gets none of the user's wishes for
             // the work; a reviewer repairs, and works like the worker.
-            let works = matches!(order.purpose, None | Some(Purpose::Review));
-            let wishes = Ask {
+            let works = matches!(order.purpose, None | Some(CallPurpose::Review));
+            let wishes = LaunchOptions {
                 max_turns: model.max_turns,
                 permissions: agent.permissions,
                 allowed_tools: &granted,
                 disallowed_tools: &agent.disallowed_tools,
                 fallback_model: model.fallback.as_deref(),
                 extra: &agent.arguments,
-                ..Ask::default()
+                ..LaunchOptions::default()
             };
             if !works {
                 // The agent must not instruct its own judge: neither by files that the program
@@ -158,15 +158,15 @@ impl Program {
             }
             let ask = if works { wishes } else { question(order) };
             let json_schema = match order.shape {
-                Shape::Words => None,
-                Shape::Verdict => Some(verdict::SCHEMA),
+                AnswerFormat::Words => None,
+                AnswerFormat::Verdict => Some(verdict::SCHEMA),
             };
             // Only the work is a session into which more can be said.
             let input = match order.purpose {
                 None => dialect.input(extras.watchdog),
                 Some(_) => InputShape::Prompt,
             };
-            let ask = Ask { setting_sources: &sources, input, json_schema, ..ask };
+            let ask = LaunchOptions { setting_sources: &sources, input, json_schema, ..ask };
             before.iter().cloned().chain(arguments(dialect, order, system, &ask)).collect()
         })
     }
@@ -177,7 +177,7 @@ impl Program {
         settings: &Settings,
         variables: &BTreeMap<String, String>,
         folder: &RunDir,
-        level: Level,
+        level: OutputLevel,
     ) -> Result<Vec<(OsString, OsString)>, Failure> {
         let mut all = environment(self.dialect(), settings, variables);
         if let Self::Rehearsal(script) = self {
@@ -213,22 +213,28 @@ pub(in crate::cli) fn environment(
 /// What who only judges or advises is started with. Without tools it has nothing to go round in
 /// circles with but its own answer, and the words that explain tools are left out: what is asked is
 /// all in the question.
-fn question(order: &Order) -> Ask<'static> {
-    let ask = Ask { permissions: Permissions::None, tools: order.tools, ..Ask::default() };
+fn question(order: &LaunchRequest) -> LaunchOptions<'static> {
+    let ask = LaunchOptions {
+        permissions: Permissions::None,
+        tools: order.tools,
+        ..LaunchOptions::default()
+    };
     match order.tools {
-        Tools::None => Ask { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask },
-        Tools::ReadOnly | Tools::Usual => ask,
+        ToolAccess::None => {
+            LaunchOptions { max_turns: Some(ANSWERS), system_prompt: Some(SYSTEM), ..ask }
+        }
+        ToolAccess::ReadOnly | ToolAccess::Usual => ask,
     }
 }
 
 fn arguments(
     dialect: Dialect,
-    order: &Order,
+    order: &LaunchRequest,
     system: Option<&Path>,
-    ask: &Ask<'_>,
+    ask: &LaunchOptions<'_>,
 ) -> Vec<OsString> {
     let system = system.map(Path::to_string_lossy);
-    let ask = Ask {
+    let ask = LaunchOptions {
         model: order.model.as_deref(),
         cap: order.cap,
         system_prompt_file: system.as_deref(),

@@ -7,11 +7,15 @@ use nightwright_core::input::{Control, Input};
 use nightwright_core::redact::{Secrets, has_masks};
 
 use crate::error::Failure;
-use crate::secrets::keep_said;
-use crate::supervisor::{Listener, Notes};
+use crate::secrets::save_operator_message;
+use crate::supervisor::{InputObserver, WarningSender};
 
 /// Hears what people say before it is decided upon, and so before the journal has it.
-pub(super) fn keeper(run_folder: &Path, secrets: &Secrets, notes: Notes) -> Listener {
+pub(super) fn unmasked_recorder(
+    run_folder: &Path,
+    secrets: &Secrets,
+    notes: WarningSender,
+) -> InputObserver {
     let (folder, secrets) = (run_folder.to_owned(), secrets.clone());
     Box::new(move |input| {
         let Input::Control(Control::Tell { text }) = input else { return };
@@ -21,7 +25,7 @@ pub(super) fn keeper(run_folder: &Path, secrets: &Secrets, notes: Notes) -> List
         if masked.is_none() && !has_masks(text) {
             return;
         }
-        if let Err(error) = keep_said(&folder, text) {
+        if let Err(error) = save_operator_message(&folder, text) {
             let why = Failure::because(&error).message;
             notes.warn(format!(
                 "what was just said has a secret in it and can't be kept: {why}; should the run be \

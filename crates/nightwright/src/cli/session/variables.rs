@@ -7,12 +7,12 @@ use std::ffi::{OsStr, OsString};
 use nightwright_core::environment::{lacking_line, withheld_line};
 
 use super::Session;
-use crate::agent::environment::{ForChecks, for_checks};
-use crate::cli::say;
+use crate::agent::environment::{CheckEnvironment, for_checks};
+use crate::cli::eprint_safe;
 use crate::mentions;
 
 /// The environment of checks and hooks.
-pub(super) struct OfChecks {
+pub(super) struct CheckVariables {
     pub(super) all: Vec<(OsString, OsString)>,
     /// The variables that they don't get.
     pub(super) withheld: Vec<String>,
@@ -23,20 +23,20 @@ pub(super) struct OfChecks {
 impl Session {
     /// The environment of checks and hooks. Says which variables the project's files mention and
     /// the agent does not get.
-    pub(super) fn environment_of_checks(&self, agent: &[(OsString, OsString)]) -> OfChecks {
+    pub(super) fn environment_of_checks(&self, agent: &[(OsString, OsString)]) -> CheckVariables {
         let pass = &self.settings.verify.pass_environment;
-        let ForChecks { all, withheld } = for_checks(env::vars_os(), &self.variables, pass);
+        let CheckEnvironment { all, withheld } = for_checks(env::vars_os(), &self.variables, pass);
         let mentioned = mentions::of(&self.project);
         let names = lacking(&mentioned, agent, |name| env::var_os(name).is_some());
         let line = lacking_line(&names, &self.settings.agent.pass_environment);
-        if let Some(line) = line.filter(|_| self.first_level().speaks()) {
-            say(&line);
+        if let Some(line) = line.filter(|_| self.first_level().shows_messages()) {
+            eprint_safe(&line);
         }
         // Those that the project speaks of are the likeliest reason.
         let (mut first, rest): (Vec<_>, Vec<_>) =
             withheld.into_iter().partition(|name| mentioned.contains(name));
         first.extend(rest);
-        OfChecks { all, line: withheld_line(&first, &mentioned, pass), withheld: first }
+        CheckVariables { all, line: withheld_line(&first, &mentioned, pass), withheld: first }
     }
 }
 

@@ -15,72 +15,72 @@ use std::time::Duration;
 
 use nightwright_core::display::display_safe;
 
-use crate::publish::Finished;
+use crate::publish::FollowerFinish;
 
 /// How long the last words may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// So many words wait to be written; more are not said. A run has a handful of them.
 const WAITING: usize = 64;
 
 /// Says something to people, and never waits for them before the end.
-pub(in crate::cli) struct Voice {
+pub(in crate::cli) struct StderrWriter {
     /// Where words go on their way to standard error, once there were any.
-    words: OnceLock<SyncSender<Word>>,
+    sender: OnceLock<SyncSender<QueuedText>>,
     /// Nobody reads what we write.
-    unheard: AtomicBool,
+    closed: AtomicBool,
 }
 
-enum Word {
+enum QueuedText {
     Text(String),
     /// Everything before it was written.
     Last(SyncSender<()>),
 }
 
-impl Voice {
+impl StderrWriter {
     pub(super) fn new() -> Self {
-        Self { words: OnceLock::new(), unheard: AtomicBool::new(false) }
+        Self { sender: OnceLock::new(), closed: AtomicBool::new(false) }
     }
 
     /// Says something. Whatever of it came from an agent or a file is made safe here.
-    pub(in crate::cli) fn speak(&self, text: &str) {
+    pub(in crate::cli) fn write_line(&self, text: &str) {
         self.show(&display_safe(text));
     }
 
     /// Shows something that is safe already.
     pub(super) fn show(&self, text: &str) {
-        if self.is_heard() {
+        if self.is_open() {
             // A queue that is full is one that nobody reads.
-            let _ = self.words().try_send(Word::Text(format!("{text}\n")));
+            let _ = self.sender().try_send(QueuedText::Text(format!("{text}\n")));
         }
     }
 
     /// Whether anybody reads what is said.
-    pub(super) fn is_heard(&self) -> bool {
-        !self.unheard.load(Ordering::Acquire)
+    pub(super) fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
     }
 
     /// Takes note of how the display ended: where it could not be written to its end, not a word
     /// more can be.
-    pub(super) fn after(&self, shown: Finished) {
+    pub(super) fn after(&self, shown: FollowerFinish) {
         match shown {
-            Finished::InTime => {}
-            Finished::Abandoned => self.unheard.store(true, Ordering::Release),
+            FollowerFinish::InTime => {}
+            FollowerFinish::Abandoned => self.closed.store(true, Ordering::Release),
         }
     }
 
     /// Waits until everything was said, but not for ever.
     pub(super) fn finish(&self) {
-        let (true, Some(words)) = (self.is_heard(), self.words.get()) else { return };
+        let (true, Some(words)) = (self.is_open(), self.sender.get()) else { return };
         let (said, is_said) = sync_channel(1);
-        if words.try_send(Word::Last(said)).is_ok() {
+        if words.try_send(QueuedText::Last(said)).is_ok() {
             // Whether somebody has seen it changes nothing.
-            let _ = is_said.recv_timeout(LAST_WORDS);
+            let _ = is_said.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 
-    fn words(&self) -> &SyncSender<Word> {
-        self.words.get_or_init(|| {
+    fn sender(&self) -> &SyncSender<QueuedText> {
+        self.sender.get_or_init(|| {
             let (words, to_say) = sync_channel(WAITING);
             let thread = thread::Builder::new().name("voice".to_owned());
             // Without a thread nothing is said, and the exit code says enough.
@@ -90,19 +90,19 @@ impl Voice {
     }
 }
 
-fn write(words: &Receiver<Word>) {
+fn write(words: &Receiver<QueuedText>) {
     for word in words {
         match word {
             // Nobody to tell when standard error is closed; the exit code says enough.
-            Word::Text(text) => drop(io::stderr().write_all(text.as_bytes())),
+            QueuedText::Text(text) => drop(io::stderr().write_all(text.as_bytes())),
             // Whoever waited for it has left.
-            Word::Last(said) => drop(said.send(())),
+            QueuedText::Last(said) => drop(said.send(())),
         }
     }
 }
 
-impl fmt::Debug for Voice {
+impl fmt::Debug for StderrWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Voice").field("unheard", &self.unheard).finish_non_exhaustive()
+        f.debug_struct("Voice").field("unheard", &self.closed).finish_non_exhaustive()
     }
 }

@@ -1,27 +1,27 @@
 //! What a conversation left in the folder of the task.
 
 use nightwright_core::evidence::boxes;
-use nightwright_core::input::Boxes;
+use nightwright_core::input::Checklist;
 
-use super::Subject;
+use super::SetupTask;
 use crate::error::Failure;
 use crate::process::Exit;
 
 /// The files that a conversation is about, at one moment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Files {
+pub(super) struct TaskFiles {
     instructions: Option<String>,
     todo: Option<String>,
 }
 
-impl Files {
-    pub(super) fn read(task: &Subject) -> Result<Self, Failure> {
+impl TaskFiles {
+    pub(super) fn read(task: &SetupTask) -> Result<Self, Failure> {
         Ok(Self { instructions: task.instructions()?, todo: task.todo()? })
     }
 }
 
 /// What is different now; `None` if there is nothing to work by, or all is as it was.
-pub(super) fn news(task: &Subject, before: &Files, after: &Files) -> Option<String> {
+pub(super) fn news(task: &SetupTask, before: &TaskFiles, after: &TaskFiles) -> Option<String> {
     let instructions = after.instructions.as_deref()?;
     if before == after {
         return None;
@@ -70,7 +70,7 @@ fn size(bytes: usize) -> String {
 
 /// Boxes, open and ticked.
 fn items(list: &str) -> u32 {
-    let Boxes { open, done } = boxes::count(list);
+    let Checklist { open, done } = boxes::count(list);
     open + done
 }
 

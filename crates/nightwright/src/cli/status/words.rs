@@ -8,14 +8,14 @@ use jiff::tz::TimeZone;
 use nightwright_core::event::{StopWhen, WaitKind};
 use nightwright_core::outcome::count;
 use nightwright_core::units::{Usd, human};
-use nightwright_core::view::{Conduct, REHEARSED};
+use nightwright_core::view::{Liveness, REHEARSED};
 
-use super::{Doing, Last, Page, What};
+use super::{ActivityKind, ActivityStatus, LastIterationStatus, StatusPage};
 use crate::report::summary::thousands;
-use crate::report::{ColorChoice, Style, Surroundings};
+use crate::report::{ColorChoice, OutputCapabilities, Style};
 
 /// The most of somebody else's words that a line shows, in characters.
-const MOST_WORDS: usize = 200;
+const MAX_TEXT_CHARS: usize = 200;
 
 /// So many refused commands are shown.
 const DENIED_MAX: usize = 10;
@@ -30,13 +30,13 @@ pub(super) fn limit(limit: WaitKind) -> &'static str {
 }
 
 /// The page as lines.
-pub(super) fn text(page: &Page, now: Timestamp) -> String {
-    let style = Style::new(ColorChoice::Never, &Surroundings::new(env::var_os, false));
-    let mut lines = Lines { lines: Vec::new(), style };
+pub(super) fn text(page: &StatusPage, now: Timestamp) -> String {
+    let style = Style::new(ColorChoice::Never, &OutputCapabilities::new(env::var_os, false));
+    let mut lines = LabelledLines { lines: Vec::new(), style };
     lines.row("run", &page.run);
     lines.row("state", &state(page, now, &lines.style));
     if let Some(last) = &page.doing.last {
-        lines.row("agent", &lines.style.one_line(last, MOST_WORDS));
+        lines.row("agent", &lines.style.one_line(last, MAX_TEXT_CHARS));
     }
     lines.list("not all of it", &page.missing);
     if page.is_rehearsal {
@@ -46,7 +46,7 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
         lines.row("task", task);
     }
     if let Some(goal) = page.goal.as_ref().filter(|goal| !goal.is_empty()) {
-        lines.row("goal", &lines.style.one_line(goal, MOST_WORDS));
+        lines.row("goal", &lines.style.one_line(goal, MAX_TEXT_CHARS));
     }
     lines.row("mode", page.mode.as_deref().unwrap_or("unknown: it has not begun"));
     lines.row("iteration", &iteration(page));
@@ -58,7 +58,7 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
     lines.row("time", &time(page));
     lines.row("tokens", &against(page.spent.tokens, page.spent.max_tokens));
     pace(&mut lines, page, now);
-    wishes(&mut lines, page);
+    pending_requests(&mut lines, page);
     let denied: Vec<_> = page
         .denied
         .iter()
@@ -87,64 +87,64 @@ pub(super) fn text(page: &Page, now: Timestamp) -> String {
 }
 
 /// Lines with a label each, in the letters of whoever looks.
-struct Lines {
+struct LabelledLines {
     lines: Vec<String>,
     style: Style,
 }
 
-impl Lines {
+impl LabelledLines {
     fn row(&mut self, label: &str, text: &str) {
         self.lines.push(format!("{label:<14}{text}"));
     }
 
     fn list(&mut self, label: &str, texts: &[String]) {
         for (index, text) in texts.iter().enumerate() {
-            let text = self.style.one_line(text, MOST_WORDS);
+            let text = self.style.one_line(text, MAX_TEXT_CHARS);
             self.row(if index == 0 { label } else { "" }, &text);
         }
     }
 }
 
 /// `running: the agent works, since 15:04:12 (pid 4711)`
-fn state(page: &Page, now: Timestamp, style: &Style) -> String {
+fn state(page: &StatusPage, now: Timestamp, style: &Style) -> String {
     match (&page.ending, page.state) {
         (Some(end), _) => {
             let at = page.last_at.map(|at| format!(" ({})", when(at, now))).unwrap_or_default();
             let note = end.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-            format!("ended: {}{note}{at}", style.one_line(&end.sentence, MOST_WORDS))
+            format!("ended: {}{note}{at}", style.one_line(&end.sentence, MAX_TEXT_CHARS))
         }
-        (None, Conduct::Unknown) => "not known: its journal can't be read to its end".to_owned(),
-        (None, Conduct::Gone) => {
+        (None, Liveness::Unknown) => "not known: its journal can't be read to its end".to_owned(),
+        (None, Liveness::Gone) => {
             let at = page.last_at.map(|at| format!(", last heard of {}", when(at, now)));
             format!("its process is gone, and it has not ended{}", at.unwrap_or_default())
         }
-        (None, Conduct::Running | Conduct::Ended) => {
+        (None, Liveness::Running | Liveness::Ended) => {
             let pid = page.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             format!("running: {}{pid}", doing(&page.doing, now, style))
         }
     }
 }
 
-fn doing(doing: &Doing, now: Timestamp, style: &Style) -> String {
+fn doing(doing: &ActivityStatus, now: Timestamp, style: &Style) -> String {
     let since = doing.since.map(|at| format!(", since {}", when(at, now))).unwrap_or_default();
     let until = doing.until.map(|at| format!(" until {}", when(at, now))).unwrap_or_default();
-    let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MOST_WORDS);
+    let why = style.one_line(doing.why.as_deref().unwrap_or_default(), MAX_TEXT_CHARS);
     match doing.what {
-        What::Working => format!("the agent works{since}"),
-        What::Waiting => format!("{why}: waiting{until}"),
-        What::Retrying => format!("{why}: trying again, waiting{until}"),
-        What::Checking if why.is_empty() => format!("assessing the iteration{since}"),
-        What::Checking => format!("running the checks ({why}){since}"),
-        What::Asking => format!("a model is asked ({why}){since}"),
-        What::Paused => format!("paused{since}"),
-        What::Between => format!("between two iterations{since}"),
-        What::Starting => format!("the next attempt is prepared{since}"),
+        ActivityKind::Working => format!("the agent works{since}"),
+        ActivityKind::Waiting => format!("{why}: waiting{until}"),
+        ActivityKind::Retrying => format!("{why}: trying again, waiting{until}"),
+        ActivityKind::Checking if why.is_empty() => format!("assessing the iteration{since}"),
+        ActivityKind::Checking => format!("running the checks ({why}){since}"),
+        ActivityKind::Asking => format!("a model is asked ({why}){since}"),
+        ActivityKind::Paused => format!("paused{since}"),
+        ActivityKind::Between => format!("between two iterations{since}"),
+        ActivityKind::Starting => format!("the next attempt is prepared{since}"),
         // Whoever asks sees how it ended instead.
-        What::Ended => "at its end".to_owned(),
+        ActivityKind::Ended => "at its end".to_owned(),
     }
 }
 
-fn iteration(page: &Page) -> String {
+fn iteration(page: &StatusPage) -> String {
     let of = page.max_iterations.map(|most| format!(" of at most {most}")).unwrap_or_default();
     let Some(current) = &page.iteration else {
         return format!("none yet{of}");
@@ -156,7 +156,7 @@ fn iteration(page: &Page) -> String {
     format!("{}{of}{attempts}", current.number)
 }
 
-fn cost(page: &Page) -> String {
+fn cost(page: &StatusPage) -> String {
     let of =
         page.spent.max_cost_usd.map(|most| format!(" of {}", most.exact())).unwrap_or_default();
     let estimated = page.spent.estimated_usd;
@@ -173,7 +173,7 @@ fn cost(page: &Page) -> String {
     }
 }
 
-fn time(page: &Page) -> String {
+fn time(page: &StatusPage) -> String {
     let of =
         page.spent.max_duration_ms.map(|most| format!(" of {}", span(most))).unwrap_or_default();
     let waited = match page.spent.waited_ms {
@@ -191,7 +191,7 @@ fn against(number: u64, most: Option<u64>) -> String {
 }
 
 /// How fast it goes, and where to.
-fn pace(lines: &mut Lines, page: &Page, now: Timestamp) {
+fn pace(lines: &mut LabelledLines, page: &StatusPage, now: Timestamp) {
     if let Some(mean) = page.mean_ms {
         lines.row("pace", &format!("{} an iteration, mean of the last five", span(mean)));
     }
@@ -211,27 +211,27 @@ fn pace(lines: &mut Lines, page: &Page, now: Timestamp) {
 }
 
 /// `iteration 3: done, 2 files, 1 commit, $0.42, 6m 12s: what it says`
-fn last_iteration(last: &Last, is_rehearsal: bool, style: &Style) -> String {
+fn last_iteration(last: &LastIterationStatus, is_rehearsal: bool, style: &Style) -> String {
     let mut parts = vec![last.result.to_owned()];
     parts.extend((last.files_changed > 0).then(|| count(last.files_changed, "file")));
     parts.extend((last.commits > 0).then(|| count(last.commits, "commit")));
     let rehearsed = if is_rehearsal { REHEARSED } else { "" };
     parts.push(format!("{}{rehearsed}", last.cost_usd));
     parts.push(span(last.duration_ms));
-    let summary = match style.one_line(&last.summary, MOST_WORDS).as_str() {
+    let summary = match style.one_line(&last.summary, MAX_TEXT_CHARS).as_str() {
         "" => String::new(),
         summary => format!(": {summary}"),
     };
     format!("iteration {}: {}{summary}", last.number, parts.join(", "))
 }
 
-fn wishes(lines: &mut Lines, page: &Page) {
+fn pending_requests(lines: &mut LabelledLines, page: &StatusPage) {
     match page.stop {
         Some(StopWhen::AfterIteration) => lines.row("stop", "after this iteration, as asked"),
         Some(StopWhen::Now) => lines.row("stop", "now, as asked"),
         None => {}
     }
-    if page.paused && page.doing.what != What::Paused {
+    if page.paused && page.doing.what != ActivityKind::Paused {
         lines.row("pause", "what is running goes to its end, nothing new starts");
     }
 }

@@ -7,19 +7,19 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
-use nightwright_core::agent::dialect::Tools;
+use nightwright_core::agent::dialect::ToolAccess;
 use nightwright_core::agent::report::AttemptReport;
-use nightwright_core::guidance::Purpose;
+use nightwright_core::guidance::SetupPrompt;
 use nightwright_core::settings::Settings;
 use nightwright_core::units::Usd;
-use nightwright_core::validation::{self, Judgement};
+use nightwright_core::validation::{self, ValidationResult};
 use nightwright_core::view::REHEARSED;
 use tempfile::TempDir;
 
-use crate::ask::{Answer, Question, Respondent, System, ask};
-use crate::cli::say;
-use crate::cli::session::{self, Program};
-use crate::cli::setup::Subject;
+use crate::ask::{AgentAnswer, AgentEndpoint, AgentQuestion, SystemPrompt, ask};
+use crate::cli::eprint_safe;
+use crate::cli::session::{self, AgentProgram};
+use crate::cli::setup::SetupTask;
 use crate::error::Failure;
 use crate::files;
 use crate::rehearsal;
@@ -30,15 +30,15 @@ const CAP: Usd = Usd::from_cents(100);
 /// How long one answer may take.
 const DEADLINE: Duration = Duration::from_mins(10);
 /// How often it is asked at most.
-const TRIES: u32 = 2;
+const MAX_TRIES: u32 = 2;
 /// What is said to whoever gave an answer that can't be read.
-const AGAIN: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
+const RETRY_INSTRUCTION: &str = "\nAn earlier answer to this could not be read. Give the JSON object, with every \
                      criterion in it, and nothing else.\n";
 
 /// What is to be asked, and of whom.
-pub(super) struct Asking<'a> {
-    pub(super) task: &'a Subject,
-    pub(super) program: &'a Program,
+pub(super) struct ValidationQuestion<'a> {
+    pub(super) task: &'a SetupTask,
+    pub(super) program: &'a AgentProgram,
     /// The script of the rehearsal agent.
     pub(super) rehearsal: Option<&'a Path>,
     pub(super) model: Option<&'a str>,
@@ -47,23 +47,23 @@ pub(super) struct Asking<'a> {
 
 /// An answer that could be read.
 #[derive(Debug)]
-pub(super) struct Judged {
-    pub(super) judgement: Judgement,
-    pub(super) cost: Cost,
+pub(super) struct ValidationAnswer {
+    pub(super) judgement: ValidationResult,
+    pub(super) cost: ValidationCost,
     /// The model that it said it works with.
     pub(super) model: Option<String>,
 }
 
 /// What was spent, as far as that is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
+pub(super) struct ValidationCost {
     pub(super) amount: Option<Usd>,
     pub(super) estimated: bool,
     /// Whether nothing was spent, because the agent is a script.
     is_rehearsal: bool,
 }
 
-impl Cost {
+impl ValidationCost {
     fn add(&mut self, report: &AttemptReport) {
         let more = report.cost.or(report.priced);
         self.estimated |= report.cost.is_none();
@@ -74,7 +74,7 @@ impl Cost {
     }
 }
 
-impl fmt::Display for Cost {
+impl fmt::Display for ValidationCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.amount, self.estimated) {
             (Some(amount), false) => write!(f, "cost {amount}")?,
@@ -85,11 +85,14 @@ impl fmt::Display for Cost {
     }
 }
 
-impl Asking<'_> {
+impl ValidationQuestion<'_> {
     /// Asks, and once more if the answer can't be read; `None` if it was interrupted.
-    pub(super) async fn ask(&self, signals: &mut Signals) -> Result<Option<Judged>, Failure> {
-        let Subject { settings, variables, .. } = self.task;
-        let system = self.task.guidance(Purpose::Validate)?;
+    pub(super) async fn ask(
+        &self,
+        signals: &mut Signals,
+    ) -> Result<Option<ValidationAnswer>, Failure> {
+        let SetupTask { settings, variables, .. } = self.task;
+        let system = self.task.guidance(SetupPrompt::Validate)?;
         let agent = tokio::select! {
             agent = self.program.find(settings, variables) => agent?,
             () = signals.next() => return Ok(None),
@@ -99,11 +102,11 @@ impl Asking<'_> {
         let schema = validation::schema();
         let mut prompt = self.question.clone();
         let is_rehearsal = self.program.is_rehearsal();
-        let mut cost = Cost { is_rehearsal, ..Cost::default() };
+        let mut cost = ValidationCost { is_rehearsal, ..ValidationCost::default() };
         let mut turn = 1;
         loop {
             let environment = self.environment(settings, turn, log.as_deref());
-            let respondent = Respondent {
+            let respondent = AgentEndpoint {
                 program: PathBuf::from(&agent.path),
                 before: self.program.first_arguments(),
                 dialect: self.program.dialect(),
@@ -113,15 +116,15 @@ impl Asking<'_> {
                 folder: folder.path().to_owned(),
                 temp: temp.handle(),
             };
-            let question = Question {
+            let question = AgentQuestion {
                 label: &format!("validate-{turn}"),
                 prompt: &prompt,
-                system: System::Also(&system),
+                system: SystemPrompt::Also(&system),
                 schema: Some(&schema),
                 cap: CAP,
                 deadline: DEADLINE,
                 model: self.model.or(settings.model.name.as_deref()),
-                tools: Tools::ReadOnly,
+                tools: ToolAccess::ReadOnly,
             };
             let Some(answer) = ask(&respondent, &question, signals).await else {
                 return Ok(None);
@@ -131,20 +134,20 @@ impl Asking<'_> {
                 return Err(self.explained(failure, &answer, folder));
             }
             if let Some(judgement) = validation::read(answer.structured(), answer.text()) {
-                return Ok(Some(Judged { judgement, cost, model: answer.model }));
+                return Ok(Some(ValidationAnswer { judgement, cost, model: answer.model }));
             }
-            if turn == TRIES {
+            if turn == MAX_TRIES {
                 let message = "the agent answered twice, and neither answer was a judgement";
                 let failure = Failure::trouble(format!("{message}; {cost}"));
                 return Err(self.explained(failure, &answer, folder));
             }
             turn += 1;
-            prompt.push_str(AGAIN);
+            prompt.push_str(RETRY_INSTRUCTION);
         }
     }
 
     /// Whoever has nothing else to go by needs what was printed. A rehearsal leaves nothing behind.
-    fn explained(&self, failure: Failure, answer: &Answer, mut folder: TempDir) -> Failure {
+    fn explained(&self, failure: Failure, answer: &AgentAnswer, mut folder: TempDir) -> Failure {
         if failure.hint.is_some() || self.program.is_rehearsal() {
             return failure;
         }
@@ -154,7 +157,7 @@ impl Asking<'_> {
 
     /// Where a rehearsal keeps what was asked: in the state folder of the project.
     fn log(&self) -> Result<Option<PathBuf>, Failure> {
-        let Program::Rehearsal(_) = self.program else { return Ok(None) };
+        let AgentProgram::Rehearsal(_) = self.program else { return Ok(None) };
         let home = session::home(self.task.project())?;
         let log = home.join(rehearsal::LOG);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
@@ -163,7 +166,7 @@ impl Asking<'_> {
         made.map_err(|error| {
             Failure::trouble(format!("cannot write `{}`: {error}", log.display()))
         })?;
-        say(&format!("What the rehearsal agent is asked: {}", log.display()));
+        eprint_safe(&format!("What the rehearsal agent is asked: {}", log.display()));
         Ok(Some(log))
     }
 

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{GateResult, VerdictKind};
-use nightwright_core::input::{Changes, CheckResult, CheckVerdict, Finding};
+use nightwright_core::input::{Changes, CheckResult, CheckVerdict, TamperFinding};
 use nightwright_core::outcome::{Outcome, Proof, count};
 use nightwright_core::units::{Usd, human};
 use nightwright_core::view::{GateView, RunView};
 use serde::{Serialize, Serializer};
 
 use super::REPORT;
-use crate::cli::session::Over;
+use crate::cli::session::FinishedRun;
 use crate::task::Task;
 
 /// How many of the last lines of a failed check are shown.
@@ -29,16 +29,15 @@ const WORDS: usize = 2000;
 
 /// What came of judging a task.
 #[derive(Clone, Debug, Serialize)]
-#[expect(clippy::struct_field_names, reason = "they are called as in the JSON")]
-pub(super) struct Report {
+pub(super) struct VerifyReport {
     task: String,
-    verdict: Verdict,
+    verdict: VerifyVerdict,
     proof: Option<Proof>,
     rehearsal: bool,
     reason: String,
     missing: Vec<String>,
     checks: Vec<CheckResult>,
-    findings: Vec<Finding>,
+    findings: Vec<TamperFinding>,
     changes: Changes,
     #[serde(serialize_with = "dollars")]
     cost_usd: Usd,
@@ -59,7 +58,7 @@ pub(super) struct Report {
 /// In a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum VerifyVerdict {
     Pass,
     Fail,
     Inconclusive,
@@ -67,7 +66,7 @@ enum Verdict {
     Interrupted,
 }
 
-impl Verdict {
+impl VerifyVerdict {
     /// Whether it says anything about the task.
     fn is_an_answer(self) -> bool {
         match self {
@@ -82,14 +81,14 @@ fn dollars<S: Serializer>(cost: &Usd, serializer: S) -> Result<S::Ok, S::Error> 
     serializer.serialize_f64(cost.dollars())
 }
 
-impl Report {
+impl VerifyReport {
     /// What came of it; nothing, if it was interrupted before it had begun.
-    pub(super) fn of(task: &Task, over: Option<&Over>, rehearsal: bool) -> Self {
-        let view = over.map(|over| &over.view);
+    pub(super) fn of(task: &Task, finished: Option<&FinishedRun>, rehearsal: bool) -> Self {
+        let view = finished.map(|finished| &finished.view);
         let gate = view.and_then(|view| view.gate.as_ref());
-        let outcome = over.map(|over| &over.ending.outcome);
+        let outcome = finished.map(|finished| &finished.ending.outcome);
         let (verdict, reason) = judged(outcome, gate);
-        let folder = over.map(|over| &over.place.folder);
+        let folder = finished.map(|finished| &finished.locked_run.folder);
         Self {
             task: task.name().to_string(),
             verdict,
@@ -131,14 +130,14 @@ impl Report {
         let task = &self.task;
         // A script's word about the work is no word about the work.
         let what = match (self.verdict, self.rehearsal) {
-            (Verdict::Pass, false) => self.accepted(),
-            (Verdict::Pass, true) => "would be accepted",
-            (Verdict::Fail, false) => "is not complete",
-            (Verdict::Fail, true) => "would not be complete",
-            (Verdict::Inconclusive, false) => "is not verified",
-            (Verdict::Inconclusive, true) => "would not be verified",
-            (Verdict::NotAffordable, _) => "is not verified, a limit was in the way",
-            (Verdict::Interrupted, _) => "is not verified, it was interrupted",
+            (VerifyVerdict::Pass, false) => self.accepted(),
+            (VerifyVerdict::Pass, true) => "would be accepted",
+            (VerifyVerdict::Fail, false) => "is not complete",
+            (VerifyVerdict::Fail, true) => "would not be complete",
+            (VerifyVerdict::Inconclusive, false) => "is not verified",
+            (VerifyVerdict::Inconclusive, true) => "would not be verified",
+            (VerifyVerdict::NotAffordable, _) => "is not verified, a limit was in the way",
+            (VerifyVerdict::Interrupted, _) => "is not verified, it was interrupted",
         };
         format!("`{task}` {what}: {}", self.reason)
     }
@@ -155,7 +154,7 @@ impl Report {
                 lines.extend(last.iter().map(|line| format!("    {}", display_safe(line))));
             }
         }
-        for Finding { path, what } in self.findings.iter().take(SHOWN) {
+        for TamperFinding { path, what } in self.findings.iter().take(SHOWN) {
             lines.push(inner(format!("found: {path}: {what}")));
         }
         if let more @ 1.. = self.findings.len().saturating_sub(SHOWN) {
@@ -177,9 +176,11 @@ impl Report {
     /// anywhere.
     pub(super) fn markdown(&self) -> String {
         let word = match self.verdict {
-            Verdict::Pass => self.accepted().trim_start_matches("is "),
-            Verdict::Fail => "not complete",
-            Verdict::Inconclusive | Verdict::NotAffordable | Verdict::Interrupted => "not verified",
+            VerifyVerdict::Pass => self.accepted().trim_start_matches("is "),
+            VerifyVerdict::Fail => "not complete",
+            VerifyVerdict::Inconclusive
+            | VerifyVerdict::NotAffordable
+            | VerifyVerdict::Interrupted => "not verified",
         };
         let at = self.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z");
         let mut page = format!("# {}: {word}\n\n{}\n", self.task, plain(&self.reason));
@@ -199,7 +200,7 @@ impl Report {
         let findings = self
             .findings
             .iter()
-            .map(|Finding { path, what }| format!("- {}: {}", code(path), plain(what)));
+            .map(|TamperFinding { path, what }| format!("- {}: {}", code(path), plain(what)));
         let findings: Vec<_> = findings.collect();
         let list = match (findings.is_empty(), self.looked) {
             (false, _) => findings.join("\n"),
@@ -254,16 +255,16 @@ impl Report {
     }
 }
 
-fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (Verdict, String) {
+fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (VerifyVerdict, String) {
     let result = gate.and_then(|gate| gate.result.as_ref());
     let sentence = || outcome.map(|outcome| outcome.sentence(0)).unwrap_or_default();
     match (outcome, result) {
-        (Some(Outcome::Completed { .. }), _) => (Verdict::Pass, passed(gate)),
-        (_, Some(GateResult::Rejected { why, .. })) => (Verdict::Fail, why.clone()),
+        (Some(Outcome::Completed { .. }), _) => (VerifyVerdict::Pass, passed(gate)),
+        (_, Some(GateResult::Rejected { why, .. })) => (VerifyVerdict::Fail, why.clone()),
         (None | Some(Outcome::Interrupted | Outcome::Stopped), _) => {
-            (Verdict::Interrupted, "nothing is concluded from it".to_owned())
+            (VerifyVerdict::Interrupted, "nothing is concluded from it".to_owned())
         }
-        (_, Some(GateResult::Inconclusive { why })) => (Verdict::Inconclusive, why.clone()),
+        (_, Some(GateResult::Inconclusive { why })) => (VerifyVerdict::Inconclusive, why.clone()),
         (
             Some(
                 Outcome::MaxIterations { .. }
@@ -272,8 +273,8 @@ fn judged(outcome: Option<&Outcome>, gate: Option<&GateView>) -> (Verdict, Strin
                 | Outcome::MaxTokens { .. },
             ),
             _,
-        ) => (Verdict::NotAffordable, "too little is left to ask a model".to_owned()),
-        (Some(_), _) => (Verdict::Inconclusive, sentence()),
+        ) => (VerifyVerdict::NotAffordable, "too little is left to ask a model".to_owned()),
+        (Some(_), _) => (VerifyVerdict::Inconclusive, sentence()),
     }
 }
 
@@ -305,8 +306,10 @@ fn ended(check: &CheckResult) -> String {
     let how = match &check.verdict {
         CheckVerdict::Passed => "passed".to_owned(),
         CheckVerdict::Flaky => "failed, and passed when it was run again".to_owned(),
-        CheckVerdict::Failed { how: Death::Code(code) } => format!("failed with exit code {code}"),
-        CheckVerdict::Failed { how: Death::Signal(signal) } => {
+        CheckVerdict::Failed { how: ProcessExit::Code(code) } => {
+            format!("failed with exit code {code}")
+        }
+        CheckVerdict::Failed { how: ProcessExit::Signal(signal) } => {
             format!("was killed by signal {signal}")
         }
         CheckVerdict::TimedOut => "took too long".to_owned(),

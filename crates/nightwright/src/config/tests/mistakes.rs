@@ -8,7 +8,7 @@ use super::super::*;
 
 fn mistakes(text: &str) -> String {
     let path = Path::new(".nightwright/config.toml");
-    match Layer::parse(Origin::Project(path.to_owned()), path, text) {
+    match ConfigLayer::parse(ValueOrigin::Project(path.to_owned()), path, text) {
         Ok(_) => panic!("nothing is wrong with:\n{text}"),
         Err(error) => error.to_string(),
     }
@@ -188,13 +188,13 @@ fn a_mode_says_what_it_is_and_its_defaults_are_a_layer() {
     let path = Path::new("mode.toml");
     let text = "description = \"one item\"\nevidence = [\"promise\"]\nworks_on = \"task\"\n\
                 [defaults]\nlimits.max_iterations = 50\ndelay = 2\n";
-    let (definition, layer) = Layer::parse_mode("mine", path, text).unwrap();
+    let (definition, layer) = ConfigLayer::parse_mode("mine", path, text).unwrap();
     assert_eq!(definition.description, "one item");
-    let resolved = Resolved::new([layer]);
+    let resolved = ResolvedConfig::new([layer]);
     assert_eq!(resolved.get_count("limits.max_iterations"), Some(50));
-    assert_eq!(resolved.origin("delay"), &Origin::Mode("mine".to_owned()));
+    assert_eq!(resolved.origin("delay"), &ValueOrigin::Mode("mine".to_owned()));
 
-    let wrong = |text: &str| Layer::parse_mode("mine", path, text).unwrap_err().to_string();
+    let wrong = |text: &str| ConfigLayer::parse_mode("mine", path, text).unwrap_err().to_string();
     assert!(wrong("").contains("description"));
     assert!(wrong(&text.replace("works_on", "work_on")).contains("did you mean `works_on`?"));
     assert!(wrong(&text.replace("delay", "dealy")).contains("did you mean `delay`?"));
@@ -209,7 +209,7 @@ fn a_mode_says_what_it_is_and_its_defaults_are_a_layer() {
         let wrong = wrong(&list(file));
         assert!(wrong.contains("`list.file` has to be a file inside the project"), "{wrong}");
     }
-    let (definition, _) = Layer::parse_mode("mine", path, &list("./docs/PLAN.md")).unwrap();
+    let (definition, _) = ConfigLayer::parse_mode("mine", path, &list("./docs/PLAN.md")).unwrap();
     assert_eq!(definition.list.unwrap().file, "docs/PLAN.md");
 }
 

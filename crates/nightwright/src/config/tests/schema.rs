@@ -134,7 +134,10 @@ fn what_the_program_refuses_does_not_fit_the_schema_either() {
     ] {
         assert!(check(&schema(), &json(text), "file").is_err(), "{text}");
         let path = Path::new("config.toml");
-        assert!(Layer::parse(Origin::Project(path.to_owned()), path, text).is_err(), "{text}");
+        assert!(
+            ConfigLayer::parse(ValueOrigin::Project(path.to_owned()), path, text).is_err(),
+            "{text}"
+        );
     }
     assert_eq!(schema()["additionalProperties"], json!(false));
 }

@@ -3,26 +3,26 @@
 use super::*;
 
 /// Somebody whose answers are written down; after the last one there are no more.
-struct Prepared {
+struct ScriptedPrompter {
     answers: Vec<&'static str>,
     told: String,
 }
 
-impl Prepared {
+impl ScriptedPrompter {
     fn new(answers: &[&'static str]) -> Self {
         Self { answers: answers.iter().rev().copied().collect(), told: String::new() }
     }
 }
 
-impl Person for Prepared {
+impl Prompter for ScriptedPrompter {
     fn tell(&mut self, text: &str) {
         self.told.push_str(text);
         self.told.push('\n');
     }
 
-    fn ask(&mut self, question: &str) -> Result<String, Gone> {
+    fn ask(&mut self, question: &str) -> Result<String, NoAnswer> {
         self.tell(question);
-        self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(Gone::EndOfInput)
+        self.answers.pop().map(|answer| format!("{answer}\n")).ok_or(NoAnswer::EndOfInput)
     }
 }
 
@@ -36,7 +36,7 @@ fn cargo() -> Commands {
 
 #[test]
 fn enter_keeps_a_command_a_text_replaces_it_and_a_dash_leaves_it_out() {
-    let mut person = Prepared::new(&["", "-", "  make lint "]);
+    let mut person = ScriptedPrompter::new(&["", "-", "  make lint "]);
     let chosen = commands(&mut person, cargo()).unwrap();
     assert_eq!(chosen.test.as_deref(), Some("cargo test"));
     assert_eq!(chosen.build, None);
@@ -46,7 +46,7 @@ fn enter_keeps_a_command_a_text_replaces_it_and_a_dash_leaves_it_out() {
 
 #[test]
 fn what_an_arrow_key_leaves_behind_is_no_command() {
-    let mut person = Prepared::new(&["\u{1b}[A", "make test", "", ""]);
+    let mut person = ScriptedPrompter::new(&["\u{1b}[A", "make test", "", ""]);
     let chosen = commands(&mut person, cargo()).unwrap();
     assert_eq!(chosen.test.as_deref(), Some("make test"));
 }
@@ -54,7 +54,7 @@ fn what_an_arrow_key_leaves_behind_is_no_command() {
 #[test]
 fn permissions_are_chosen_by_number_or_name_and_everything_comes_with_a_warning() {
     let choose = |answers: &[&'static str]| {
-        let mut person = Prepared::new(answers);
+        let mut person = ScriptedPrompter::new(answers);
         let chosen = permissions(&mut person);
         (chosen, person.told)
     };
@@ -74,7 +74,7 @@ fn permissions_are_chosen_by_number_or_name_and_everything_comes_with_a_warning(
         let warned = told.contains("warning: the agent can run any command");
         assert_eq!(warned, level == Permissions::Bypass, "{told}");
     }
-    assert_eq!(choose(&["what?"]).0, Err(Gone::EndOfInput));
+    assert_eq!(choose(&["what?"]).0, Err(NoAnswer::EndOfInput));
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn an_import_is_shown_before_it_is_asked_for() {
         notes: vec!["a note".to_owned()],
         ..Import::default()
     };
-    let mut person = Prepared::new(&["maybe", "no"]);
+    let mut person = ScriptedPrompter::new(&["maybe", "no"]);
     assert_eq!(import(&mut person, &offered), Ok(false));
     assert!(person.told.contains("Found fresher") && person.told.contains("a note"));
-    assert_eq!(import(&mut Prepared::new(&[""]), &offered), Ok(true));
+    assert_eq!(import(&mut ScriptedPrompter::new(&[""]), &offered), Ok(true));
 }

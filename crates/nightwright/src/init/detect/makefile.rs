@@ -2,9 +2,9 @@
 
 use nightwright_core::settings::Commands;
 
-use super::{Found, Kind, View, first};
+use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 
-pub(super) fn make(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+pub(super) fn make(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     // In the order in which make itself looks for them.
     let by = first(view, &["GNUmakefile", "makefile", "Makefile"], notes)?;
     let targets = view.text(&by).map(targets).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn make(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         build: command(&["build"]),
         lint: command(&["lint"]),
     };
-    Some(Found { kind: Kind::Make, by, commands })
+    Some(DetectedProject { kind: ProjectKind::Make, by, commands })
 }
 
 /// The targets that have rules in this file. Those of included files are not seen.

@@ -4,19 +4,19 @@
 use nightwright_core::settings::Commands;
 use serde_json::Value;
 
-use super::{Found, Kind, View, first};
+use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 use crate::init::view::{has_extension, inside};
 
 /// What runs the scripts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manager {
+enum PackageManager {
     Bun,
     Npm,
     Pnpm,
     Yarn,
 }
 
-pub(super) fn node(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+pub(super) fn node(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let by = first(view, &["package.json"], notes)?;
     let package = match view.text(&by).map(serde_json::from_str::<Value>) {
         Some(Ok(package)) if package.is_object() => package,
@@ -47,50 +47,50 @@ pub(super) fn node(view: &View, notes: &mut Vec<String>) -> Option<Found> {
             other.map(|name| run(manager, name))
         }
         Some(_) => Some(run(manager, "test")),
-        None if manager == Manager::Bun && has_tests(view) => Some("bun test".to_owned()),
+        None if manager == PackageManager::Bun && has_tests(view) => Some("bun test".to_owned()),
         None => None,
     };
     let command = |name: &str| script(name).map(|_| run(manager, name));
     let commands = Commands { test, build: command("build"), lint: command("lint") };
     let kind = match manager {
-        Manager::Bun => Kind::Bun,
-        Manager::Npm | Manager::Pnpm | Manager::Yarn => Kind::Npm,
+        PackageManager::Bun => ProjectKind::Bun,
+        PackageManager::Npm | PackageManager::Pnpm | PackageManager::Yarn => ProjectKind::Npm,
     };
-    Some(Found { kind, by, commands })
+    Some(DetectedProject { kind, by, commands })
 }
 
 /// The manager by its lock file, else by what the package names, else npm.
-fn manager(view: &View, package: &Value) -> Manager {
+fn manager(view: &ProjectFiles, package: &Value) -> PackageManager {
     let locks = [
-        ("bun.lock", Manager::Bun),
-        ("bun.lockb", Manager::Bun),
-        ("pnpm-lock.yaml", Manager::Pnpm),
-        ("yarn.lock", Manager::Yarn),
-        ("package-lock.json", Manager::Npm),
-        ("npm-shrinkwrap.json", Manager::Npm),
-        ("bunfig.toml", Manager::Bun),
+        ("bun.lock", PackageManager::Bun),
+        ("bun.lockb", PackageManager::Bun),
+        ("pnpm-lock.yaml", PackageManager::Pnpm),
+        ("yarn.lock", PackageManager::Yarn),
+        ("package-lock.json", PackageManager::Npm),
+        ("npm-shrinkwrap.json", PackageManager::Npm),
+        ("bunfig.toml", PackageManager::Bun),
     ];
     if let Some((_, manager)) = locks.iter().find(|(lock, _)| view.has_file(lock)) {
         return *manager;
     }
     let named = package["packageManager"].as_str().unwrap_or_default();
     match named.split('@').next() {
-        Some("bun") => Manager::Bun,
-        Some("pnpm") => Manager::Pnpm,
-        Some("yarn") => Manager::Yarn,
-        Some(_) | None => Manager::Npm,
+        Some("bun") => PackageManager::Bun,
+        Some("pnpm") => PackageManager::Pnpm,
+        Some("yarn") => PackageManager::Yarn,
+        Some(_) | None => PackageManager::Npm,
     }
 }
 
-fn run(manager: Manager, script: &str) -> String {
+fn run(manager: PackageManager, script: &str) -> String {
     match (manager, script) {
-        (Manager::Bun, _) => format!("bun run {script}"),
-        (Manager::Npm, "test") => "npm test".to_owned(),
-        (Manager::Npm, _) => format!("npm run {script}"),
-        (Manager::Pnpm, "test") => "pnpm test".to_owned(),
-        (Manager::Pnpm, _) => format!("pnpm run {script}"),
-        (Manager::Yarn, "test") => "yarn test".to_owned(),
-        (Manager::Yarn, _) => format!("yarn run {script}"),
+        (PackageManager::Bun, _) => format!("bun run {script}"),
+        (PackageManager::Npm, "test") => "npm test".to_owned(),
+        (PackageManager::Npm, _) => format!("npm run {script}"),
+        (PackageManager::Pnpm, "test") => "pnpm test".to_owned(),
+        (PackageManager::Pnpm, _) => format!("pnpm run {script}"),
+        (PackageManager::Yarn, "test") => "yarn test".to_owned(),
+        (PackageManager::Yarn, _) => format!("yarn run {script}"),
     }
 }
 
@@ -111,7 +111,7 @@ fn watches(script: &str) -> bool {
 }
 
 /// Whether there are files that Bun's own runner would take for tests.
-fn has_tests(view: &View) -> bool {
+fn has_tests(view: &ProjectFiles) -> bool {
     let folders = ["", "src", "test", "tests", "__tests__"];
     folders.iter().any(|folder| {
         view.names_in(folder).any(|name| {

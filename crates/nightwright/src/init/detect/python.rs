@@ -4,7 +4,7 @@
 
 use nightwright_core::settings::Commands;
 
-use super::{Found, Kind, View, first};
+use super::{DetectedProject, ProjectFiles, ProjectKind, first};
 use crate::init::view::{has_extension, inside};
 
 /// Files that make it a Python project, the most telling first.
@@ -23,7 +23,7 @@ const NAMING: [&str; 6] = [
 /// The usual places of a virtual environment's programs.
 const ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
 
-pub(super) fn python(view: &View, notes: &mut Vec<String>) -> Option<Found> {
+pub(super) fn python(view: &ProjectFiles, notes: &mut Vec<String>) -> Option<DetectedProject> {
     let by = first(view, &MARKS, notes)?;
     if let Some(Err(error)) = view.text("pyproject.toml").map(toml::from_str::<toml::Table>) {
         notes.push(format!("`pyproject.toml` is not valid TOML: {}", error.message()));
@@ -60,11 +60,15 @@ pub(super) fn python(view: &View, notes: &mut Vec<String>) -> Option<Found> {
         "poetry run " if packaged => Some("poetry build".to_owned()),
         _ => None,
     };
-    Some(Found { kind: Kind::Python, by, commands: Commands { test, build, lint } })
+    Some(DetectedProject {
+        kind: ProjectKind::Python,
+        by,
+        commands: Commands { test, build, lint },
+    })
 }
 
 /// Whether one of the tool's own files is there, or a file of the project names the tool.
-fn speaks_of(view: &View, tool: &str, files: &[&str]) -> bool {
+fn speaks_of(view: &ProjectFiles, tool: &str, files: &[&str]) -> bool {
     files.iter().any(|file| view.has_file(file))
         || NAMING.iter().filter_map(|file| view.text(file)).any(|text| names(text, tool))
 }
@@ -82,7 +86,7 @@ fn names(text: &str, tool: &str) -> bool {
     })
 }
 
-fn unittest(view: &View) -> Option<&'static str> {
+fn unittest(view: &ProjectFiles) -> Option<&'static str> {
     let has_tests = |folder: &str| {
         view.names_in(folder).any(|name| {
             name.starts_with("test")

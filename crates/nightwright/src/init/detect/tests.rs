@@ -1,18 +1,18 @@
 //! Projects of every kind, usual and awkward.
 
 use super::*;
-use crate::init::view::Content;
+use crate::init::view::EntryContent;
 
 /// Files with their text; a name that ends in `/` is a folder.
-fn view(files: &[(&str, &str)]) -> View {
-    files.iter().fold(View::default(), |view, (path, text)| match path.strip_suffix('/') {
-        Some(folder) => view.with(folder, Content::Folder),
-        None => view.with(path, Content::Text((*text).to_owned())),
+fn view(files: &[(&str, &str)]) -> ProjectFiles {
+    files.iter().fold(ProjectFiles::default(), |view, (path, text)| match path.strip_suffix('/') {
+        Some(folder) => view.with(folder, EntryContent::Folder),
+        None => view.with(path, EntryContent::Text((*text).to_owned())),
     })
 }
 
-fn shown(detected: &Detected) -> String {
-    let one = |found: &Found| {
+fn shown(detected: &DetectedProjects) -> String {
+    let one = |found: &DetectedProject| {
         let Commands { test, build, lint } = &found.commands;
         let named = [test, build, lint].map(|command| command.as_deref().unwrap_or("-"));
         format!("{}: {}", found.kind, named.join(" | "))
@@ -23,9 +23,9 @@ fn shown(detected: &Detected) -> String {
 }
 
 /// What is there, what it is, and how many notes there are.
-type Row = (&'static [(&'static str, &'static str)], &'static str, usize);
+type DetectCase = (&'static [(&'static str, &'static str)], &'static str, usize);
 
-fn hold(rows: &[Row]) {
+fn hold(rows: &[DetectCase]) {
     for (files, expected, notes) in rows {
         let detected = detect(&view(files));
         assert_eq!(shown(&detected), *expected, "{files:?}");
@@ -119,7 +119,8 @@ fn a_broken_file_is_a_note() {
         ),
         (&[("pyproject.toml", "= 3")], "python: - | - | -", 1),
     ]);
-    let broken = View::default().with("package.json", Content::Broken("it leads out".to_owned()));
+    let broken = ProjectFiles::default()
+        .with("package.json", EntryContent::Broken("it leads out".to_owned()));
     let detected = detect(&broken);
     assert_eq!(shown(&detected), "npm: - | - | -");
     assert_eq!(detected.notes, ["it leads out"]);

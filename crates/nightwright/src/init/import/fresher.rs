@@ -2,12 +2,12 @@
 //! `IMPLEMENTATION_PLAN.md` stays where it is: the modes `plan` and `build` work on the same file.
 
 use super::shell;
-use super::{Import, Names, Taken, TaskSettings, unusable};
-use crate::init::view::{View, has_extension};
+use super::{Import, ImportedSettings, TaskSettings, UsedNames, unusable};
+use crate::init::view::{ProjectFiles, has_extension};
 
 const FOLDER: &str = ".fresher";
 
-pub(super) fn fresher(view: &View, names: &mut Names) -> Option<Import> {
+pub(super) fn fresher(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     if let Some(why) = view.broken(FOLDER) {
         let mut import = Import::new("fresher");
         import.notes.push(why.to_owned());
@@ -45,7 +45,7 @@ pub(super) fn fresher(view: &View, names: &mut Names) -> Option<Import> {
     Some(import)
 }
 
-fn configuration(import: &mut Import, view: &View) {
+fn configuration(import: &mut Import, view: &ProjectFiles) {
     // The newer form first.
     let (toml, script) = (format!("{FOLDER}/config.toml"), format!("{FOLDER}/config.sh"));
     if let Some(text) = import.read(view, &toml) {
@@ -101,8 +101,12 @@ fn from_toml(import: &mut Import, table: &toml::Table, path: &str) {
         let text = value(section, key)?.as_str()?;
         (!text.trim().is_empty()).then(|| text.to_owned())
     };
-    import.taken =
-        Taken { max_iterations, max_turns, model: words("fresher", "model"), ..Taken::default() };
+    import.taken = ImportedSettings {
+        max_iterations,
+        max_turns,
+        model: words("fresher", "model"),
+        ..ImportedSettings::default()
+    };
     import.taken.commands.test = words("commands", "test");
     import.taken.commands.build = words("commands", "build");
     import.taken.commands.lint = words("commands", "lint");

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use nightwright_core::principles::Principles;
 
-use super::{Import, Names};
-use crate::init::view::View;
+use super::{Import, UsedNames};
+use crate::init::view::ProjectFiles;
 use crate::principles::{FOREIGN, in_a_line, is_own_name, is_yaml};
 
-pub(super) fn principles(view: &View, _: &mut Names) -> Option<Import> {
+pub(super) fn principles(view: &ProjectFiles, _: &mut UsedNames) -> Option<Import> {
     if !view.has_file(FOREIGN) {
         return None;
     }
@@ -27,7 +27,7 @@ pub(super) fn principles(view: &View, _: &mut Names) -> Option<Import> {
 }
 
 /// Why nothing is written where ours belong, if that is so.
-fn left_alone(view: &View, ours: &str) -> Option<String> {
+fn left_alone(view: &ProjectFiles, ours: &str) -> Option<String> {
     let path = Path::new(ours);
     match ours {
         "" => Some("`principles.file` says that there are none".to_owned()),

@@ -2,14 +2,14 @@
 //! project's own folder as older ones have it. Some spell the files with an `@` in front.
 
 use super::shell;
-use super::{Import, Names, TaskSettings, unusable};
-use crate::init::view::{View, inside};
+use super::{Import, TaskSettings, UsedNames, unusable};
+use crate::init::view::{ProjectFiles, inside};
 
 const LISTS: [&str; 2] = ["fix_plan.md", "@fix_plan.md"];
 const AGENTS: [&str; 2] = ["AGENT.md", "@AGENT.md"];
 
 /// The folder of its own.
-pub(super) fn folder(view: &View, names: &mut Names) -> Option<Import> {
+pub(super) fn folder(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     if let Some(why) = view.broken(".ralph") {
         let mut import = Import::new("ralph");
         import.notes.push(why.to_owned());
@@ -19,13 +19,13 @@ pub(super) fn folder(view: &View, names: &mut Names) -> Option<Import> {
 }
 
 /// The project's own folder: a prompt alone might be anything, so the list has to be there too.
-pub(super) fn root(view: &View, names: &mut Names) -> Option<Import> {
+pub(super) fn root(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let has_list = LISTS.iter().any(|list| view.has_file(list));
     let is_ralph = view.has_file("PROMPT.md") && has_list;
     is_ralph.then(|| import(view, names, "", "ralph (`PROMPT.md` and `fix_plan.md`)"))
 }
 
-fn import(view: &View, names: &mut Names, from: &str, source: &str) -> Import {
+fn import(view: &ProjectFiles, names: &mut UsedNames, from: &str, source: &str) -> Import {
     let mut import = Import::new(source);
     let prompt = inside(from, "PROMPT.md");
     let has_text =
@@ -46,7 +46,7 @@ fn import(view: &View, names: &mut Names, from: &str, source: &str) -> Import {
     import
 }
 
-fn settings(import: &mut Import, view: &View) -> TaskSettings {
+fn settings(import: &mut Import, view: &ProjectFiles) -> TaskSettings {
     let mut settings = TaskSettings { mode: Some("loop"), ..TaskSettings::default() };
     let Some(text) = import.read(view, ".ralphrc") else { return settings };
     let mut number = |name: &str| match shell::number(text, name) {

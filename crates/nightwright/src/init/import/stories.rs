@@ -3,8 +3,8 @@
 use nightwright_core::display::one_line;
 use serde_json::Value;
 
-use super::{Import, Names, TaskSettings};
-use crate::init::view::View;
+use super::{Import, TaskSettings, UsedNames};
+use crate::init::view::ProjectFiles;
 
 /// Where such files are.
 const PLACES: [&str; 3] = ["prd.json", "scripts/ralph/prd.json", ".ralph/prd.json"];
@@ -13,7 +13,7 @@ const PLACES: [&str; 3] = ["prd.json", "scripts/ralph/prd.json", ".ralph/prd.jso
 const HEADING: usize = 200;
 
 /// One thing to be done.
-struct Story {
+struct UserStory {
     heading: String,
     description: String,
     criteria: Vec<String>,
@@ -21,7 +21,7 @@ struct Story {
     passes: bool,
 }
 
-pub(super) fn stories(view: &View, names: &mut Names) -> Option<Import> {
+pub(super) fn stories(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let path = PLACES.into_iter().find(|path| view.has_file(path))?;
     let mut import = Import::new(format!("user stories (`{path}`)"));
     let text = import.read(view, path).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn stories(view: &View, names: &mut Names) -> Option<Import> {
         import.notes.push(format!("`{path}` has no list `userStories`"));
         return Some(import);
     };
-    let mut stories: Vec<Story> = Vec::new();
+    let mut stories: Vec<UserStory> = Vec::new();
     for (index, value) in list.iter().enumerate() {
         match story(value) {
             Ok(story) => {
@@ -75,7 +75,7 @@ pub(super) fn stories(view: &View, names: &mut Names) -> Option<Import> {
     Some(import)
 }
 
-fn story(value: &Value) -> Result<Story, &'static str> {
+fn story(value: &Value) -> Result<UserStory, &'static str> {
     if !value.is_object() {
         return Err("is not an object");
     }
@@ -92,7 +92,7 @@ fn story(value: &Value) -> Result<Story, &'static str> {
         Value::Array(items) => items.iter().filter_map(words).collect(),
         other => words(other).into_iter().collect(),
     };
-    Ok(Story {
+    Ok(UserStory {
         heading: one_line(&heading, HEADING),
         description: words(&value["description"]).unwrap_or_default(),
         criteria,
@@ -105,7 +105,7 @@ fn words(value: &Value) -> Option<String> {
     value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn instructions(title: &str, about: &str, stories: &[Story]) -> String {
+fn instructions(title: &str, about: &str, stories: &[UserStory]) -> String {
     let mut parts = vec![format!("# {title}")];
     parts.extend((!about.is_empty()).then(|| about.to_owned()));
     parts.push(
@@ -125,8 +125,8 @@ fn instructions(title: &str, about: &str, stories: &[Story]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-fn boxes(stories: &[Story]) -> String {
-    let line = |story: &Story| {
+fn boxes(stories: &[UserStory]) -> String {
+    let line = |story: &UserStory| {
         let tick = if story.passes { 'x' } else { ' ' };
         format!("- [{tick}] {}\n", story.heading)
     };

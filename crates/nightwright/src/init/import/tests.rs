@@ -4,12 +4,16 @@ use insta::assert_snapshot;
 
 use super::*;
 
-fn view(files: &[(&str, &str)]) -> View {
-    files.iter().fold(View::default(), |mut view, (path, text)| {
+fn view(files: &[(&str, &str)]) -> ProjectFiles {
+    files.iter().fold(ProjectFiles::default(), |mut view, (path, text)| {
         for (at, _) in path.match_indices('/') {
-            view = view.with(&path[..at], Content::Folder);
+            view = view.with(&path[..at], EntryContent::Folder);
         }
-        if path.ends_with('/') { view } else { view.with(path, Content::Text((*text).to_owned())) }
+        if path.ends_with('/') {
+            view
+        } else {
+            view.with(path, EntryContent::Text((*text).to_owned()))
+        }
     })
 }
 
@@ -226,7 +230,8 @@ fn a_source_that_makes_no_sense_is_a_note_and_no_import() {
         assert_eq!(found.imports, [], "{path}");
         assert!(!found.notes.is_empty(), "{path}");
     }
-    let elsewhere = View::default().with(".ralph", Content::Broken("it leads out".to_owned()));
+    let elsewhere =
+        ProjectFiles::default().with(".ralph", EntryContent::Broken("it leads out".to_owned()));
     assert!(imports(&elsewhere).notes.contains(&"it leads out".to_owned()));
 }
 

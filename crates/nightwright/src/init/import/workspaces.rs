@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Import, Names, TaskSettings};
-use crate::init::view::{View, WORKSPACES};
+use super::{Import, TaskSettings, UsedNames};
+use crate::init::view::{ProjectFiles, WORKSPACES};
 
-pub(super) fn workspaces(view: &View, names: &mut Names) -> Option<Import> {
+pub(super) fn workspaces(view: &ProjectFiles, names: &mut UsedNames) -> Option<Import> {
     let mut import = Import::new(format!("claude-iterate (`{WORKSPACES}/`)"));
     if let Some(why) = view.broken(WORKSPACES) {
         import.notes.push(why.to_owned());
@@ -26,7 +26,13 @@ pub(super) fn workspaces(view: &View, names: &mut Names) -> Option<Import> {
     Some(import)
 }
 
-fn workspace(import: &mut Import, view: &View, names: &mut Names, from: &str, name: &str) {
+fn workspace(
+    import: &mut Import,
+    view: &ProjectFiles,
+    names: &mut UsedNames,
+    from: &str,
+    name: &str,
+) {
     let at = |file: &str| format!("{from}/{file}");
     let [instructions, list, metadata] = ["INSTRUCTIONS.md", "TODO.md", ".metadata.json"].map(at);
     let there = [&instructions, &list, &metadata];
@@ -46,7 +52,7 @@ fn workspace(import: &mut Import, view: &View, names: &mut Names, from: &str, na
     import.write(origin, &format!("{folder}/task.toml"), text);
 }
 
-fn settings(import: &mut Import, view: &View, path: &str) -> TaskSettings {
+fn settings(import: &mut Import, view: &ProjectFiles, path: &str) -> TaskSettings {
     let mut settings = TaskSettings { mode: Some("loop"), ..TaskSettings::default() };
     let Some(text) = import.read(view, path) else { return settings };
     let metadata: Value = match serde_json::from_str(text) {

@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn choices(test: &str, build: &str, lint: &str) -> Choices {
+fn choices(test: &str, build: &str, lint: &str) -> ConfigChoices {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let commands = Commands { test: some(test), build: some(build), lint: some(lint) };
-    Choices { commands, ..Choices::default() }
+    ConfigChoices { commands, ..ConfigChoices::default() }
 }
 
 /// The text with every default in force.
@@ -25,13 +25,15 @@ fn in_force(text: &str) -> String {
 fn the_configuration_is_valid_as_it_is_and_with_every_default_in_force() {
     let mut odd = choices("sh -c \"a 'b' \\ ü\"", "make \u{1}", "");
     odd.permissions = Permissions::Bypass;
-    odd.taken = Taken {
+    odd.taken = ImportedSettings {
         max_iterations: Some(7),
         max_turns: Some(9),
         model: Some("a\"b".to_owned()),
-        ..Taken::default()
+        ..ImportedSettings::default()
     };
-    for choices in [Choices::default(), choices("cargo test", "cargo build", "cargo clippy"), odd] {
+    for choices in
+        [ConfigChoices::default(), choices("cargo test", "cargo build", "cargo clippy"), odd]
+    {
         let text = config_text(&choices);
         let table: toml::Table = toml::from_str(&text).unwrap();
         let gate: Vec<_> = choices.commands.test.iter().cloned().map(toml::Value::from).collect();
@@ -77,7 +79,8 @@ fn the_whole_configuration_of_a_cargo_project() {
 
 #[test]
 fn what_is_shown_as_a_default_is_the_default() {
-    let all: toml::Table = toml::from_str(&in_force(&config_text(&Choices::default()))).unwrap();
+    let all: toml::Table =
+        toml::from_str(&in_force(&config_text(&ConfigChoices::default()))).unwrap();
     let settings = nightwright_core::settings::Settings::default();
     let number = |section: &str, key: &str| all[section][key].as_integer().unwrap();
     let seconds = |section: &str, key: &str| {

@@ -12,13 +12,13 @@ pub(in crate::process) const KILL: &str = "cgroup.kill";
 /// A control group of our own, or none. Nothing that fails here matters: the guard ends everybody
 /// by itself, and this is only the faster way.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct Cgroup {
     folder: Option<PathBuf>,
     /// Whether the guard is outside, so that a kill spares it.
     outside: bool,
 }
 
-impl Group {
+impl Cgroup {
     /// Makes the group and joins it, so that what is started next is born in it. No path, no group.
     pub(super) fn enter(folder: &Path) -> Self {
         let joined = !folder.as_os_str().is_empty()

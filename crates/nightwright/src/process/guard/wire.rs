@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
-use nightwright_core::agent::outcome::Death;
+use nightwright_core::agent::outcome::ProcessExit;
 
 /// The most that an order may have. The kernel takes less for arguments and environment.
 pub(in crate::process) const ORDER_MAX: usize = 16 << 20;
@@ -21,7 +21,7 @@ pub(in crate::process) const WORD: usize = 5;
 
 /// What a guard is to start, complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::process) struct Order {
+pub(in crate::process) struct GuardOrder {
     pub(in crate::process) program: PathBuf,
     pub(in crate::process) arguments: Vec<OsString>,
     pub(in crate::process) environment: Vec<(OsString, OsString)>,
@@ -31,32 +31,32 @@ pub(in crate::process) struct Order {
     /// The control group to be made for them; empty = none.
     pub(in crate::process) group: PathBuf,
     /// Who is ended with the program.
-    pub(in crate::process) reach: Reach,
+    pub(in crate::process) kill_scope: KillScope,
 }
 
 /// Who is ended with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::process) enum Reach {
+pub(in crate::process) enum KillScope {
     /// Everybody below it, however they hide.
-    Everybody,
+    AllDescendants,
     /// Those that have not made themselves a session of their own.
     Session,
 }
 
 /// What a guard is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::process) enum Request {
+pub(in crate::process) enum GuardRequest {
     /// End everything, with the usual grace.
     Terminate,
     /// End everything at once.
     Kill,
     /// Whoever asks leaves now: give the program a few seconds more, and end it then.
-    Leash,
+    LeaveRunning,
 }
 
 /// What a guard tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::process) enum Word {
+pub(in crate::process) enum GuardMessage {
     /// The program runs.
     Started,
     /// It does not, for this reason of the system's.
@@ -64,17 +64,17 @@ pub(in crate::process) enum Word {
     /// It was not even tried: the guard lacks something itself.
     Unprepared { errno: i32 },
     /// The program is dead. What it started may be alive.
-    Died(Death),
+    Died(ProcessExit),
     /// Nothing that it started is alive.
     Empty,
 }
 
-impl Request {
+impl GuardRequest {
     pub(in crate::process) fn to_byte(self) -> u8 {
         match self {
             Self::Terminate => b'T',
             Self::Kill => b'K',
-            Self::Leash => b'L',
+            Self::LeaveRunning => b'L',
         }
     }
 
@@ -82,20 +82,20 @@ impl Request {
         match byte {
             b'T' => Some(Self::Terminate),
             b'K' => Some(Self::Kill),
-            b'L' => Some(Self::Leash),
+            b'L' => Some(Self::LeaveRunning),
             _ => None,
         }
     }
 }
 
-impl Word {
+impl GuardMessage {
     pub(in crate::process) fn to_bytes(self) -> [u8; WORD] {
         let (tag, number) = match self {
             Self::Started => (b'S', 0),
             Self::NotStarted { errno } => (b'N', errno),
             Self::Unprepared { errno } => (b'U', errno),
-            Self::Died(Death::Code(code)) => (b'X', code),
-            Self::Died(Death::Signal(signal)) => (b'D', signal),
+            Self::Died(ProcessExit::Code(code)) => (b'X', code),
+            Self::Died(ProcessExit::Signal(signal)) => (b'D', signal),
             Self::Empty => (b'E', 0),
         };
         let [a, b, c, d] = number.to_le_bytes();
@@ -108,15 +108,15 @@ impl Word {
             b'S' => Some(Self::Started),
             b'N' => Some(Self::NotStarted { errno: number }),
             b'U' => Some(Self::Unprepared { errno: number }),
-            b'X' => Some(Self::Died(Death::Code(number))),
-            b'D' => Some(Self::Died(Death::Signal(number))),
+            b'X' => Some(Self::Died(ProcessExit::Code(number))),
+            b'D' => Some(Self::Died(ProcessExit::Signal(number))),
             b'E' => Some(Self::Empty),
             _ => None,
         }
     }
 }
 
-impl Order {
+impl GuardOrder {
     /// The order with its length before it.
     pub(in crate::process) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(4096);
@@ -124,7 +124,7 @@ impl Order {
         for path in [&self.program, &self.directory, &self.lock, &self.group] {
             put(&mut body, path.as_os_str());
         }
-        put_count(&mut body, usize::from(self.reach == Reach::Session));
+        put_count(&mut body, usize::from(self.kill_scope == KillScope::Session));
         put_count(&mut body, self.arguments.len());
         for argument in &self.arguments {
             put(&mut body, argument);
@@ -146,9 +146,9 @@ impl Order {
         let directory = take(&mut rest)?.into();
         let lock = take(&mut rest)?.into();
         let group = take(&mut rest)?.into();
-        let reach = match take_count(&mut rest)? {
-            0 => Reach::Everybody,
-            1 => Reach::Session,
+        let kill_scope = match take_count(&mut rest)? {
+            0 => KillScope::AllDescendants,
+            1 => KillScope::Session,
             _ => return None,
         };
         let arguments =
@@ -156,7 +156,7 @@ impl Order {
         let environment = (0..take_count(&mut rest)?)
             .map(|_| Some((take(&mut rest)?, take(&mut rest)?)))
             .collect::<Option<Vec<_>>>()?;
-        let order = Self { program, arguments, environment, directory, lock, group, reach };
+        let order = Self { program, arguments, environment, directory, lock, group, kill_scope };
         rest.is_empty().then_some(order)
     }
 }
@@ -192,15 +192,15 @@ fn take(rest: &mut &[u8]) -> Option<OsString> {
 mod tests {
     use super::*;
 
-    fn order() -> Order {
-        Order {
+    fn order() -> GuardOrder {
+        GuardOrder {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), String::new().into(), OsString::from_vec(vec![0xFF])],
             environment: vec![("A".into(), "1\n2".into()), ("EMPTY".into(), String::new().into())],
             directory: "/tmp".into(),
             lock: PathBuf::new(),
             group: "/sys/fs/cgroup/x".into(),
-            reach: Reach::Session,
+            kill_scope: KillScope::Session,
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let encoded = order().encode();
         let (length, body) = encoded.split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, body.len());
-        assert_eq!(Order::decode(body), Some(order()));
+        assert_eq!(GuardOrder::decode(body), Some(order()));
     }
 
     #[test]
@@ -217,27 +217,27 @@ mod tests {
         let encoded = order().encode();
         let body = &encoded[4..];
         for length in 0..body.len() {
-            assert_eq!(Order::decode(&body[..length]), None, "{length} bytes");
+            assert_eq!(GuardOrder::decode(&body[..length]), None, "{length} bytes");
         }
-        assert_eq!(Order::decode(&[body, b"x"].concat()), None);
+        assert_eq!(GuardOrder::decode(&[body, b"x"].concat()), None);
     }
 
     #[test]
     fn words_and_requests_arrive_as_they_were_said() {
         for word in [
-            Word::Started,
-            Word::NotStarted { errno: 2 },
-            Word::Unprepared { errno: 13 },
-            Word::Died(Death::Code(143)),
-            Word::Died(Death::Signal(9)),
-            Word::Empty,
+            GuardMessage::Started,
+            GuardMessage::NotStarted { errno: 2 },
+            GuardMessage::Unprepared { errno: 13 },
+            GuardMessage::Died(ProcessExit::Code(143)),
+            GuardMessage::Died(ProcessExit::Signal(9)),
+            GuardMessage::Empty,
         ] {
-            assert_eq!(Word::from_bytes(word.to_bytes()), Some(word));
+            assert_eq!(GuardMessage::from_bytes(word.to_bytes()), Some(word));
         }
-        for request in [Request::Terminate, Request::Kill, Request::Leash] {
-            assert_eq!(Request::from_byte(request.to_byte()), Some(request));
+        for request in [GuardRequest::Terminate, GuardRequest::Kill, GuardRequest::LeaveRunning] {
+            assert_eq!(GuardRequest::from_byte(request.to_byte()), Some(request));
         }
-        assert_eq!(Word::from_bytes(*b"?????"), None);
-        assert_eq!(Request::from_byte(b'?'), None);
+        assert_eq!(GuardMessage::from_bytes(*b"?????"), None);
+        assert_eq!(GuardRequest::from_byte(b'?'), None);
     }
 }

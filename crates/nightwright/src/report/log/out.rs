@@ -14,34 +14,34 @@ use crate::journal::create_file;
 const BUFFER: usize = 10 << 10;
 
 /// Tells people that a log is no longer written.
-pub type Complain = Box<dyn FnMut(String) + Send>;
+pub type LogWarnFn = Box<dyn FnMut(String) + Send>;
 
-type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>;
+type OpenFn = Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>;
 
 /// Where a log is written. One that fails is given up; the other goes on.
-pub struct Out {
-    files: Vec<Target>,
-    complain: Complain,
+pub struct LogOutput {
+    files: Vec<LogTarget>,
+    complain: LogWarnFn,
 }
 
-struct Target {
+struct LogTarget {
     /// What it is, in a sentence: `the log`.
     what: &'static str,
     path: PathBuf,
-    state: State,
+    state: LogTargetState,
 }
 
-enum State {
+enum LogTargetState {
     /// Nothing was written yet.
-    Closed(Open),
+    Closed(OpenFn),
     Open(BufWriter<Box<dyn Write + Send>>),
     /// It could not be written.
     Gone,
 }
 
-impl Out {
+impl LogOutput {
     /// Nothing is written anywhere yet; `complain` is told of each that can't be.
-    pub fn new(complain: Complain) -> Self {
+    pub fn new(complain: LogWarnFn) -> Self {
         Self { files: Vec::new(), complain }
     }
 
@@ -71,8 +71,8 @@ impl Out {
         path: &Path,
         open: impl FnOnce() -> io::Result<Box<dyn Write + Send>> + Send + 'static,
     ) -> Self {
-        let state = State::Closed(Box::new(open));
-        self.files.push(Target { what, path: path.to_owned(), state });
+        let state = LogTargetState::Closed(Box::new(open));
+        self.files.push(LogTarget { what, path: path.to_owned(), state });
         self
     }
 
@@ -82,18 +82,18 @@ impl Out {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.each(Target::flush)
+        self.each(LogTarget::flush)
     }
 
     /// Whether anything waits in a buffer.
     pub(super) fn holds(&self) -> bool {
         self.files.iter().any(|target| match &target.state {
-            State::Open(file) => !file.buffer().is_empty(),
-            State::Closed(_) | State::Gone => false,
+            LogTargetState::Open(file) => !file.buffer().is_empty(),
+            LogTargetState::Closed(_) | LogTargetState::Gone => false,
         })
     }
 
-    fn each(&mut self, mut act: impl FnMut(&mut Target) -> io::Result<()>) -> io::Result<()> {
+    fn each(&mut self, mut act: impl FnMut(&mut LogTarget) -> io::Result<()>) -> io::Result<()> {
         for target in &mut self.files {
             if let Err(error) = act(target) {
                 target.give_up();
@@ -103,7 +103,7 @@ impl Out {
                 ));
             }
         }
-        let gone = |target: &Target| matches!(target.state, State::Gone);
+        let gone = |target: &LogTarget| matches!(target.state, LogTargetState::Gone);
         if self.files.iter().all(gone) {
             return Err(io::Error::other("nothing is written any more"));
         }
@@ -111,29 +111,31 @@ impl Out {
     }
 }
 
-impl Target {
+impl LogTarget {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let State::Closed(_) = self.state
-            && let State::Closed(open) = std::mem::replace(&mut self.state, State::Gone)
+        if let LogTargetState::Closed(_) = self.state
+            && let LogTargetState::Closed(open) =
+                std::mem::replace(&mut self.state, LogTargetState::Gone)
         {
-            self.state = State::Open(BufWriter::with_capacity(BUFFER, open()?));
+            self.state = LogTargetState::Open(BufWriter::with_capacity(BUFFER, open()?));
         }
         match &mut self.state {
-            State::Open(file) => file.write_all(bytes),
-            State::Closed(_) | State::Gone => Ok(()),
+            LogTargetState::Open(file) => file.write_all(bytes),
+            LogTargetState::Closed(_) | LogTargetState::Gone => Ok(()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.state {
-            State::Open(file) => file.flush(),
-            State::Closed(_) | State::Gone => Ok(()),
+            LogTargetState::Open(file) => file.flush(),
+            LogTargetState::Closed(_) | LogTargetState::Gone => Ok(()),
         }
     }
 
     /// What is in its buffer is not tried again.
     fn give_up(&mut self) {
-        if let State::Open(file) = std::mem::replace(&mut self.state, State::Gone) {
+        if let LogTargetState::Open(file) = std::mem::replace(&mut self.state, LogTargetState::Gone)
+        {
             drop(file.into_parts());
         }
     }
@@ -158,7 +160,7 @@ fn whole(error: &dyn std::error::Error) -> String {
     crate::error::Failure::because(error).message
 }
 
-impl fmt::Debug for Out {
+impl fmt::Debug for LogOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths: Vec<_> = self.files.iter().map(|target| &target.path).collect();
         f.debug_struct("Out").field("files", &paths).finish_non_exhaustive()
@@ -174,9 +176,9 @@ mod tests {
     use super::*;
 
     /// A disk with room for so many bytes.
-    struct Small(usize);
+    struct SmallDisk(usize);
 
-    impl Write for Small {
+    impl Write for SmallDisk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             match self.0.min(bytes.len()) {
                 0 => Err(io::ErrorKind::StorageFull.into()),
@@ -192,7 +194,7 @@ mod tests {
         }
     }
 
-    fn complaints() -> (Arc<Mutex<Vec<String>>>, Complain) {
+    fn complaints() -> (Arc<Mutex<Vec<String>>>, LogWarnFn) {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let said = Arc::clone(&heard);
         (heard, Box::new(move |text| said.lock().unwrap().push(text)))
@@ -202,8 +204,8 @@ mod tests {
     fn a_log_that_cant_be_written_says_so_once_and_the_copy_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let (heard, complain) = complaints();
-        let mut out = Out::new(complain)
-            .to("the log", Path::new("/state/x.log"), || Ok(Box::new(Small(15 << 10))))
+        let mut out = LogOutput::new(complain)
+            .to("the log", Path::new("/state/x.log"), || Ok(Box::new(SmallDisk(15 << 10))))
             .copy(folder.path(), Path::new(".nightwright/logs"), "x.log");
         for _ in 0..100 {
             out.write(&[b'x'; 1 << 10]).unwrap();
@@ -222,7 +224,8 @@ mod tests {
     #[test]
     fn once_nothing_can_be_written_there_is_nothing_to_write_for() {
         let (heard, complain) = complaints();
-        let mut out = Out::new(complain).to("the log", Path::new("x"), || Ok(Box::new(Small(0))));
+        let mut out =
+            LogOutput::new(complain).to("the log", Path::new("x"), || Ok(Box::new(SmallDisk(0))));
         assert!(out.write(b"a").is_ok() && out.holds());
         assert!(out.flush().is_err() && !out.holds());
         assert!(out.write(b"b").is_err() && out.flush().is_err());
@@ -233,7 +236,7 @@ mod tests {
     fn what_waits_in_the_buffer_is_written_in_pieces_of_ten_kilobytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
-        let mut out = Out::new(complaints().1).file(&path);
+        let mut out = LogOutput::new(complaints().1).file(&path);
         out.write(b"begin\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");
         out.write(&[b'x'; 10 << 10]).unwrap();
@@ -248,7 +251,8 @@ mod tests {
         let project = folder.path();
         symlink(outside.path(), project.join(".nightwright")).unwrap();
         let (heard, complain) = complaints();
-        let mut out = Out::new(complain).copy(project, Path::new(".nightwright/logs"), "x.log");
+        let mut out =
+            LogOutput::new(complain).copy(project, Path::new(".nightwright/logs"), "x.log");
         assert!(out.write(b"a").is_err());
         assert!(heard.lock().unwrap()[0].contains("leads out of the project"));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);

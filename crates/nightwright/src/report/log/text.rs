@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use nightwright_core::agent::outcome::{CutReason, Deadline};
+use nightwright_core::agent::outcome::{CancelReason, Deadline};
 use nightwright_core::display::{display_safe, one_line};
 use nightwright_core::event::{
     AgentFacts, Event, FeedbackSource, IterationFinished, IterationResult, RunStarted,
@@ -17,16 +17,16 @@ use nightwright_core::settings::Scope;
 use nightwright_core::units::{Iteration, RunId, human};
 
 use super::super::lines;
-use super::super::page::{Front, Page};
+use super::super::page::{LinePrefix, Page};
 
 /// The width of a rule.
 const WIDTH: usize = 80;
 
 /// The longest line of metadata.
-const LONGEST: usize = 1_000;
+const MAX_LINE_CHARS: usize = 1_000;
 
 /// What the head of a log says.
-pub(super) struct Facts<'a> {
+pub(super) struct LogHeader<'a> {
     pub(super) run: &'a RunId,
     pub(super) started: &'a RunStarted,
     /// When the run began.
@@ -61,8 +61,8 @@ fn section(title: &str) -> String {
 }
 
 /// The head of a log: what run it is.
-pub(super) fn head(zone: &TimeZone, facts: &Facts<'_>) -> String {
-    let Facts { run, started, at, now, earlier, limits } = facts;
+pub(super) fn head(zone: &TimeZone, facts: &LogHeader<'_>) -> String {
+    let LogHeader { run, started, at, now, earlier, limits } = facts;
     let RunStarted { settings, agent, project, git_head, .. } = started;
     let mut text = banner("NIGHTWRIGHT - EXECUTION LOG").trim_start().to_owned();
     // Writing to a string can't fail.
@@ -70,7 +70,7 @@ pub(super) fn head(zone: &TimeZone, facts: &Facts<'_>) -> String {
     text.push_str(&section("RUN METADATA"));
     let mut row = |name: &str, value: &str| {
         // Writing to a string can't fail.
-        let _ = writeln!(text, "{name:<14}{}", one_line(value, LONGEST));
+        let _ = writeln!(text, "{name:<14}{}", one_line(value, MAX_LINE_CHARS));
     };
     row("Run:", &run.0);
     row("Task:", settings.task.as_deref().unwrap_or("none, a goal"));
@@ -103,7 +103,7 @@ fn described(agent: &AgentFacts) -> String {
 }
 
 /// What the run was told, each once.
-pub(super) fn told(started: &RunStarted) -> String {
+pub(super) fn parameters(started: &RunStarted) -> String {
     let settings = &started.settings;
     let mut text = section("INSTRUCTIONS");
     text.push_str(&body(&settings.goal, "none"));
@@ -165,7 +165,7 @@ pub(super) fn footer(
     let mut text = format!("\n{}\nSTATUS: {status}\n", "-".repeat(WIDTH));
     let mut row = |name: &str, value: &str| {
         // Writing to a string can't fail.
-        let _ = writeln!(text, "{name} {}", one_line(value, LONGEST));
+        let _ = writeln!(text, "{name} {}", one_line(value, MAX_LINE_CHARS));
     };
     row("Completed:", &moment(zone, at));
     if let Some(TaskProgress { completed, total }) = lines::items(finished) {
@@ -213,10 +213,10 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
         Event::FeedbackAdded { source, text } => {
             if *source != FeedbackSource::Human {
                 page.line("for the next iteration:");
-                page.verbatim(Front { indent: 4, sign: "" }, None, text.trim_end());
+                page.verbatim(LinePrefix { indent: 4, sign: "" }, None, text.trim_end());
             }
         }
-        Event::AttemptCut { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
+        Event::AttemptCancelled { why, .. } => page.line(&format!("ended by us: {}", cut(*why))),
         Event::RunStarted(_)
         | Event::RunContinued { .. }
         | Event::IterationStarted { .. }
@@ -236,7 +236,7 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
         | Event::ChecksStarted { .. }
         | Event::ChangesInspected { .. }
         | Event::CallStarted { .. }
-        | Event::CallCut { .. }
+        | Event::CallCancelled { .. }
         | Event::CallFinished { .. }
         | Event::VerdictGiven { .. }
         | Event::GateFinished { .. }
@@ -254,16 +254,16 @@ pub(super) fn more(page: &mut Page<'_>, event: &Event) {
     }
 }
 
-fn cut(why: CutReason) -> &'static str {
+fn cut(why: CancelReason) -> &'static str {
     match why {
-        CutReason::Deadline(Deadline::Start) => "it did not get ready in time",
-        CutReason::Deadline(Deadline::Idle) => "it was silent for too long",
-        CutReason::Deadline(Deadline::Tool) => "one tool call took too long",
-        CutReason::Deadline(Deadline::Attempt) => "it took too long",
-        CutReason::AfterResult => "it had given its result and did not leave",
-        CutReason::Limit => "its share of the limits is used up",
-        CutReason::Auth => "its login was refused",
-        CutReason::StopNow => "the run stops now",
+        CancelReason::Deadline(Deadline::Start) => "it did not get ready in time",
+        CancelReason::Deadline(Deadline::Idle) => "it was silent for too long",
+        CancelReason::Deadline(Deadline::Tool) => "one tool call took too long",
+        CancelReason::Deadline(Deadline::Attempt) => "it took too long",
+        CancelReason::AfterResult => "it had given its result and did not leave",
+        CancelReason::Limit => "its share of the limits is used up",
+        CancelReason::Auth => "its login was refused",
+        CancelReason::StopNow => "the run stops now",
     }
 }
 

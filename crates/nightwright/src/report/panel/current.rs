@@ -6,16 +6,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::agent::decode::Line;
+use nightwright_core::agent::decode::StreamLine;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::message::{AgentMessage, Part, Said};
+use nightwright_core::agent::message::{AgentMessage, MessageKind, TextPart};
 use nightwright_core::event::Event;
 
 use crate::files::open_regular;
 use crate::report::tools;
 
 /// An agent that runs more tools at once than this is shown the last of them.
-const MOST: usize = 64;
+const MAX_OPEN_CALLS: usize = 64;
 
 /// The end of the agent's output that is read to find out what it is doing, in bytes.
 const TAIL: u64 = 256 << 10;
@@ -25,24 +25,24 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// What the agent is at.
 #[derive(Debug, Default)]
-pub(super) struct Current {
+pub(super) struct CurrentActivity {
     /// Calls that have not come back, the newest last: their ids, and what to show of them.
     open: Vec<(String, String)>,
     /// The last tool that came back, or the last sentence after it.
     last: Option<String>,
     /// Whether something was heard since the last look at the clock.
-    heard: bool,
+    has_output: bool,
     /// When something was heard last.
     since: Option<Timestamp>,
 }
 
-impl Current {
+impl CurrentActivity {
     /// Somebody begins to work, or has ended.
     pub(super) fn event(&mut self, event: &Event) {
         if let Event::AttemptStarted { .. } | Event::CallStarted { .. } = event {
             self.open.clear();
             self.last = None;
-            self.heard = true;
+            self.has_output = true;
         }
         if let Event::AttemptFinished { .. } | Event::CallFinished { .. } = event {
             self.open.clear();
@@ -51,46 +51,46 @@ impl Current {
 
     /// Something was said.
     pub(super) fn message(&mut self, message: &AgentMessage<'_>) {
-        self.heard = true;
-        match &message.said {
-            Said::ToolCall { id, name, input } => {
-                if self.open.len() == MOST {
+        self.has_output = true;
+        match &message.kind {
+            MessageKind::ToolCall { id, name, input } => {
+                if self.open.len() == MAX_OPEN_CALLS {
                     self.open.remove(0);
                 }
                 self.open.push((id.clone().into_owned(), tools::title(name, input)));
             }
-            Said::ToolResult { id, .. } => {
+            MessageKind::ToolResult { id, .. } => {
                 if let Some(at) = self.open.iter().position(|(open, _)| open == id.as_ref()) {
                     self.last = Some(self.open.remove(at).1);
                 }
             }
-            Said::Text { text, part: Part::Whole } if message.owner.is_main() => {
+            MessageKind::Text { text, part: TextPart::Whole } if message.owner.is_main() => {
                 self.last = last_sentence(text).or(self.last.take());
             }
-            Said::Result(_) => self.open.clear(),
-            Said::Ready(_)
-            | Said::Text { .. }
-            | Said::Thinking
-            | Said::Heartbeat { .. }
-            | Said::ApiRetry { .. }
-            | Said::RateLimit(_)
-            | Said::Denied { .. }
-            | Said::Usage { .. }
-            | Said::SyntheticError(_)
-            | Said::Compaction
-            | Said::TakenUp { .. }
-            | Said::Other { .. }
-            | Said::Unknown { .. } => {}
+            MessageKind::Result(_) => self.open.clear(),
+            MessageKind::Ready(_)
+            | MessageKind::Text { .. }
+            | MessageKind::Thinking
+            | MessageKind::Heartbeat { .. }
+            | MessageKind::ApiRetry { .. }
+            | MessageKind::RateLimit(_)
+            | MessageKind::Denied { .. }
+            | MessageKind::Usage { .. }
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Compaction
+            | MessageKind::Acknowledged { .. }
+            | MessageKind::Other { .. }
+            | MessageKind::Unknown { .. } => {}
         }
     }
 
     /// Something came, whatever it was.
     pub(super) fn sign_of_life(&mut self) {
-        self.heard = true;
+        self.has_output = true;
     }
 
     pub(super) fn tick(&mut self, now: Timestamp) {
-        if std::mem::take(&mut self.heard) || self.since.is_none() {
+        if std::mem::take(&mut self.has_output) || self.since.is_none() {
             self.since = Some(now);
         }
     }
@@ -119,10 +119,10 @@ pub(super) fn doing(dialect: Dialect, output: &Path) -> Option<String> {
     let begin = length.saturating_sub(TAIL);
     let mut tail = vec![0; usize::try_from(length - begin).ok()?];
     file.read_exact_at(&mut tail, begin).ok()?;
-    let mut current = Current::default();
+    let mut current = CurrentActivity::default();
     let mut lines = dialect.lines_to_show();
-    let mut hear = |line: Line<'_>| {
-        if let Line::Whole(line) = line {
+    let mut hear = |line: StreamLine<'_>| {
+        if let StreamLine::Whole(line) = line {
             // The first line may be half of one, and is no message then.
             let _ = dialect.decode(line, &mut |message| current.message(&message));
         }
@@ -145,25 +145,28 @@ fn last_sentence(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use nightwright_core::agent::message::{Owner, Went};
+    use nightwright_core::agent::message::{Owner, ToolStatus};
 
     use super::*;
 
-    fn say(current: &mut Current, said: Said<'_>) {
-        current.message(&AgentMessage { owner: Owner::Main, said });
+    fn say(current: &mut CurrentActivity, kind: MessageKind<'_>) {
+        current.message(&AgentMessage { owner: Owner::Main, kind });
     }
 
-    fn call(current: &mut Current, id: &'static str, input: &str) {
-        say(current, Said::ToolCall { id: id.into(), name: "Bash".into(), input });
+    fn call(current: &mut CurrentActivity, id: &'static str, input: &str) {
+        say(current, MessageKind::ToolCall { id: id.into(), name: "Bash".into(), input });
     }
 
-    fn back(current: &mut Current, id: &'static str) {
-        say(current, Said::ToolResult { id: id.into(), went: Went::Well, content: "\"\"" });
+    fn back(current: &mut CurrentActivity, id: &'static str) {
+        say(
+            current,
+            MessageKind::ToolResult { id: id.into(), status: ToolStatus::Ok, content: "\"\"" },
+        );
     }
 
     #[test]
     fn the_tool_shown_is_the_last_one_that_has_not_come_back() {
-        let mut current = Current::default();
+        let mut current = CurrentActivity::default();
         call(&mut current, "1", r#"{"command":"make"}"#);
         call(&mut current, "2", r#"{"command":"make test"}"#);
         assert_eq!(current.tool(), Some("Bash: make test"));
@@ -175,8 +178,9 @@ mod tests {
 
     #[test]
     fn between_two_tools_the_last_tool_or_sentence_is_shown() {
-        let mut current = Current::default();
-        let text = |text: &str| Said::Text { text: text.to_owned().into(), part: Part::Whole };
+        let mut current = CurrentActivity::default();
+        let text =
+            |text: &str| MessageKind::Text { text: text.to_owned().into(), part: TextPart::Whole };
         say(&mut current, text("I read `src/lib.rs` first. Now I run the tests.\n\n"));
         assert_eq!((current.tool(), current.last()), (None, Some("Now I run the tests.")));
         call(&mut current, "1", r#"{"command":"make test"}"#);
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn silence_counts_from_the_last_sign_of_life() {
-        let mut current = Current::default();
+        let mut current = CurrentActivity::default();
         let start = Timestamp::UNIX_EPOCH;
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         current.tick(start);
@@ -204,10 +208,10 @@ mod tests {
 
     #[test]
     fn calls_that_never_come_back_are_forgotten_some_time() {
-        let mut current = Current::default();
+        let mut current = CurrentActivity::default();
         for _ in 0..1000 {
             call(&mut current, "1", "{}");
         }
-        assert_eq!(current.open.len(), MOST);
+        assert_eq!(current.open.len(), MAX_OPEN_CALLS);
     }
 }

@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use nightwright_core::agent::message::AgentMessage;
-use nightwright_core::journal::Line;
+use nightwright_core::journal::JournalLine;
 use nightwright_core::view::RunView;
 
-use super::current::Current;
-use super::{Doing, lines};
+use super::current::CurrentActivity;
+use super::{PanelActivity, lines};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
 
 /// Between two drawings.
-pub(in crate::report) const PACE: Duration = Duration::from_millis(250);
+pub(in crate::report) const DRAW_INTERVAL: Duration = Duration::from_millis(250);
 
 /// When more lines than this wait they don't wait any longer, in bytes.
-const MOST_HELD: usize = 64 << 10;
+const MAX_HELD_BYTES: usize = 64 << 10;
 
 /// Events that are further ahead of the clock than this have a clock of their own.
 const AHEAD: SignedDuration = SignedDuration::from_secs(2);
 
 /// A panel, drawn again and again.
 #[derive(Debug)]
-pub(in crate::report) struct Live {
+pub(in crate::report) struct LivePanel {
     screen: Screen,
-    current: Current,
+    current: CurrentActivity,
     /// Lines that wait for the next drawing.
     held: Vec<u8>,
     /// What stands there.
@@ -42,11 +42,11 @@ pub(in crate::report) struct Live {
     ahead: SignedDuration,
 }
 
-impl Live {
+impl LivePanel {
     pub(in crate::report) fn new(screen: Screen) -> Self {
         Self {
             screen,
-            current: Current::default(),
+            current: CurrentActivity::default(),
             held: Vec::new(),
             drawn: Vec::new(),
             drawn_at: None,
@@ -60,7 +60,7 @@ impl Live {
         self.screen.width()
     }
 
-    pub(in crate::report) fn event(&mut self, line: &Line) {
+    pub(in crate::report) fn event(&mut self, line: &JournalLine) {
         self.current.event(&line.record.event);
         self.happened = Some(line.record.at);
     }
@@ -76,7 +76,7 @@ impl Live {
     /// Takes lines, to be written with the next drawing.
     pub(in crate::report) fn hold(&mut self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         self.held.extend_from_slice(text.as_bytes());
-        if self.held.len() > MOST_HELD { self.clear(out) } else { Ok(()) }
+        if self.held.len() > MAX_HELD_BYTES { self.clear(out) } else { Ok(()) }
     }
 
     /// Draws, if it is time to.
@@ -87,7 +87,7 @@ impl Live {
         style: &Style,
         now: Timestamp,
     ) -> io::Result<()> {
-        if self.screen.take_heard() {
+        if self.screen.take_agent_output() {
             self.current.sign_of_life();
         }
         self.current.tick(now);
@@ -97,18 +97,20 @@ impl Live {
         }
         // A clock that was put back must not keep us from drawing.
         let due = self.drawn_at.is_none_or(|drawn| {
-            now < drawn || Duration::try_from(now.duration_since(drawn)).unwrap_or(PACE) >= PACE
+            now < drawn
+                || Duration::try_from(now.duration_since(drawn)).unwrap_or(DRAW_INTERVAL)
+                    >= DRAW_INTERVAL
         });
         if !due {
             return Ok(());
         }
-        let doing = Doing {
+        let doing = PanelActivity {
             last: self.current.tool().or(self.current.last()),
             silent: self.current.silent(now),
             keys: self.screen.has_keys(),
         };
         let then = now.checked_add(self.ahead).unwrap_or(now);
-        let outlook = view.outlook(then);
+        let outlook = view.estimate(then);
         self.drawn = lines(view, &outlook, doing, then, self.screen.columns(), style);
         self.drawn.truncate(self.screen.room());
         self.drawn_at = Some(now);
@@ -130,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::report::screen::Terminal;
-    use crate::report::style::{ColorChoice, Surroundings};
+    use crate::report::style::{ColorChoice, OutputCapabilities};
 
     /// A terminal of some rows.
     struct Rows(Option<usize>);
@@ -160,14 +162,14 @@ mod tests {
     /// A run that is drawn, in seconds since its start.
     struct Drawn {
         view: RunView,
-        live: Live,
+        live: LivePanel,
     }
 
     impl Drawn {
         fn on(rows: Option<usize>) -> Self {
             let screen = Screen::of(Box::new(Rows(rows)));
-            screen.hears_keys(true);
-            let mut drawn = Self { view: RunView::default(), live: Live::new(screen) };
+            screen.set_keys_active(true);
+            let mut drawn = Self { view: RunView::default(), live: LivePanel::new(screen) };
             let mut all = samples().into_iter();
             let started = all.find(|event| matches!(event, Event::RunStarted(_)));
             drawn.event(0, started.expect("a sample of each kind"));
@@ -182,11 +184,11 @@ mod tests {
             let record = Record { at: Self::at(seconds), active: Duration::ZERO, event };
             self.view.record(&record);
             let run = RunId("20261115-233412-7f3a".to_owned());
-            self.live.event(&Line { seq: 1, run, record });
+            self.live.event(&JournalLine { seq: 1, run, record });
         }
 
         fn panel(&mut self, seconds: i64) -> Vec<String> {
-            let style = Style::new(ColorChoice::Never, &Surroundings::default());
+            let style = Style::new(ColorChoice::Never, &OutputCapabilities::default());
             let mut out = Vec::new();
             let drawn = self.live.tick(&mut out, &self.view, &style, Self::at(seconds));
             drawn.expect("a vector takes anything");
@@ -231,7 +233,7 @@ mod tests {
         drawn.panel(1);
         let heard = drawn.live.screen.clone();
         for seconds in [4, 7, 10] {
-            heard.heard();
+            heard.agent_output_seen();
             let panel = drawn.panel(seconds).join("\n");
             assert!(panel.contains("working") && !panel.contains("silent"), "{panel}");
         }

@@ -3,24 +3,24 @@
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 use nightwright_core::event::{
-    Event, IterationFinished, IterationKind, IterationResult, Movement, Origin, Record, RunStarted,
-    samples,
+    Event, IterationFinished, IterationKind, IterationResult, Progress, Record, RunStarted,
+    StopSource, samples,
 };
-use nightwright_core::input::{CheckPurpose, Mark, TaskProgress};
+use nightwright_core::input::{CheckPurpose, TaskProgress, WorkspaceMark};
 use nightwright_core::settings::Limits;
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Iteration, Usd};
 
 use super::*;
-use crate::report::style::{ColorChoice, Surroundings};
+use crate::report::style::{ColorChoice, OutputCapabilities};
 use crate::report::tools;
 
 /// A run as it is told event by event, ten seconds apart.
-struct Story {
+struct PanelStory {
     view: RunView,
     now: Timestamp,
 }
 
-impl Story {
+impl PanelStory {
     fn begun(limits: Limits) -> Self {
         let started = samples().into_iter().find_map(|event| match event {
             Event::RunStarted(started) => Some(started),
@@ -41,7 +41,7 @@ impl Story {
     }
 
     fn iteration(self, number: u32) -> Self {
-        let start = Mark {
+        let start = WorkspaceMark {
             fingerprint: Fingerprint("0".to_owned()),
             head: None,
             head_tree: None,
@@ -53,14 +53,14 @@ impl Story {
             kind,
             before: None,
             start,
-            boxes: None,
+            checklist: None,
             status: None,
         };
         let attempt = AttemptId(number);
         self.then(begun).then(Event::AttemptStarted { attempt, iteration, cap: None, model: None })
     }
 
-    fn finished(self, number: u32, progress: Movement, task: Option<TaskProgress>) -> Self {
+    fn finished(self, number: u32, progress: Progress, task: Option<TaskProgress>) -> Self {
         self.then(Event::IterationFinished(Box::new(IterationFinished {
             iteration: Iteration(number),
             result: IterationResult::Done,
@@ -71,20 +71,20 @@ impl Story {
             signal: false,
             end: None,
             files_changed: 1,
-            beside_list: None,
+            files_changed_outside_plan: None,
             commits: 0,
             changes: None,
             task,
             phase: None,
-            boxes: None,
+            checklist: None,
             cost: Usd::ZERO,
             duration: Duration::from_secs(361),
             summary: String::new(),
         })))
     }
 
-    fn panel(&self, doing: Doing<'_>, width: usize, style: &Style) -> String {
-        let outlook = self.view.outlook(self.now);
+    fn panel(&self, doing: PanelActivity<'_>, width: usize, style: &Style) -> String {
+        let outlook = self.view.estimate(self.now);
         let lines = lines(&self.view, &outlook, doing, self.now, width, style);
         assert!(lines.len() <= 3, "{lines:#?}");
         for line in &lines {
@@ -100,7 +100,7 @@ fn limits() -> Limits {
 }
 
 fn style(utf8: bool, color: ColorChoice) -> Style {
-    let surroundings = Surroundings { utf8, ..Surroundings::default() };
+    let surroundings = OutputCapabilities { utf8, ..OutputCapabilities::default() };
     Style::new(color, &surroundings).in_zone(TimeZone::UTC)
 }
 
@@ -109,19 +109,19 @@ fn plain() -> Style {
 }
 
 /// Six iterations of a task that counts its items, the last three without work, and a seventh.
-fn long() -> Story {
+fn long() -> PanelStory {
     let items = |completed| Some(TaskProgress { completed, total: 60 });
-    let story = (1..=3).fold(Story::begun(limits()), |story, number| {
-        story.iteration(number).finished(number, Movement::Work, items(number * 10))
+    let story = (1..=3).fold(PanelStory::begun(limits()), |story, number| {
+        story.iteration(number).finished(number, Progress::Work, items(number * 10))
     });
     let story = (4..=6).fold(story, |story, number| {
-        story.iteration(number).finished(number, Movement::Idle, items(35))
+        story.iteration(number).finished(number, Progress::Idle, items(35))
     });
     story.iteration(7)
 }
 
-fn busy() -> Doing<'static> {
-    Doing {
+fn busy() -> PanelActivity<'static> {
+    PanelActivity {
         last: Some(
             "Bash: cargo test --workspace --no-fail-fast -- --test-threads 4 結果を全部見る",
         ),
@@ -170,8 +170,8 @@ fn no_width_is_too_small_and_nothing_is_ever_wider() {
 #[test]
 fn without_items_the_bar_counts_iterations_and_without_a_limit_there_is_none() {
     let one = |limits| {
-        let story = Story::begun(limits).iteration(1).finished(1, Movement::Work, None);
-        story.iteration(2).panel(Doing::default(), 80, &plain())
+        let story = PanelStory::begun(limits).iteration(1).finished(1, Progress::Work, None);
+        story.iteration(2).panel(PanelActivity::default(), 80, &plain())
     };
     let some = Limits { max_iterations: Some(4), ..Limits::default() };
     let none = Limits { max_iterations: None, max_cost: None, ..Limits::default() };
@@ -187,7 +187,7 @@ fn without_items_the_bar_counts_iterations_and_without_a_limit_there_is_none() {
 
 #[test]
 fn a_wait_shows_when_it_ends_and_the_key_that_ends_it() {
-    let story = Story::begun(limits()).iteration(1);
+    let story = PanelStory::begun(limits()).iteration(1);
     let retry_at = story.now + Duration::from_secs(8_000);
     let story = story.then(Event::LimitWaitStarted {
         limit: WaitKind::Usage,
@@ -195,7 +195,7 @@ fn a_wait_shows_when_it_ends_and_the_key_that_ends_it() {
         retry_at,
         wait: Duration::from_secs(8_000),
     });
-    let doing = Doing { keys: true, ..Doing::default() };
+    let doing = PanelActivity { keys: true, ..PanelActivity::default() };
     assert_snapshot!(story.panel(doing, 80, &plain()), @r"
     ░░░░░░░░░░ iteration 1/50 · 40s · $0.00 of $10.00
     waiting until 18:13 (2h 13m left) · usage limit
@@ -205,8 +205,8 @@ fn a_wait_shows_when_it_ends_and_the_key_that_ends_it() {
 
 #[test]
 fn a_stop_that_was_asked_for_is_shown_and_need_not_be_asked_for_again() {
-    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Key };
-    let story = Story::begun(limits()).iteration(1).then(stop);
+    let stop = Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Key };
+    let story = PanelStory::begun(limits()).iteration(1).then(stop);
     assert_snapshot!(story.panel(busy(), 80, &plain()), @r"
     ░░░░░░░░░░ iteration 1/50 · 40s · $0.00 of $10.00
     working · stopping after this iteration · silent for 12s · Bash: cargo test --w…
@@ -216,15 +216,15 @@ fn a_stop_that_was_asked_for_is_shown_and_need_not_be_asked_for_again() {
 
 #[test]
 fn between_iterations_there_is_none_to_stop_after() {
-    let done = || Story::begun(limits()).iteration(1).finished(1, Movement::Work, None);
-    let doing = Doing { keys: true, ..Doing::default() };
-    let rest = |story: Story| {
+    let done = || PanelStory::begun(limits()).iteration(1).finished(1, Progress::Work, None);
+    let doing = PanelActivity { keys: true, ..PanelActivity::default() };
+    let rest = |story: PanelStory| {
         let panel = story.panel(doing, 80, &plain());
         panel.lines().skip(1).collect::<Vec<_>>().join("\n")
     };
-    let stop = || Event::StopRequested { when: StopWhen::AfterIteration, by: Origin::Key };
+    let stop = || Event::StopRequested { when: StopWhen::AfterIteration, by: StopSource::Key };
     let all = [
-        rest(Story::begun(limits())),
+        rest(PanelStory::begun(limits())),
         rest(done()),
         rest(done().then(Event::RunPaused)),
         rest(done().then(stop())),
@@ -246,9 +246,9 @@ fn between_iterations_there_is_none_to_stop_after() {
 
 #[test]
 fn what_is_going_on_is_said_in_words() {
-    let story = || Story::begun(limits()).iteration(1);
-    let what = |story: Story| {
-        let panel = story.panel(Doing::default(), 80, &plain());
+    let story = || PanelStory::begun(limits()).iteration(1);
+    let what = |story: PanelStory| {
+        let panel = story.panel(PanelActivity::default(), 80, &plain());
         panel.lines().nth(1).unwrap_or_default().to_owned()
     };
     let asks = |purpose| Event::CallStarted { call: CallId(1), purpose, cap: None };
@@ -258,12 +258,12 @@ fn what_is_going_on_is_said_in_words() {
     let at_time = story().now + Duration::from_secs(40);
     let why = "the provider is overloaded".to_owned();
     let all = [
-        what(story().then(asks(Purpose::Verify))),
-        what(story().then(asks(Purpose::Review))),
+        what(story().then(asks(CallPurpose::Verify))),
+        what(story().then(asks(CallPurpose::Review))),
         what(story().then(claim).then(Event::ChecksStarted { purpose, commands })),
         what(story().then(Event::RetryScheduled { at_time, why })),
-        what(story().finished(1, Movement::Work, None)),
-        what(story().finished(1, Movement::Work, None).then(Event::RunPaused)),
+        what(story().finished(1, Progress::Work, None)),
+        what(story().finished(1, Progress::Work, None).then(Event::RunPaused)),
     ];
     assert_snapshot!(all.join("\n"), @r"
     asking a model whether it is done
@@ -277,7 +277,7 @@ fn what_is_going_on_is_said_in_words() {
 
 #[test]
 fn without_utf8_there_are_only_letters_in_it() {
-    let doing = Doing { last: Some("Bash: make"), ..busy() };
+    let doing = PanelActivity { last: Some("Bash: make"), ..busy() };
     let panel = long().panel(doing, 80, &style(false, ColorChoice::Never));
     assert!(panel.is_ascii(), "{panel}");
     assert_snapshot!(panel, @r"
@@ -290,7 +290,7 @@ fn without_utf8_there_are_only_letters_in_it() {
 #[test]
 fn what_is_too_long_for_any_line_is_cut_in_letters_of_the_locale() {
     let tool = tools::title("Bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(2_000)));
-    let doing = Doing { last: Some(&tool), ..busy() };
+    let doing = PanelActivity { last: Some(&tool), ..busy() };
     let panel = long().panel(doing, 500, &style(false, ColorChoice::Never));
     assert!(panel.is_ascii() && panel.contains("xx..."), "{panel}");
 }
@@ -298,7 +298,7 @@ fn what_is_too_long_for_any_line_is_cut_in_letters_of_the_locale() {
 #[test]
 fn before_its_first_event_and_after_its_last_there_is_no_panel() {
     let nothing = RunView::default();
-    let outlook = nothing.outlook(Timestamp::UNIX_EPOCH);
+    let outlook = nothing.estimate(Timestamp::UNIX_EPOCH);
     let none = lines(&nothing, &outlook, busy(), Timestamp::UNIX_EPOCH, 80, &plain());
     assert_eq!(none, Vec::<String>::new());
     let last = samples().into_iter().find(|event| matches!(event, Event::RunFinished { .. }));

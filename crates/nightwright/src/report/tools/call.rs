@@ -6,12 +6,12 @@ use nightwright_core::outcome::count;
 use nightwright_core::units::human;
 
 use super::diff;
-use super::input::{Arguments, Extent, Text, cut_here};
-use super::result::{Asked, Background, Finds};
-use crate::report::page::{Front, Heading, Page};
+use super::input::{Extent, PartialText, ToolArguments, cut_here};
+use super::result::{Background, SearchOutput, ToolRequest};
+use crate::report::page::{Heading, LinePrefix, Page};
 
 /// The arguments that tell most about a call, the most telling first.
-const TELLING: [&str; 12] = [
+const INFORMATIVE_ARGUMENTS: [&str; 12] = [
     "command",
     "file_path",
     "notebook_path",
@@ -31,7 +31,7 @@ const COMMAND_LINES: usize = 20;
 
 /// The tools that are shown in a way of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum ToolKind {
     Read,
     Edit,
     MultiEdit,
@@ -44,7 +44,7 @@ pub(super) enum Tool {
     Other,
 }
 
-impl Tool {
+impl ToolKind {
     pub(super) fn named(name: &str) -> Self {
         match name {
             "Read" => Self::Read,
@@ -62,27 +62,27 @@ impl Tool {
 
 /// What a tool is called with.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
-    tool: Tool,
-    arguments: Arguments<'a>,
+pub(super) struct ToolCallView<'a> {
+    tool: ToolKind,
+    arguments: ToolArguments<'a>,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(tool: Tool, input: &'a str) -> Self {
-        Self { tool, arguments: Arguments::of(input) }
+impl<'a> ToolCallView<'a> {
+    pub(super) fn new(tool: ToolKind, input: &'a str) -> Self {
+        Self { tool, arguments: ToolArguments::of(input) }
     }
 
     /// What matters of it for what comes of it.
-    pub(super) fn asked(&self) -> Asked {
+    pub(super) fn asked(&self) -> ToolRequest {
         let arguments = &self.arguments;
         let background = arguments.is_set("run_in_background");
         let content = arguments.text("output_mode").is_some_and(|mode| mode == "content");
-        Asked {
+        ToolRequest {
             tool: self.tool,
             first_line: arguments.number("offset").unwrap_or(1).max(1),
             most_lines: arguments.number("limit"),
             background: if background { Background::Wanted } else { Background::NotWanted },
-            finds: if content { Finds::Lines } else { Finds::Files },
+            finds: if content { SearchOutput::Lines } else { SearchOutput::Files },
         }
     }
 
@@ -91,34 +91,34 @@ impl<'a> Call<'a> {
     pub(super) fn heading(&self, name: &str) -> Heading {
         let arguments = &self.arguments;
         let (detail, tail) = match self.tool {
-            Tool::Read => (arguments.text("file_path"), self.range()),
-            Tool::Edit => (arguments.text("file_path"), self.replaces_all()),
-            Tool::MultiEdit => {
+            ToolKind::Read => (arguments.text("file_path"), self.range()),
+            ToolKind::Edit => (arguments.text("file_path"), self.replaces_all()),
+            ToolKind::MultiEdit => {
                 let edits = arguments.objects("edits").len();
                 (arguments.text("file_path"), format!(", {}", number(edits, "edit")))
             }
-            Tool::Write => (arguments.text("file_path"), self.size()),
-            Tool::Bash => (self.command().map(|(first, _)| first), self.how()),
-            Tool::Grep | Tool::Glob => (arguments.text("pattern"), self.searched()),
-            Tool::Agent => (arguments.text("description"), self.kind()),
-            Tool::Other => (self.todos(), String::new()),
+            ToolKind::Write => (arguments.text("file_path"), self.size()),
+            ToolKind::Bash => (self.command().map(|(first, _)| first), self.how()),
+            ToolKind::Grep | ToolKind::Glob => (arguments.text("pattern"), self.searched()),
+            ToolKind::Agent => (arguments.text("description"), self.kind()),
+            ToolKind::Other => (self.todos(), String::new()),
         };
         let about = match self.tool {
-            Tool::Bash => arguments.text("description").unwrap_or_default(),
-            Tool::Read
-            | Tool::Edit
-            | Tool::MultiEdit
-            | Tool::Write
-            | Tool::Grep
-            | Tool::Glob
-            | Tool::Agent
-            | Tool::Other => String::new(),
+            ToolKind::Bash => arguments.text("description").unwrap_or_default(),
+            ToolKind::Read
+            | ToolKind::Edit
+            | ToolKind::MultiEdit
+            | ToolKind::Write
+            | ToolKind::Grep
+            | ToolKind::Glob
+            | ToolKind::Agent
+            | ToolKind::Other => String::new(),
         };
-        let telling = || TELLING.iter().find_map(|name| arguments.text(name));
+        let telling = || INFORMATIVE_ARGUMENTS.iter().find_map(|name| arguments.text(name));
         let name = name.to_owned();
         match detail {
             Some(detail) => Heading { name, detail, about, tail },
-            None if self.tool == Tool::Other => {
+            None if self.tool == ToolKind::Other => {
                 let detail = telling().unwrap_or_else(|| arguments.names());
                 Heading { name, detail, ..Heading::default() }
             }
@@ -127,34 +127,39 @@ impl<'a> Call<'a> {
     }
 
     /// The first line of a command, and the lines after it.
-    fn command(&self) -> Option<(String, Text)> {
-        let Text { text, extent } = self.arguments.long_text("command")?;
+    fn command(&self) -> Option<(String, PartialText)> {
+        let PartialText { text, extent } = self.arguments.long_text("command")?;
         let text = text.replace("\r\n", "\n");
         let text = text.trim_end().trim_start_matches(['\n', '\r']);
         let (first, more) = text.split_once('\n').unwrap_or((text, ""));
         let (first, more) = (first.trim().to_owned(), more.to_owned());
-        (!first.is_empty()).then_some((first, Text { text: more, extent }))
+        (!first.is_empty()).then_some((first, PartialText { text: more, extent }))
     }
 
     /// What its row has no place for: the further lines of a command, or what an edit changes.
     pub(super) fn body(&self, page: &mut Page<'_>, indent: usize) {
         match self.tool {
-            Tool::Edit => change(page, indent, &self.arguments),
-            Tool::MultiEdit => {
+            ToolKind::Edit => change(page, indent, &self.arguments),
+            ToolKind::MultiEdit => {
                 let edits = self.arguments.objects("edits");
                 for (edit, number) in edits.iter().zip(1..) {
                     let all = if edit.is_set("replace_all") { ", all occurrences" } else { "" };
                     let text = format!("edit {number} of {}{all}", edits.len());
-                    page.verbatim(Front { indent, sign: "" }, None, &text);
+                    page.verbatim(LinePrefix { indent, sign: "" }, None, &text);
                     change(page, indent, edit);
                 }
             }
-            Tool::Bash => {
+            ToolKind::Bash => {
                 if let Some((_, more)) = self.command() {
                     further_lines(page, indent + 2, &more);
                 }
             }
-            Tool::Read | Tool::Write | Tool::Grep | Tool::Glob | Tool::Agent | Tool::Other => {}
+            ToolKind::Read
+            | ToolKind::Write
+            | ToolKind::Grep
+            | ToolKind::Glob
+            | ToolKind::Agent
+            | ToolKind::Other => {}
         }
     }
 
@@ -218,7 +223,7 @@ impl<'a> Call<'a> {
     /// A list of things to do by how far it has got.
     fn todos(&self) -> Option<String> {
         let todos = self.arguments.objects("todos");
-        let state = |todo: &Arguments<'_>| todo.text("status").unwrap_or_default();
+        let state = |todo: &ToolArguments<'_>| todo.text("status").unwrap_or_default();
         let done = todos.iter().filter(|todo| state(todo) == "completed").count();
         let now = todos.iter().find(|todo| state(todo) == "in_progress");
         let now = now.and_then(|todo| todo.text("content")).map(|now| format!(", now: {now}"));
@@ -229,8 +234,8 @@ impl<'a> Call<'a> {
 
 /// The lines of a command after its first: all of them where they are kept, and no more than
 /// anybody reads on a terminal, with the number of the rest.
-fn further_lines(page: &mut Page<'_>, indent: usize, more: &Text) {
-    let front = Front { indent, sign: "" };
+fn further_lines(page: &mut Page<'_>, indent: usize, more: &PartialText) {
+    let front = LinePrefix { indent, sign: "" };
     let most = if page.style().width().is_some() { COMMAND_LINES } else { usize::MAX };
     let mut lines = more.text.lines();
     for line in lines.by_ref().take(most) {
@@ -242,14 +247,14 @@ fn further_lines(page: &mut Page<'_>, indent: usize, more: &Text) {
     }
     let (rest, at_least) = (lines.count(), more.extent.at_least());
     if rest > 0 {
-        page.verbatim(Front { indent, sign: "…" }, None, &format!("{at_least}{rest} more"));
+        page.verbatim(LinePrefix { indent, sign: "…" }, None, &format!("{at_least}{rest} more"));
     }
     if more.extent == Extent::Beginning {
-        page.verbatim(Front { indent, sign: "…" }, None, &cut_here());
+        page.verbatim(LinePrefix { indent, sign: "…" }, None, &cut_here());
     }
 }
 
-fn change(page: &mut Page<'_>, indent: usize, edit: &Arguments<'_>) {
+fn change(page: &mut Page<'_>, indent: usize, edit: &ToolArguments<'_>) {
     let (old, new) = (edit.long_text("old_string"), edit.long_text("new_string"));
     if old.is_none() && new.is_none() {
         return;
@@ -257,7 +262,7 @@ fn change(page: &mut Page<'_>, indent: usize, edit: &Arguments<'_>) {
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     diff::show(page, indent, &old.text, &new.text);
     if old.extent == Extent::Beginning || new.extent == Extent::Beginning {
-        page.verbatim(Front { indent, sign: "…" }, None, &cut_here());
+        page.verbatim(LinePrefix { indent, sign: "…" }, None, &cut_here());
     }
 }
 
@@ -277,14 +282,14 @@ mod tests {
     use nightwright_core::agent::dialect::SHOWN_TEXT_MAX;
 
     use super::*;
-    use crate::report::style::{ColorChoice, Style, Surroundings};
+    use crate::report::style::{ColorChoice, OutputCapabilities, Style};
 
     fn shown(name: &str, input: &str) -> String {
-        let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         let style = Style::new(ColorChoice::Never, &surroundings);
         let mut page = Page::new(&style);
-        let call = Call::new(Tool::named(name), input);
-        page.heading(Front { indent: 0, sign: "→" }, &call.heading(name));
+        let call = ToolCallView::new(ToolKind::named(name), input);
+        page.heading(LinePrefix { indent: 0, sign: "→" }, &call.heading(name));
         call.body(&mut page, 2);
         page.finish()
     }
@@ -418,11 +423,11 @@ mod tests {
     }
 
     fn at(width: usize, name: &str, input: &str) -> String {
-        let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         let style = Style::new(ColorChoice::Never, &surroundings).with_width(Some(width));
         let mut page = Page::new(&style);
-        let call = Call::new(Tool::named(name), input);
-        page.heading(Front { indent: 2, sign: "→" }, &call.heading(name));
+        let call = ToolCallView::new(ToolKind::named(name), input);
+        page.heading(LinePrefix { indent: 2, sign: "→" }, &call.heading(name));
         call.body(&mut page, 4);
         page.finish().trim_end().to_owned()
     }

@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::report::page::{Front, Page};
-use crate::report::style::Ink;
+use crate::report::page::{LinePrefix, Page};
+use crate::report::style::TextColor;
 
 /// With more lines than this no pairs are looked for: all that was there goes, all that is new
 /// comes. To find pairs among very many takes very long.
@@ -30,8 +30,8 @@ pub(super) fn show(page: &mut Page<'_>, indent: usize, old: &str, new: &str) {
         if let DiffOp::Equal { .. } = change {
             each(page, indent, "", None, old);
         } else {
-            each(page, indent, "-", Some(Ink::Removed), old);
-            each(page, indent, "+", Some(Ink::Added), new);
+            each(page, indent, "-", Some(TextColor::Removed), old);
+            each(page, indent, "+", Some(TextColor::Added), new);
         }
     }
     each(page, indent, "", None, rest);
@@ -42,21 +42,27 @@ fn lines(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.split('\n').collect() }
 }
 
-fn each(page: &mut Page<'_>, indent: usize, sign: &'static str, ink: Option<Ink>, lines: &[&str]) {
+fn each(
+    page: &mut Page<'_>,
+    indent: usize,
+    sign: &'static str,
+    ink: Option<TextColor>,
+    lines: &[&str],
+) {
     // What stays is as far in as what has a sign.
     let indent = if sign.is_empty() { indent + 2 } else { indent };
     for line in lines {
-        page.verbatim(Front { indent, sign }, ink, line);
+        page.verbatim(LinePrefix { indent, sign }, ink, line);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::style::{ColorChoice, Style, Surroundings};
+    use crate::report::style::{ColorChoice, OutputCapabilities, Style};
 
     fn shown(choice: ColorChoice, old: &str, new: &str) -> String {
-        let style = Style::new(choice, &Surroundings::default());
+        let style = Style::new(choice, &OutputCapabilities::default());
         let mut page = Page::new(&style);
         show(&mut page, 0, old, new);
         page.finish()

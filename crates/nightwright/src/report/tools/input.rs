@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// A text, as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct PartialText {
     pub(super) text: String,
     pub(super) extent: Extent,
 }
@@ -42,9 +42,9 @@ pub(super) fn cut_here() -> String {
 /// What a tool is called with: the values as they are written, each read when it is asked for, so
 /// that one of the wrong type costs nothing but itself.
 #[derive(Debug, Default)]
-pub(super) struct Arguments<'a>(BTreeMap<String, &'a RawValue>);
+pub(super) struct ToolArguments<'a>(BTreeMap<String, &'a RawValue>);
 
-impl<'a> Arguments<'a> {
+impl<'a> ToolArguments<'a> {
     /// No arguments if it is no object.
     pub(super) fn of(json: &'a str) -> Self {
         serde_json::from_str(json).map(Self).unwrap_or_default()
@@ -61,7 +61,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A text that may be so long that not all of it came.
-    pub(super) fn long_text(&self, name: &str) -> Option<Text> {
+    pub(super) fn long_text(&self, name: &str) -> Option<PartialText> {
         text(self.0.get(name)?.get())
     }
 
@@ -76,9 +76,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// The objects of a list.
-    pub(super) fn objects(&self, name: &str) -> Vec<Arguments<'a>> {
+    pub(super) fn objects(&self, name: &str) -> Vec<ToolArguments<'a>> {
         let entries: Vec<&RawValue> = self.read(name).unwrap_or_default();
-        entries.into_iter().map(|entry| Arguments::of(entry.get())).collect()
+        entries.into_iter().map(|entry| ToolArguments::of(entry.get())).collect()
     }
 
     /// The names of all of them.
@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// What a tool gave, as text: a string, a list of blocks, or else the JSON itself.
-pub(super) fn content(json: &str) -> Text {
+pub(super) fn content(json: &str) -> PartialText {
     if let Some(text) = text(json) {
         return text;
     }
@@ -104,32 +104,32 @@ pub(super) fn content(json: &str) -> Text {
     let cut = blocks.iter().find(|block| block.extent == Extent::Beginning);
     let extent = cut.map(|block| block.extent).unwrap_or_default();
     let texts: Vec<_> = blocks.into_iter().map(|block| block.text).collect();
-    Text { text: texts.join("\n"), extent }
+    PartialText { text: texts.join("\n"), extent }
 }
 
-fn block_text(json: &str) -> Text {
+fn block_text(json: &str) -> PartialText {
     if let Some(text) = text(json) {
         return text;
     }
-    let block = Arguments::of(json);
+    let block = ToolArguments::of(json);
     let kind = || block.text("type").map(|kind| whole(&format!("[{kind}]")));
     block.long_text("text").or_else(kind).unwrap_or_else(|| whole(json))
 }
 
 /// A string of JSON, if it is one.
-fn text(json: &str) -> Option<Text> {
+fn text(json: &str) -> Option<PartialText> {
     let mut text: String = serde_json::from_str(json).ok()?;
     let raw = json.trim();
     if !is_cut(raw.strip_suffix('"').unwrap_or(raw), SHOWN_TEXT_MAX) {
-        return Some(Text { text, extent: Extent::Whole });
+        return Some(PartialText { text, extent: Extent::Whole });
     }
     // The mark, which is not part of it.
     text.pop();
-    Some(Text { text, extent: Extent::Beginning })
+    Some(PartialText { text, extent: Extent::Beginning })
 }
 
-fn whole(text: &str) -> Text {
-    Text { text: text.to_owned(), extent: Extent::Whole }
+fn whole(text: &str) -> PartialText {
+    PartialText { text: text.to_owned(), extent: Extent::Whole }
 }
 
 #[cfg(test)]
@@ -138,21 +138,22 @@ mod tests {
 
     #[test]
     fn an_argument_of_the_wrong_type_costs_nothing_but_itself() {
-        let arguments = Arguments::of(r#"{"a":7,"b":"x","c":"  ","d":"12","e":true,"f":[{},1]}"#);
+        let arguments =
+            ToolArguments::of(r#"{"a":7,"b":"x","c":"  ","d":"12","e":true,"f":[{},1]}"#);
         assert_eq!((arguments.text("a"), arguments.text("b")), (None, Some("x".to_owned())));
         assert_eq!((arguments.text("c"), arguments.any_text("c")), (None, Some("  ".to_owned())));
         assert_eq!((arguments.number("a"), arguments.number("d")), (Some(7), Some(12)));
         assert_eq!((arguments.number("b"), arguments.is_set("e")), (None, true));
         assert_eq!((arguments.objects("f").len(), arguments.objects("e").len()), (2, 0));
         for nothing in ["", "null", "[]", "7", "{", "\"text\""] {
-            assert_eq!(Arguments::of(nothing).names(), "", "{nothing}");
+            assert_eq!(ToolArguments::of(nothing).names(), "", "{nothing}");
         }
     }
 
     #[test]
     fn a_text_that_was_cut_is_known_by_its_length_and_its_mark() {
         let long = "x".repeat(SHOWN_TEXT_MAX);
-        let cut = Text { text: long.clone(), extent: Extent::Beginning };
+        let cut = PartialText { text: long.clone(), extent: Extent::Beginning };
         assert_eq!(content(&format!("\"{long}…\"")), cut);
         assert_eq!(content(&format!(r#"[{{"type":"text","text":"{long}…"}}]"#)), cut);
         assert_eq!(content(&format!("\"{long}\"")), whole(&long));

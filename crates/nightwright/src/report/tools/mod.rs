@@ -26,30 +26,33 @@ mod words;
 
 use std::collections::VecDeque;
 
-use nightwright_core::agent::message::{AgentMessage, Owner, Part, Said, UsageAt, Went};
+use nightwright_core::agent::message::{
+    AgentMessage, MessageKind, Owner, TextPart, ToolStatus, UsageAt,
+};
 use nightwright_core::display::one_line;
 
-use self::call::{Call, Tool};
-use self::result::{Asked, Background, Finds};
-use self::words::Words;
+use self::call::{ToolCallView, ToolKind};
+use self::result::{Background, SearchOutput, ToolRequest};
+use self::words::StreamedText;
 use super::Speaker;
-use super::page::{Front, Heading, Page};
+use super::page::{Heading, LinePrefix, Page};
 
 /// So many calls are remembered; the oldest are forgotten first.
 const REMEMBERED: usize = 1_000;
 /// What is remembered of each part of a heading, in bytes: more than a row has room for.
 const REMEMBERED_TEXT: usize = 600;
 /// Agents that agents start are no further in than this.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// More of a call than this is not kept where there is one line for it, in characters: more than any
 /// line shows, so that whoever shows it cuts it in its own way.
-const LONGEST_TITLE: usize = 1_000;
+const MAX_TITLE_CHARS: usize = 1_000;
 
 /// A call in a few words: the name of the tool, and what tells most about this call of it.
 pub(super) fn title(name: &str, input: &str) -> String {
-    let Heading { name, detail, .. } = Call::new(Tool::named(name), input).heading(name);
-    match one_line(&detail, LONGEST_TITLE).as_str() {
+    let Heading { name, detail, .. } =
+        ToolCallView::new(ToolKind::named(name), input).heading(name);
+    match one_line(&detail, MAX_TITLE_CHARS).as_str() {
         "" => name,
         detail => format!("{name}: {detail}"),
     }
@@ -57,26 +60,26 @@ pub(super) fn title(name: &str, input: &str) -> String {
 
 /// Puts what the agent says and does on a page.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub(super) struct ToolPrinter {
     /// Who spoke last.
     speaker: Option<Speaker>,
     /// Of whom something was shown last.
     shown: Option<Speaker>,
-    words: Words,
+    text: StreamedText,
     /// The message that is being said.
     message: String,
     /// The newest last, and looked for from there: most results come soon.
-    calls: VecDeque<Made>,
-    last: Option<Last>,
+    calls: VecDeque<PendingCall>,
+    last: Option<LastShown>,
 }
 
 /// A call that was made.
 #[derive(Debug)]
-struct Made {
+struct PendingCall {
     speaker: Speaker,
     id: String,
     heading: Heading,
-    asked: Asked,
+    asked: ToolRequest,
     depth: usize,
     /// The call that started the agent who made it, unless that is the main one.
     within: Option<String>,
@@ -84,7 +87,7 @@ struct Made {
 
 /// A call that is being made.
 #[derive(Clone, Copy, Debug)]
-struct New<'a> {
+struct NewCall<'a> {
     id: &'a str,
     name: &'a str,
     input: &'a str,
@@ -92,19 +95,19 @@ struct New<'a> {
 
 /// What came of one.
 #[derive(Clone, Copy, Debug)]
-struct Came<'a> {
-    went: Went,
+struct CallResult<'a> {
+    went: ToolStatus,
     content: &'a str,
 }
 
 /// The call that was shown last, or whose result was.
 #[derive(Debug)]
-struct Last {
+struct LastShown {
     id: String,
     within: Option<String>,
 }
 
-impl Tools {
+impl ToolPrinter {
     /// Shows a message, if there is something to show of it.
     pub(super) fn message(
         &mut self,
@@ -113,54 +116,54 @@ impl Tools {
         message: &AgentMessage<'_>,
     ) {
         if self.speaker != Some(speaker) {
-            self.fall_silent(page);
+            self.end_text(page);
             self.speaker = Some(speaker);
         }
         let main = message.owner.is_main();
-        match &message.said {
-            Said::Text { text, part } if main => {
+        match &message.kind {
+            MessageKind::Text { text, part } if main => {
                 let lines = match part {
-                    Part::Delta => self.words.delta(text),
-                    Part::End => self.words.end_of_block(),
-                    Part::Whole => self.words.whole(text),
+                    TextPart::Delta => self.text.delta(text),
+                    TextPart::End => self.text.end_of_block(),
+                    TextPart::Whole => self.text.whole(text),
                 };
-                self.say(page, lines);
+                self.print_lines(page, lines);
             }
-            Said::ToolCall { id, name, input } => {
+            MessageKind::ToolCall { id, name, input } => {
                 self.pause(page);
-                self.call(page, speaker, &message.owner, New { id, name, input });
+                self.call(page, speaker, &message.owner, NewCall { id, name, input });
             }
-            Said::ToolResult { id, went, content } => {
+            MessageKind::ToolResult { id, status, content } => {
                 self.pause(page);
-                self.result(page, speaker, id, Came { went: *went, content });
+                self.result(page, speaker, id, CallResult { went: *status, content });
             }
-            Said::Usage { when: UsageAt::Start, id, .. } if main => {
-                self.fall_silent(page);
+            MessageKind::Usage { when: UsageAt::Start, id, .. } if main => {
+                self.end_text(page);
                 id.as_ref().clone_into(&mut self.message);
             }
-            Said::Usage { when: UsageAt::Part, id, .. } if main => {
+            MessageKind::Usage { when: UsageAt::Part, id, .. } if main => {
                 // Words that come as a whole only are those of another message then.
                 if self.message != *id {
-                    self.words.next_message();
+                    self.text.next_message();
                     id.as_ref().clone_into(&mut self.message);
                 }
             }
-            Said::Result(_) | Said::SyntheticError(_) if main => self.fall_silent(page),
+            MessageKind::Result(_) | MessageKind::SyntheticError(_) if main => self.end_text(page),
             // The words of agents that the agent started are its own affair, and thoughts nobody's.
-            Said::Text { .. }
-            | Said::Thinking
-            | Said::Usage { .. }
-            | Said::Result(_)
-            | Said::SyntheticError(_)
-            | Said::Ready(_)
-            | Said::Heartbeat { .. }
-            | Said::ApiRetry { .. }
-            | Said::RateLimit(_)
-            | Said::Denied { .. }
-            | Said::Compaction
-            | Said::TakenUp { .. }
-            | Said::Other { .. }
-            | Said::Unknown { .. } => {}
+            MessageKind::Text { .. }
+            | MessageKind::Thinking
+            | MessageKind::Usage { .. }
+            | MessageKind::Result(_)
+            | MessageKind::SyntheticError(_)
+            | MessageKind::Ready(_)
+            | MessageKind::Heartbeat { .. }
+            | MessageKind::ApiRetry { .. }
+            | MessageKind::RateLimit(_)
+            | MessageKind::Denied { .. }
+            | MessageKind::Compaction
+            | MessageKind::Acknowledged { .. }
+            | MessageKind::Other { .. }
+            | MessageKind::Unknown { .. } => {}
         }
     }
 
@@ -171,24 +174,24 @@ impl Tools {
 
     /// Whoever spoke has ended: words that were cut off are shown as far as they came.
     pub(super) fn end(&mut self, page: &mut Page<'_>) {
-        self.fall_silent(page);
+        self.end_text(page);
         *self = Self::default();
     }
 
     /// No more words of this text come.
-    fn fall_silent(&mut self, page: &mut Page<'_>) {
-        let lines = self.words.end();
-        self.say(page, lines);
+    fn end_text(&mut self, page: &mut Page<'_>) {
+        let lines = self.text.end();
+        self.print_lines(page, lines);
     }
 
     /// Something else than words comes.
     fn pause(&mut self, page: &mut Page<'_>) {
-        let lines = self.words.pause();
-        self.say(page, lines);
+        let lines = self.text.pause();
+        self.print_lines(page, lines);
         self.begin(page);
     }
 
-    fn say(&mut self, page: &mut Page<'_>, lines: Vec<words::Said>) {
+    fn print_lines(&mut self, page: &mut Page<'_>, lines: Vec<words::TextLine>) {
         if lines.is_empty() {
             return;
         }
@@ -196,11 +199,11 @@ impl Tools {
         self.last = None;
         for line in lines {
             match line {
-                words::Said::First(line) => {
-                    page.verbatim(Front { indent: 2, sign: "●" }, None, &line);
+                words::TextLine::First(line) => {
+                    page.verbatim(LinePrefix { indent: 2, sign: "●" }, None, &line);
                 }
-                words::Said::More(line) => {
-                    page.verbatim(Front { indent: 4, sign: "" }, None, &line);
+                words::TextLine::More(line) => {
+                    page.verbatim(LinePrefix { indent: 4, sign: "" }, None, &line);
                 }
             }
         }
@@ -219,7 +222,7 @@ impl Tools {
         self.shown = self.speaker;
     }
 
-    fn call(&mut self, page: &mut Page<'_>, speaker: Speaker, owner: &Owner<'_>, new: New<'_>) {
+    fn call(&mut self, page: &mut Page<'_>, speaker: Speaker, owner: &Owner<'_>, new: NewCall<'_>) {
         let within = match owner {
             Owner::Main => None,
             Owner::Sub { call } => Some(call.as_ref().to_owned()),
@@ -228,10 +231,10 @@ impl Tools {
             None => 0,
             Some(call) => self.within(page, speaker, call),
         };
-        let tool = Tool::named(new.name);
-        let call = Call::new(tool, new.input);
+        let tool = ToolKind::named(new.name);
+        let call = ToolCallView::new(tool, new.input);
         let mut heading = call.heading(new.name);
-        page.heading(Front { indent: place(depth), sign: "→" }, &heading);
+        page.heading(LinePrefix { indent: place(depth), sign: "→" }, &heading);
         call.body(page, place(depth) + 2);
         let Heading { name, detail, about, tail } = &mut heading;
         for text in [name, detail, about, tail] {
@@ -243,8 +246,8 @@ impl Tools {
         }
         let asked = call.asked();
         let id = new.id.to_owned();
-        self.last = Some(Last { id: id.clone(), within: within.clone() });
-        self.calls.push_back(Made { speaker, id, heading, asked, depth, within });
+        self.last = Some(LastShown { id: id.clone(), within: within.clone() });
+        self.calls.push_back(PendingCall { speaker, id, heading, asked, depth, within });
         if self.calls.len() > REMEMBERED {
             self.calls.pop_front();
         }
@@ -253,20 +256,20 @@ impl Tools {
     /// How far in the calls of an agent are that was started by this call. It is named, with those
     /// that it is within, unless it is plain that they are its own.
     fn within(&self, page: &mut Page<'_>, speaker: Speaker, call: &str) -> usize {
-        let mut agents: Vec<&Made> = Vec::new();
+        let mut agents: Vec<&PendingCall> = Vec::new();
         let mut next = Some(call);
         while let Some(agent) = next.and_then(|call| Some(&self.calls[self.made(speaker, call)?])) {
-            if self.is_open(&agent.id) || agents.len() == DEEPEST {
+            if self.is_open(&agent.id) || agents.len() == MAX_DEPTH {
                 break;
             }
             agents.push(agent);
             next = agent.within.as_deref();
         }
         for agent in agents.into_iter().rev() {
-            page.reminder(Front { indent: place(agent.depth), sign: "…" }, &agent.heading);
+            page.reminder(LinePrefix { indent: place(agent.depth), sign: "…" }, &agent.heading);
         }
         let agent = self.made(speaker, call).map(|at| &self.calls[at]);
-        agent.map_or(1, |agent| (agent.depth + 1).min(DEEPEST))
+        agent.map_or(1, |agent| (agent.depth + 1).min(MAX_DEPTH))
     }
 
     /// Whether what is shown next is seen as that of the agent which this call started.
@@ -275,20 +278,20 @@ impl Tools {
         last.is_some_and(|last| last.id == call || last.within.as_deref() == Some(call))
     }
 
-    fn result(&mut self, page: &mut Page<'_>, speaker: Speaker, id: &str, came: Came<'_>) {
+    fn result(&mut self, page: &mut Page<'_>, speaker: Speaker, id: &str, came: CallResult<'_>) {
         let at = self.made(speaker, id);
-        let unknown = Made::unknown(speaker, id);
+        let unknown = PendingCall::unknown(speaker, id);
         let made = at.map_or(&unknown, |at| &self.calls[at]);
         if self.last.as_ref().is_none_or(|last| last.id != made.id) {
             if let Some(agent) = &made.within {
                 self.within(page, speaker, agent);
             }
-            page.reminder(Front { indent: place(made.depth), sign: "←" }, &made.heading);
+            page.reminder(LinePrefix { indent: place(made.depth), sign: "←" }, &made.heading);
         }
         result::show(page, place(made.depth) + 2, made.asked, came.went, came.content);
-        self.last = Some(Last { id: made.id.clone(), within: made.within.clone() });
+        self.last = Some(LastShown { id: made.id.clone(), within: made.within.clone() });
         // An agent may go on after its call came back.
-        if made.asked.tool != Tool::Agent
+        if made.asked.tool != ToolKind::Agent
             && let Some(at) = at
         {
             self.calls.remove(at);
@@ -301,13 +304,13 @@ impl Tools {
     }
 }
 
-impl Made {
+impl PendingCall {
     /// A call that nobody saw, or that was forgotten.
     fn unknown(speaker: Speaker, id: &str) -> Self {
         let heading = Heading { name: "an earlier call".to_owned(), ..Heading::default() };
-        let (background, finds) = (Background::NotWanted, Finds::Files);
-        let (tool, first_line, most_lines) = (Tool::Other, 1, None);
-        let asked = Asked { tool, first_line, most_lines, background, finds };
+        let (background, finds) = (Background::NotWanted, SearchOutput::Files);
+        let (tool, first_line, most_lines) = (ToolKind::Other, 1, None);
+        let asked = ToolRequest { tool, first_line, most_lines, background, finds };
         Self { speaker, id: id.to_owned(), heading, asked, depth: 0, within: None }
     }
 }

@@ -1,14 +1,14 @@
 //! What came of a tool call: its beginning if it went well, all of it if it did not.
 
 use memchr::memchr_iter;
-use nightwright_core::agent::message::Went;
+use nightwright_core::agent::message::ToolStatus;
 use nightwright_core::outcome::Tone;
 
 use super::advice;
-use super::call::{Tool, number};
-use super::input::{self, Extent, Text};
-use crate::report::page::{Front, Page};
-use crate::report::style::Ink;
+use super::call::{ToolKind, number};
+use super::input::{self, Extent, PartialText};
+use crate::report::page::{LinePrefix, Page};
+use crate::report::style::TextColor;
 
 /// So many lines of a file are shown.
 const READ_LINES: usize = 15;
@@ -35,14 +35,14 @@ const NOTHING: [&str; 2] = ["No matches found", "No files found"];
 
 /// The call that something came of, as far as it matters for that.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) tool: Tool,
+pub(super) struct ToolRequest {
+    pub(super) tool: ToolKind,
     /// The line that a file was read from.
     pub(super) first_line: u64,
     /// So many lines of it were wanted, if not all.
     pub(super) most_lines: Option<u64>,
     pub(super) background: Background,
-    pub(super) finds: Finds,
+    pub(super) finds: SearchOutput,
 }
 
 /// Whether a command was to run in the background.
@@ -54,7 +54,7 @@ pub(super) enum Background {
 
 /// What a search was to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finds {
+pub(super) enum SearchOutput {
     /// The names of files, or counts.
     Files,
     /// The lines themselves.
@@ -62,54 +62,60 @@ pub(super) enum Finds {
 }
 
 /// Shows what came of a call, this far in.
-pub(super) fn show(page: &mut Page<'_>, indent: usize, asked: Asked, went: Went, content: &str) {
-    let Text { text, extent } = input::content(content);
-    let mut result = Result { page, indent, extent };
+pub(super) fn show(
+    page: &mut Page<'_>,
+    indent: usize,
+    asked: ToolRequest,
+    went: ToolStatus,
+    content: &str,
+) {
+    let PartialText { text, extent } = input::content(content);
+    let mut result = ResultPrinter { page, indent, extent };
     match went {
-        Went::Wrong => result.failed(asked.tool, &text),
-        Went::Well => result.went_well(asked, &text),
+        ToolStatus::Failed => result.failed(asked.tool, &text),
+        ToolStatus::Ok => result.went_well(asked, &text),
     }
 }
 
-struct Result<'a, 'p> {
+struct ResultPrinter<'a, 'p> {
     page: &'a mut Page<'p>,
     indent: usize,
     /// How much of it came.
     extent: Extent,
 }
 
-impl Result<'_, '_> {
-    fn went_well(&mut self, asked: Asked, text: &str) {
+impl ResultPrinter<'_, '_> {
+    fn went_well(&mut self, asked: ToolRequest, text: &str) {
         match asked.tool {
-            Tool::Read => self.read(asked, text),
+            ToolKind::Read => self.read(asked, text),
             // What it says are instructions to the agent.
-            Tool::Edit | Tool::MultiEdit | Tool::Write => self.status("ok"),
-            Tool::Bash => self.output(asked.background, text),
-            Tool::Grep | Tool::Glob => self.matches(asked, text),
-            Tool::Agent => self.beginning("ok", answer(text), ANSWER_LINES),
-            Tool::Other => self.beginning("ok", text, OTHER_LINES),
+            ToolKind::Edit | ToolKind::MultiEdit | ToolKind::Write => self.status("ok"),
+            ToolKind::Bash => self.output(asked.background, text),
+            ToolKind::Grep | ToolKind::Glob => self.matches(asked, text),
+            ToolKind::Agent => self.beginning("ok", answer(text), ANSWER_LINES),
+            ToolKind::Other => self.beginning("ok", text, OTHER_LINES),
         }
     }
 
     /// Errors are never cut, as far as they came.
-    fn failed(&mut self, tool: Tool, text: &str) {
+    fn failed(&mut self, tool: ToolKind, text: &str) {
         let text = text.trim();
         let error = text.strip_prefix("<tool_use_error>").unwrap_or(text);
         let error = error.strip_suffix("</tool_use_error>").unwrap_or(error);
         let (status, error) = match exit_code(error) {
-            Some((code, output)) if tool == Tool::Bash => (format!("exit {code}"), output),
+            Some((code, output)) if tool == ToolKind::Bash => (format!("exit {code}"), output),
             Some(_) | None => ("failed".to_owned(), error),
         };
         self.page.verdict(self.indent, Tone::Bad, &status);
         if !error.trim().is_empty() {
-            let front = Front { indent: self.indent, sign: GUTTER };
+            let front = LinePrefix { indent: self.indent, sign: GUTTER };
             self.page.verbatim(front, None, error.trim_end());
         }
         if self.extent == Extent::Beginning {
             let text = format!("{} {}", self.page.style().ellipsis(), input::cut_here());
             self.excerpt(&text);
         }
-        if let Tool::Edit | Tool::MultiEdit = tool {
+        if let ToolKind::Edit | ToolKind::MultiEdit = tool {
             let advice = advice::on_edit(error);
             self.status(&format!("likely: {}", advice.likely));
             self.status(&format!("tip: {}", advice.tip));
@@ -117,8 +123,8 @@ impl Result<'_, '_> {
     }
 
     /// A file, of which the program numbers the lines.
-    fn read(&mut self, asked: Asked, text: &str) {
-        let Asked { first_line, most_lines, .. } = asked;
+    fn read(&mut self, asked: ToolRequest, text: &str) {
+        let ToolRequest { first_line, most_lines, .. } = asked;
         let numbered: Vec<_> = text.lines().map_while(numbered).collect();
         let lines = match numbered.as_slice() {
             // Something about the file instead of what is in it.
@@ -150,15 +156,15 @@ impl Result<'_, '_> {
         self.beginning(status, text, OUTPUT_LINES);
     }
 
-    fn matches(&mut self, asked: Asked, text: &str) {
+    fn matches(&mut self, asked: ToolRequest, text: &str) {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         // The program counts the files that it found itself, or says that there is nothing.
-        let counted = asked.finds == Finds::Files && is_count(first);
+        let counted = asked.finds == SearchOutput::Files && is_count(first);
         let (status, text) = if counted || NOTHING.contains(&text.trim_end()) {
             (first.to_owned(), rest)
         } else {
             let lines = count_lines(text);
-            let noun = if asked.tool == Tool::Glob { "file" } else { "line" };
+            let noun = if asked.tool == ToolKind::Glob { "file" } else { "line" };
             (format!("found {}", self.number(lines, noun)), text)
         };
         self.status(&lower_first(&status));
@@ -196,11 +202,15 @@ impl Result<'_, '_> {
     }
 
     fn excerpt(&mut self, line: &str) {
-        self.page.excerpt(Front { indent: self.indent, sign: GUTTER }, line);
+        self.page.excerpt(LinePrefix { indent: self.indent, sign: GUTTER }, line);
     }
 
     fn status(&mut self, text: &str) {
-        self.page.verbatim(Front { indent: self.indent, sign: "" }, Some(Ink::Faint), text);
+        self.page.verbatim(
+            LinePrefix { indent: self.indent, sign: "" },
+            Some(TextColor::Faint),
+            text,
+        );
     }
 }
 
@@ -260,20 +270,20 @@ fn lower_first(text: &str) -> String {
 mod tests {
     use nightwright_core::agent::dialect::SHOWN_TEXT_MAX;
 
-    use super::super::call::Call;
+    use super::super::call::ToolCallView;
     use super::*;
-    use crate::report::style::{ColorChoice, Style, Surroundings};
+    use crate::report::style::{ColorChoice, OutputCapabilities, Style};
 
-    fn shown(tool: &str, went: Went, text: &str) -> String {
+    fn shown(tool: &str, went: ToolStatus, text: &str) -> String {
         shown_of(tool, "{}", went, text)
     }
 
-    fn shown_of(tool: &str, input: &str, went: Went, text: &str) -> String {
-        let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
+    fn shown_of(tool: &str, input: &str, went: ToolStatus, text: &str) -> String {
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         let style = Style::new(ColorChoice::Never, &surroundings);
         let mut page = Page::new(&style);
         let content = serde_json::to_string(text).unwrap();
-        show(&mut page, 0, Call::new(Tool::named(tool), input).asked(), went, &content);
+        show(&mut page, 0, ToolCallView::new(ToolKind::named(tool), input).asked(), went, &content);
         page.finish()
     }
 
@@ -284,7 +294,7 @@ mod tests {
 
     #[test]
     fn an_empty_line_at_the_end_of_what_was_wanted_is_one() {
-        let read = |input: &str, text: &str| shown_of("Read", input, Went::Well, text);
+        let read = |input: &str, text: &str| shown_of("Read", input, ToolStatus::Ok, text);
         let three = "ok, 3 lines\n│ 1  a\n│ 2  b\n│ 3\n";
         assert_eq!(read(r#"{"limit":3}"#, "1\ta\n2\tb\n3\t"), three);
         assert_eq!(read("{}", "1\ta\n2\tb\n3\t\n4\t"), three);
@@ -322,7 +332,7 @@ mod tests {
             ("mcp__demo__add", "5", "ok, 1 line\n│ 5\n"),
         ];
         for (tool, text, expected) in cases {
-            assert_eq!(shown(tool, Went::Well, text), expected, "{tool}: {text}");
+            assert_eq!(shown(tool, ToolStatus::Ok, text), expected, "{tool}: {text}");
         }
     }
 
@@ -342,7 +352,7 @@ mod tests {
             ("{}", &format!("{moved}\ntick"), false),
         ];
         for (input, text, running) in cases {
-            let text = shown_of("Bash", input, Went::Well, text);
+            let text = shown_of("Bash", input, ToolStatus::Ok, text);
             assert_eq!(text.starts_with("still running, "), running, "{input}: {text}");
             assert_eq!(text.starts_with("ok, "), !running, "{input}: {text}");
         }
@@ -364,7 +374,7 @@ mod tests {
             (files, "No files found", "no files found\n"),
         ];
         for (input, text, expected) in cases {
-            assert_eq!(shown_of("Grep", input, Went::Well, text), expected, "{input}: {text}");
+            assert_eq!(shown_of("Grep", input, ToolStatus::Ok, text), expected, "{input}: {text}");
         }
     }
 
@@ -373,10 +383,10 @@ mod tests {
         let line = format!("{}\n", "x".repeat(1_000));
         let long = line.repeat(SHOWN_TEXT_MAX / 1_000) + "…";
         let cut = "│ … cut here: more than 256 KB; all of it is in the raw output\n";
-        let error = shown("Bash", Went::Wrong, &long);
+        let error = shown("Bash", ToolStatus::Failed, &long);
         assert!(error.ends_with(cut), "{}", &error[error.len() - 200..]);
         assert_eq!(error.matches("cut here").count(), 1);
-        let output = shown("Bash", Went::Well, &long);
+        let output = shown("Bash", ToolStatus::Ok, &long);
         assert!(output.starts_with("ok, more than 262 lines\n"));
         assert!(output.ends_with("│ … more than 242 more\n"), "{}", &output[output.len() - 200..]);
     }
@@ -392,18 +402,18 @@ mod tests {
             ("WebFetch", 5),
         ];
         for (tool, most) in cases {
-            let text = shown(tool, Went::Well, &lines(30));
+            let text = shown(tool, ToolStatus::Ok, &lines(30));
             let (first, rest) = (format!("line {most}\n"), format!("│ … {} more\n", 30 - most));
             assert!(text.contains(&first) && text.ends_with(&rest), "{tool}: {text}");
             assert_eq!(text.lines().count(), most + 2, "{tool}");
-            let all = shown(tool, Went::Well, &lines(most));
+            let all = shown(tool, ToolStatus::Ok, &lines(most));
             assert!(!all.contains("more"), "{tool}: {all}");
         }
     }
 
     #[test]
     fn a_long_line_is_cut_at_a_character() {
-        let text = shown("Bash", Went::Well, &"ä".repeat(5_000));
+        let text = shown("Bash", ToolStatus::Ok, &"ä".repeat(5_000));
         assert_eq!(text, format!("ok, 1 line\n│ {}…\n", "ä".repeat(1_000)));
     }
 
@@ -411,7 +421,7 @@ mod tests {
     fn errors_are_never_cut() {
         for tool in ["Read", "Write", "Bash", "Grep", "Agent", "WebFetch", "mcp__demo__add"] {
             let error = format!("{}{}", lines(100), "x".repeat(5_000));
-            let text = shown(tool, Went::Wrong, &error);
+            let text = shown(tool, ToolStatus::Failed, &error);
             assert_eq!(text.lines().count(), 102, "{tool}");
             assert!(text.starts_with("❌ failed\n│ line 1\n"), "{tool}: {text}");
             assert!(text.ends_with(&format!("{}\n", "x".repeat(5_000))), "{tool}");
@@ -436,13 +446,13 @@ mod tests {
             ),
         ];
         for (tool, text, expected) in cases {
-            assert_eq!(shown(tool, Went::Wrong, text), expected, "{tool}: {text}");
+            assert_eq!(shown(tool, ToolStatus::Failed, text), expected, "{tool}: {text}");
         }
     }
 
     #[test]
     fn words_about_errors_are_no_errors() {
-        let text = shown("Bash", Went::Well, "error: failed\nException");
+        let text = shown("Bash", ToolStatus::Ok, "error: failed\nException");
         assert!(text.starts_with("ok, 2 lines\n"), "{text}");
     }
 }

@@ -1,40 +1,40 @@
 //! Calls, results and words together.
 
-use nightwright_core::event::Purpose;
+use nightwright_core::event::CallPurpose;
 use nightwright_core::units::{AttemptId, CallId, Tokens};
 use proptest::prelude::*;
 
 use super::*;
-use crate::report::style::{ColorChoice, Style, Surroundings};
+use crate::report::style::{ColorChoice, OutputCapabilities, Style};
 
 const WORKER: Speaker = Speaker::Attempt(AttemptId(1));
-const REVIEWER: Speaker = Speaker::Call(CallId(1), Purpose::Review);
+const REVIEWER: Speaker = Speaker::Call(CallId(1), CallPurpose::Review);
 
 /// A page to look at.
-struct Screen {
-    tools: Tools,
+struct ToolScreen {
+    tools: ToolPrinter,
     style: Style,
     text: String,
 }
 
-impl Screen {
+impl ToolScreen {
     fn new() -> Self {
-        let surroundings = Surroundings { utf8: true, ..Surroundings::default() };
+        let surroundings = OutputCapabilities { utf8: true, ..OutputCapabilities::default() };
         let style = Style::new(ColorChoice::Never, &surroundings);
-        Self { tools: Tools::default(), style, text: String::new() }
+        Self { tools: ToolPrinter::default(), style, text: String::new() }
     }
 
-    fn by(&mut self, speaker: Speaker, owner: Owner<'_>, said: Said<'_>) {
+    fn by(&mut self, speaker: Speaker, owner: Owner<'_>, kind: MessageKind<'_>) {
         let mut page = Page::new(&self.style);
-        self.tools.message(&mut page, speaker, &AgentMessage { owner, said });
+        self.tools.message(&mut page, speaker, &AgentMessage { owner, kind });
         self.text += &page.finish();
     }
 
-    fn main(&mut self, said: Said<'_>) {
+    fn main(&mut self, said: MessageKind<'_>) {
         self.by(WORKER, Owner::Main, said);
     }
 
-    fn sub(&mut self, call: &str, said: Said<'_>) {
+    fn sub(&mut self, call: &str, said: MessageKind<'_>) {
         self.by(WORKER, Owner::Sub { call: call.into() }, said);
     }
 
@@ -45,30 +45,30 @@ impl Screen {
     }
 }
 
-fn bash<'a>(id: &'a str, input: &'a str) -> Said<'a> {
-    Said::ToolCall { id: id.into(), name: "Bash".into(), input }
+fn bash<'a>(id: &'a str, input: &'a str) -> MessageKind<'a> {
+    MessageKind::ToolCall { id: id.into(), name: "Bash".into(), input }
 }
 
-fn agent(id: &str) -> Said<'_> {
+fn agent(id: &str) -> MessageKind<'_> {
     let input = r#"{"description":"count","subagent_type":"explorer"}"#;
-    Said::ToolCall { id: id.into(), name: "Agent".into(), input }
+    MessageKind::ToolCall { id: id.into(), name: "Agent".into(), input }
 }
 
-fn well<'a>(id: &'a str, content: &'a str) -> Said<'a> {
-    Said::ToolResult { id: id.into(), went: Went::Well, content }
+fn well<'a>(id: &'a str, content: &'a str) -> MessageKind<'a> {
+    MessageKind::ToolResult { id: id.into(), status: ToolStatus::Ok, content }
 }
 
-fn wrong<'a>(id: &'a str, content: &'a str) -> Said<'a> {
-    Said::ToolResult { id: id.into(), went: Went::Wrong, content }
+fn wrong<'a>(id: &'a str, content: &'a str) -> MessageKind<'a> {
+    MessageKind::ToolResult { id: id.into(), status: ToolStatus::Failed, content }
 }
 
-fn text(text: &str, part: Part) -> Said<'_> {
-    Said::Text { text: text.into(), part }
+fn text(text: &str, part: TextPart) -> MessageKind<'_> {
+    MessageKind::Text { text: text.into(), part }
 }
 
 #[test]
 fn a_result_stands_below_its_call_or_names_it() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     screen.main(bash("1", r#"{"command":"one"}"#));
     screen.main(well("1", r#""first""#));
     screen.main(bash("2", r#"{"command":"two"}"#));
@@ -95,16 +95,16 @@ fn a_result_stands_below_its_call_or_names_it() {
 
 #[test]
 fn the_calls_of_an_agent_that_was_started_are_below_its_own() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     screen.main(agent("a"));
-    screen.sub("a", text("words of its own", Part::Whole));
+    screen.sub("a", text("words of its own", TextPart::Whole));
     screen.sub("a", bash("1", r#"{"command":"ls"}"#));
     screen.sub("a", well("1", r#""x""#));
     screen.sub("a", agent("b"));
     screen.sub("b", bash("2", r#"{"command":"deeper"}"#));
     screen.sub("b", wrong("2", r#""no""#));
     screen.main(well("a", r#"[{"type":"text","text":"One file."}]"#));
-    screen.main(text("I wait.", Part::Whole));
+    screen.main(text("I wait.", TextPart::Whole));
     screen.sub("a", bash("3", r#"{"command":"still there"}"#));
     insta::assert_snapshot!(screen.end(), @r"
       → Agent: count (explorer)
@@ -126,14 +126,14 @@ fn the_calls_of_an_agent_that_was_started_are_below_its_own() {
 
 #[test]
 fn words_are_shown_as_they_come_and_once() {
-    let mut screen = Screen::new();
-    screen.main(text("I shall look\n\nat ", Part::Delta));
-    screen.main(text("the tests.", Part::Delta));
-    screen.sub("a", text("not mine", Part::Delta));
-    screen.main(text("I shall look\n\nat the tests.", Part::Whole));
+    let mut screen = ToolScreen::new();
+    screen.main(text("I shall look\n\nat ", TextPart::Delta));
+    screen.main(text("the tests.", TextPart::Delta));
+    screen.sub("a", text("not mine", TextPart::Delta));
+    screen.main(text("I shall look\n\nat the tests.", TextPart::Whole));
     screen.main(bash("1", r#"{"command":"make"}"#));
     screen.main(well("1", r#""""#));
-    screen.main(text("cut o", Part::Delta));
+    screen.main(text("cut o", TextPart::Delta));
     insta::assert_snapshot!(screen.end(), @r"
       ● I shall look
 
@@ -146,12 +146,12 @@ fn words_are_shown_as_they_come_and_once() {
 
 #[test]
 fn whoever_is_asked_is_named_when_they_begin() {
-    let mut screen = Screen::new();
-    screen.main(text("mine", Part::Delta));
-    screen.by(REVIEWER, Owner::Main, Said::Thinking);
-    screen.by(REVIEWER, Owner::Main, text("One test proves nothing.", Part::Whole));
+    let mut screen = ToolScreen::new();
+    screen.main(text("mine", TextPart::Delta));
+    screen.by(REVIEWER, Owner::Main, MessageKind::Thinking);
+    screen.by(REVIEWER, Owner::Main, text("One test proves nothing.", TextPart::Whole));
     screen.by(REVIEWER, Owner::Main, bash("1", r#"{"command":"ls"}"#));
-    screen.main(text("back", Part::Whole));
+    screen.main(text("back", TextPart::Whole));
     insta::assert_snapshot!(screen.end(), @r"
       ● mine
       review:
@@ -162,21 +162,21 @@ fn whoever_is_asked_is_named_when_they_begin() {
     ");
 }
 
-fn message(id: &str) -> Said<'_> {
+fn message(id: &str) -> MessageKind<'_> {
     let tokens = Tokens::default();
-    Said::Usage { when: UsageAt::Part, id: id.into(), model: "".into(), tokens }
+    MessageKind::Usage { when: UsageAt::Part, id: id.into(), model: "".into(), tokens }
 }
 
 #[test]
 fn every_message_begins_anew_even_with_the_same_words() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     for (id, words) in [("m1", "I am done."), ("m2", "I am done."), ("m2", "Really.")] {
         screen.main(message(id));
-        screen.main(text(words, Part::Whole));
+        screen.main(text(words, TextPart::Whole));
     }
-    screen.main(text("As it ", Part::Delta));
+    screen.main(text("As it ", TextPart::Delta));
     screen.main(message("m3"));
-    screen.main(text("As it comes.", Part::Whole));
+    screen.main(text("As it comes.", TextPart::Whole));
     insta::assert_snapshot!(screen.end(), @r"
       ● I am done.
       ● I am done.
@@ -187,7 +187,7 @@ fn every_message_begins_anew_even_with_the_same_words() {
 
 #[test]
 fn a_result_names_its_call_when_something_else_was_shown_in_between() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     screen.main(bash("1", r#"{"command":"make"}"#));
     screen.tools.interrupted();
     screen.text += "something else\n";
@@ -204,10 +204,10 @@ fn a_result_names_its_call_when_something_else_was_shown_in_between() {
 #[test]
 fn results_of_agents_at_work_side_by_side_name_the_agent() {
     let named = |name: &str| format!(r#"{{"description":"{name}"}}"#);
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     for name in ["a", "b"] {
         let input = named(name);
-        screen.main(Said::ToolCall { id: name.into(), name: "Agent".into(), input: &input });
+        screen.main(MessageKind::ToolCall { id: name.into(), name: "Agent".into(), input: &input });
     }
     screen.sub("a", bash("1", r#"{"command":"one"}"#));
     screen.sub("b", bash("2", r#"{"command":"two"}"#));
@@ -215,7 +215,7 @@ fn results_of_agents_at_work_side_by_side_name_the_agent() {
     screen.sub("b", bash("3", r#"{"command":"three"}"#));
     screen.sub("b", well("2", r#""second""#));
     let input = named("deeper");
-    screen.sub("b", Said::ToolCall { id: "c".into(), name: "Agent".into(), input: &input });
+    screen.sub("b", MessageKind::ToolCall { id: "c".into(), name: "Agent".into(), input: &input });
     screen.sub("c", bash("4", r#"{"command":"four"}"#));
     screen.main(well("a", r#""done""#));
     screen.sub("c", well("4", r#""fourth""#));
@@ -250,7 +250,7 @@ fn results_of_agents_at_work_side_by_side_name_the_agent() {
 
 #[test]
 fn an_agent_within_itself_is_no_trap() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     screen.sub("a", agent("a"));
     screen.tools.interrupted();
     screen.sub("a", bash("1", "{}"));
@@ -259,7 +259,7 @@ fn an_agent_within_itself_is_no_trap() {
 
 #[test]
 fn only_so_many_calls_are_remembered() {
-    let mut screen = Screen::new();
+    let mut screen = ToolScreen::new();
     for number in 0..REMEMBERED + 10 {
         screen.main(bash(&number.to_string(), "{}"));
     }
@@ -318,11 +318,11 @@ proptest! {
         words in r"([a-c\n\r\x1b\u{9b}\u{202e}]|\PC){0,30}",
         failed in any::<bool>(),
     ) {
-        let mut screen = Screen::new();
-        screen.main(text(&words, Part::Delta));
-        screen.main(text(&content, Part::Whole));
-        screen.main(Said::ToolCall { id: "1".into(), name: name.into(), input: &input });
-        screen.sub("1", Said::ToolCall { id: "2".into(), name: name.into(), input: &content });
+        let mut screen = ToolScreen::new();
+        screen.main(text(&words, TextPart::Delta));
+        screen.main(text(&content, TextPart::Whole));
+        screen.main(MessageKind::ToolCall { id: "1".into(), name: name.into(), input: &input });
+        screen.sub("1", MessageKind::ToolCall { id: "2".into(), name: name.into(), input: &content });
         screen.main(if failed { wrong("1", &content) } else { well("1", &content) });
         screen.sub("1", well("2", &input));
         let shown = screen.end();

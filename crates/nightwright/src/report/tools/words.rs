@@ -11,7 +11,7 @@ const LINE_MAX: usize = 64 << 10;
 
 /// The block that is being said.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct StreamedText {
     /// How it begins.
     beginning: String,
     /// How long it is so far.
@@ -26,16 +26,16 @@ pub(super) struct Words {
 
 /// A line that is ready to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum TextLine {
     /// The first one of a text.
     First(String),
     /// A further one.
     More(String),
 }
 
-impl Words {
+impl StreamedText {
     /// The next few words; gives the lines that they complete.
-    pub(super) fn delta(&mut self, text: &str) -> Vec<Said> {
+    pub(super) fn delta(&mut self, text: &str) -> Vec<TextLine> {
         let room = KNOWN_MAX.saturating_sub(self.beginning.len());
         if self.beginning.len() == self.length {
             self.beginning.push_str(&text[..text.floor_char_boundary(room)]);
@@ -51,13 +51,13 @@ impl Words {
 
     /// The block is at its end, and another one begins a line of its own: what two of them say
     /// together was not looked at together when secrets were masked.
-    pub(super) fn end_of_block(&mut self) -> Vec<Said> {
+    pub(super) fn end_of_block(&mut self) -> Vec<TextLine> {
         let left = std::mem::take(&mut self.rest);
         self.last_lines(&left)
     }
 
     /// A block as a whole; gives what was not shown of it yet.
-    pub(super) fn whole(&mut self, text: &str) -> Vec<Said> {
+    pub(super) fn whole(&mut self, text: &str) -> Vec<TextLine> {
         if self.length > 0 && text.starts_with(&self.beginning) && self.length <= text.len() {
             let more = text.get(self.length..).unwrap_or_default();
             let left = std::mem::take(&mut self.rest) + more;
@@ -79,7 +79,7 @@ impl Words {
     }
 
     /// Something else comes: what was said so far is shown, and the block may still go on.
-    pub(super) fn pause(&mut self) -> Vec<Said> {
+    pub(super) fn pause(&mut self) -> Vec<TextLine> {
         let left = std::mem::take(&mut self.rest);
         let lines = self.last_lines(&left);
         (self.begun, self.gap) = (false, 0);
@@ -94,7 +94,7 @@ impl Words {
     }
 
     /// Nothing more comes of this text: what was said of it is shown.
-    pub(super) fn end(&mut self) -> Vec<Said> {
+    pub(super) fn end(&mut self) -> Vec<TextLine> {
         let lines = self.pause();
         self.forget();
         lines
@@ -113,17 +113,17 @@ impl Words {
     }
 
     /// The end of a block that need not end with a newline.
-    fn last_lines(&mut self, text: &str) -> Vec<Said> {
+    fn last_lines(&mut self, text: &str) -> Vec<TextLine> {
         if text.is_empty() { Vec::new() } else { self.lines(text) }
     }
 
     /// The same for a block of nothing: it is an empty line.
-    fn last_lines_of_block(&mut self, text: &str) -> Vec<Said> {
+    fn last_lines_of_block(&mut self, text: &str) -> Vec<TextLine> {
         if text.is_empty() { self.lines("\n") } else { self.lines(text) }
     }
 
     /// Lines without the empty ones at both ends of the text.
-    fn lines(&mut self, text: &str) -> Vec<Said> {
+    fn lines(&mut self, text: &str) -> Vec<TextLine> {
         let mut ready = Vec::new();
         if text.is_empty() {
             return ready;
@@ -137,9 +137,9 @@ impl Words {
                 continue;
             }
             let gap = std::mem::take(&mut self.gap);
-            ready.extend(std::iter::repeat_n(Said::More(String::new()), gap));
+            ready.extend(std::iter::repeat_n(TextLine::More(String::new()), gap));
             let line = line.to_owned();
-            ready.push(if self.begun { Said::More(line) } else { Said::First(line) });
+            ready.push(if self.begun { TextLine::More(line) } else { TextLine::First(line) });
             self.begun = true;
         }
         ready
@@ -152,18 +152,18 @@ mod tests {
 
     use super::*;
 
-    fn text(said: Vec<Said>) -> String {
+    fn text(said: Vec<TextLine>) -> String {
         said.into_iter()
             .map(|said| match said {
-                Said::First(line) => format!("* {line}\n"),
-                Said::More(line) => format!("  {line}\n"),
+                TextLine::First(line) => format!("* {line}\n"),
+                TextLine::More(line) => format!("  {line}\n"),
             })
             .collect()
     }
 
     #[test]
     fn lines_are_shown_when_they_are_complete_and_nothing_twice() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.delta("I shall ")), "");
         assert_eq!(text(words.delta("look\nat ")), "* I shall look\n");
         assert_eq!(text(words.delta("it.\n\nThen")), "  at it.\n");
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_block_that_was_not_said_before_is_shown_whole() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.whole("\n\none\n\n\ntwo\n\n")), "* one\n  \n  \n  two\n");
         assert_eq!(text(words.end()), "");
         assert_eq!(text(words.whole("next")), "* next\n");
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_another_than_what_was_said_is_shown_whole() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one\ntw")), "* one\n");
         assert_eq!(text(words.whole("something else")), "  something else\n");
         assert_eq!(text(words.end()), "");
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn words_that_were_cut_off_are_shown_as_far_as_they_came() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one\ntw")), "* one\n");
         assert_eq!(text(words.end()), "  tw\n");
         assert_eq!(text(words.delta("new")), "");
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_block_goes_on_after_something_else_was_shown() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one tw")), "");
         assert_eq!(text(words.pause()), "* one tw\n");
         assert_eq!(text(words.delta("o\nth")), "* o\n");
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn several_blocks_may_be_said_before_the_first_comes_whole() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         assert_eq!(text(words.delta("one\nmore")), "* one\n");
         assert_eq!(text(words.end_of_block()), "  more\n");
         assert_eq!(text(words.delta("two\nand")), "  two\n");
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn texts_that_are_lines_of_one_keep_their_empty_lines() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         let lines = ["", "one", "", "two", ""];
         let shown: String = lines.into_iter().map(|line| text(words.whole(line))).collect();
         assert_eq!(shown, "* one\n  \n  two\n");
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_not_held_for_ever() {
-        let mut words = Words::default();
+        let mut words = StreamedText::default();
         let mut shown = 0;
         for _ in 0..10_000 {
             shown += text(words.delta(&"x".repeat(1_000))).len();
@@ -246,12 +246,12 @@ mod tests {
         #[test]
         fn however_it_comes_the_text_is_the_same(whole in r"[a-c\n ä]{0,60}", at in 0_usize..60) {
             let at = whole.floor_char_boundary(at);
-            let mut words = Words::default();
+            let mut words = StreamedText::default();
             let mut said = words.delta(&whole[..at]);
             said.extend(words.delta(&whole[at..]));
             said.extend(words.whole(&whole));
             said.extend(words.end());
-            let mut at_once = Words::default();
+            let mut at_once = StreamedText::default();
             let expected = at_once.whole(&whole);
             prop_assert_eq!(said, expected);
         }

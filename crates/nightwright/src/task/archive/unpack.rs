@@ -18,46 +18,46 @@ use std::time::{Duration, SystemTime};
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use super::super::name::Name;
-use super::{MOST_BYTES, MOST_ENTRIES, stays_inside};
+use super::super::name::TaskName;
+use super::{MAX_BYTES, MAX_ENTRIES, stays_inside};
 
 /// What of an archive is not the content of files: headers, names, padding.
-const MOST_OVERHEAD: u64 = MOST_ENTRIES as u64 * 4096;
+const MAX_OVERHEAD: u64 = MAX_ENTRIES as u64 * 4096;
 
 /// What an archive unpacks to.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct UnpackPlan {
     /// The task.
-    pub(super) name: Name,
+    pub(super) name: TaskName,
     /// Everything in it, as the archive has it.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<UnpackItem>,
 }
 
 /// A file, folder or link to be made.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct UnpackItem {
     /// Where, as seen from the task's folder; empty for that folder itself.
     path: PathBuf,
-    kind: Kind,
+    kind: UnpackItemKind,
     mode: u32,
     modified: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum UnpackItemKind {
     Folder,
     File { size: u64 },
     Link { target: PathBuf },
 }
 
-type Source<'a> = Archive<io::Take<GzDecoder<BufReader<&'a mut File>>>>;
+type ArchiveReader<'a> = Archive<io::Take<GzDecoder<BufReader<&'a mut File>>>>;
 
 /// Reads all of an archive and says what it would unpack to, or what is wrong with it.
-pub(super) fn plan(file: &mut File) -> Result<Plan, String> {
+pub(super) fn plan(file: &mut File) -> Result<UnpackPlan, String> {
     let mut archive = source(file).map_err(|error| error.to_string())?;
     let mut name = None;
-    let mut items: Vec<Item> = Vec::new();
-    let mut kinds: HashMap<PathBuf, Kind> = HashMap::new();
+    let mut items: Vec<UnpackItem> = Vec::new();
+    let mut kinds: HashMap<PathBuf, UnpackItemKind> = HashMap::new();
     let mut bytes = 0_u64;
     for entry in archive.entries().map_err(|error| not_an_archive(&error))? {
         let mut entry = entry.map_err(|error| not_an_archive(&error))?;
@@ -66,13 +66,13 @@ pub(super) fn plan(file: &mut File) -> Result<Plan, String> {
         if *name != task {
             return Err(format!("it has more than one folder: `{name}` and `{task}`"));
         }
-        if let Kind::File { size } = item.kind {
+        if let UnpackItemKind::File { size } = item.kind {
             bytes = bytes.saturating_add(size);
         }
-        if bytes > MOST_BYTES || items.len() == MOST_ENTRIES {
+        if bytes > MAX_BYTES || items.len() == MAX_ENTRIES {
             return Err(format!(
-                "it is larger than any task: {MOST_ENTRIES} files and {} MiB at most",
-                MOST_BYTES >> 20
+                "it is larger than any task: {MAX_ENTRIES} files and {} MiB at most",
+                MAX_BYTES >> 20
             ));
         }
         place(&item, &mut kinds)?;
@@ -82,11 +82,11 @@ pub(super) fn plan(file: &mut File) -> Result<Plan, String> {
     // The checksum comes last of all.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(|error| not_an_archive(&error))?;
     let name = name.ok_or_else(|| "there is nothing in it".to_owned())?;
-    Ok(Plan { name, items })
+    Ok(UnpackPlan { name, items })
 }
 
 /// Unpacks what was planned into a folder that is there and empty.
-pub(super) fn unpack(file: &mut File, plan: &Plan, folder: &Path) -> Result<(), String> {
+pub(super) fn unpack(file: &mut File, plan: &UnpackPlan, folder: &Path) -> Result<(), String> {
     let mut archive = source(file).map_err(|error| error.to_string())?;
     let entries = archive.entries().map_err(|error| not_an_archive(&error))?;
     let mut links = Vec::new();
@@ -99,12 +99,12 @@ pub(super) fn unpack(file: &mut File, plan: &Plan, folder: &Path) -> Result<(), 
             fs::create_dir_all(above).map_err(fail)?;
         }
         match &item.kind {
-            Kind::Folder => {
+            UnpackItemKind::Folder => {
                 fs::create_dir_all(&path).map_err(fail)?;
                 folders.push((path, item));
             }
-            Kind::File { .. } => write_file(&path, item, &mut entry).map_err(fail)?,
-            Kind::Link { target } => links.push((path, item, target)),
+            UnpackItemKind::File { .. } => write_file(&path, item, &mut entry).map_err(fail)?,
+            UnpackItemKind::Link { target } => links.push((path, item, target)),
         }
     }
     for (path, item, target) in links {
@@ -122,13 +122,13 @@ pub(super) fn unpack(file: &mut File, plan: &Plan, folder: &Path) -> Result<(), 
     Ok(())
 }
 
-fn source(file: &mut File) -> io::Result<Source<'_>> {
+fn source(file: &mut File) -> io::Result<ArchiveReader<'_>> {
     file.seek(SeekFrom::Start(0))?;
     let unpacked = GzDecoder::new(BufReader::new(file));
-    Ok(Archive::new(unpacked.take(MOST_BYTES + MOST_OVERHEAD)))
+    Ok(Archive::new(unpacked.take(MAX_BYTES + MAX_OVERHEAD)))
 }
 
-fn write_file(path: &Path, item: &Item, content: &mut impl Read) -> io::Result<()> {
+fn write_file(path: &Path, item: &UnpackItem, content: &mut impl Read) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     io::copy(content, &mut file)?;
     file.set_permissions(Permissions::from_mode(item.mode))?;
@@ -139,7 +139,7 @@ fn write_file(path: &Path, item: &Item, content: &mut impl Read) -> io::Result<(
 }
 
 /// What an entry is, and which task's.
-fn item(entry: &Entry<'_, impl Read>) -> Result<(Name, Item), String> {
+fn item(entry: &Entry<'_, impl Read>) -> Result<(TaskName, UnpackItem), String> {
     let bytes = entry.path_bytes();
     let whole = Path::new(OsStr::from_bytes(&bytes));
     let shown = whole.display();
@@ -158,19 +158,19 @@ fn item(entry: &Entry<'_, impl Read>) -> Result<(Name, Item), String> {
     }
     let root = path.iter().next().and_then(OsStr::to_str);
     let name = root
-        .and_then(|root| Name::parse(root).ok())
+        .and_then(|root| TaskName::parse(root).ok())
         .ok_or_else(|| format!("`{shown}` does not begin with a task's name"))?;
     let header = entry.header();
     let kind = match header.entry_type() {
-        EntryType::Directory => Kind::Folder,
-        EntryType::Regular => Kind::File { size: entry.size() },
-        EntryType::Symlink => Kind::Link { target: target(entry, &path)? },
+        EntryType::Directory => UnpackItemKind::Folder,
+        EntryType::Regular => UnpackItemKind::File { size: entry.size() },
+        EntryType::Symlink => UnpackItemKind::Link { target: target(entry, &path)? },
         _ => return Err(format!("`{shown}` is neither a file nor a folder nor a link")),
     };
     let mode = header.mode().map_err(|error| not_an_archive(&error))? & 0o777;
     let modified = header.mtime().map_err(|error| not_an_archive(&error))?;
     let path = path.iter().skip(1).collect();
-    Ok((name, Item { path, kind, mode, modified }))
+    Ok((name, UnpackItem { path, kind, mode, modified }))
 }
 
 fn target(entry: &Entry<'_, impl Read>, path: &Path) -> Result<PathBuf, String> {
@@ -184,20 +184,20 @@ fn target(entry: &Entry<'_, impl Read>, path: &Path) -> Result<PathBuf, String> 
 }
 
 /// Takes a name in the plan, unless it is taken or below something that is not a folder.
-fn place(item: &Item, kinds: &mut HashMap<PathBuf, Kind>) -> Result<(), String> {
+fn place(item: &UnpackItem, kinds: &mut HashMap<PathBuf, UnpackItemKind>) -> Result<(), String> {
     let shown = item.path.display();
-    if item.path.as_os_str().is_empty() && item.kind != Kind::Folder {
+    if item.path.as_os_str().is_empty() && item.kind != UnpackItemKind::Folder {
         return Err("the task itself is not a folder".to_owned());
     }
     for above in item.path.ancestors().skip(1) {
-        let kind = kinds.entry(above.to_owned()).or_insert(Kind::Folder);
-        if *kind != Kind::Folder {
+        let kind = kinds.entry(above.to_owned()).or_insert(UnpackItemKind::Folder);
+        if *kind != UnpackItemKind::Folder {
             return Err(format!("`{shown}` is below `{}`, which is no folder", above.display()));
         }
     }
     match kinds.insert(item.path.clone(), item.kind.clone()) {
         // A folder may come after what is in it.
-        Some(Kind::Folder) if item.kind == Kind::Folder => Ok(()),
+        Some(UnpackItemKind::Folder) if item.kind == UnpackItemKind::Folder => Ok(()),
         Some(_) => Err(format!("`{shown}` comes twice")),
         None => Ok(()),
     }

@@ -3,18 +3,18 @@
 use std::fs;
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, Consequence, ProcessExit};
 use nightwright_core::event::{Event, Record};
 use rustix::process::Signal;
 
-use super::super::fake_agent::{Rehearsed, Scene, send};
+use super::super::fake_agent::{FakeAgentEnv, FakeAttempt, send};
 use super::super::harness::finish;
 use super::super::stage::{NIGHTWRIGHT, attempt, report};
 use super::super::terminal::Terminal;
 use super::left_no_group;
 
 /// How long anybody may outlive us.
-const BURIAL: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What came of each attempt.
 fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
@@ -27,7 +27,7 @@ fn outcomes(journal: &[Record]) -> Vec<AttemptOutcome> {
 
 #[test]
 fn an_agent_that_kills_its_guard_has_crashed_and_the_run_goes_on_without_it() {
-    let scene = Scene::new(
+    let scene = FakeAgentEnv::new(
         "look_round; note $$; init
          [ $NIGHTWRIGHT_ATTEMPT = 1 ] && family && kill -KILL $PPID && sleep 300
          result Done.",
@@ -35,8 +35,8 @@ fn an_agent_that_kills_its_guard_has_crashed_and_the_run_goes_on_without_it() {
     let child = scene.start(&["-m", "1", "--retry-delay", "1s"]);
     let id = child.id();
     finish(child).exits(0);
-    let killed = AttemptOutcome::Crashed { how: Death::Signal(9) };
-    assert_eq!(outcomes(&scene.hermit.journal()), [killed, AttemptOutcome::Finished]);
+    let killed = AttemptOutcome::Crashed { how: ProcessExit::Signal(9) };
+    assert_eq!(outcomes(&scene.env.journal()), [killed, AttemptOutcome::Finished]);
     assert_eq!(scene.agent.read("looked").lines().count(), 2);
     assert_eq!(scene.agent.read("survivors"), "", "alive when the second attempt began");
     scene.census().nobody("the run is over");
@@ -45,12 +45,12 @@ fn an_agent_that_kills_its_guard_has_crashed_and_the_run_goes_on_without_it() {
 
 #[tokio::test]
 async fn an_agent_that_kills_its_guard_before_that_has_said_a_word_is_ended_too() {
-    let rehearsed = Rehearsed::new();
+    let rehearsed = FakeAttempt::new();
     let mut agent = rehearsed.playing("kill -KILL $PPID; note $$; sleep 300");
     // The two race: now one is first, now the other.
     for number in 1..=10 {
         let outcome = report(&mut agent, attempt(number)).await.outcome;
-        assert_ne!(outcome.consequence(), Consequence::Judge, "{outcome:?}");
+        assert_ne!(outcome.consequence(), Consequence::Assess, "{outcome:?}");
         rehearsed.census().nobody("the attempt is over");
     }
 }
@@ -58,13 +58,13 @@ async fn an_agent_that_kills_its_guard_before_that_has_said_a_word_is_ended_too(
 #[test]
 fn an_agent_that_stops_its_guard_is_cut_all_the_same() {
     let scene =
-        Scene::new("init; tool; family; kill -STOP $PPID; echo >\"$fake/alone\"; sleep 300");
+        FakeAgentEnv::new("init; tool; family; kill -STOP $PPID; echo >\"$fake/alone\"; sleep 300");
     let child = scene.start(&["-m", "1"]);
     let id = child.id();
     scene.agent.wait_for("alone", 1);
     send(&child, Signal::TERM);
     finish(child).exits(130);
-    assert_eq!(outcomes(&scene.hermit.journal()), [AttemptOutcome::Interrupted]);
+    assert_eq!(outcomes(&scene.env.journal()), [AttemptOutcome::Interrupted]);
     scene.census().nobody("the run is over");
     scene.all_is_kept("001-1");
     left_no_group(id);
@@ -73,17 +73,17 @@ fn an_agent_that_stops_its_guard_is_cut_all_the_same() {
 #[test]
 fn a_guard_that_was_stopped_ends_everybody_when_we_are_killed() {
     let scene =
-        Scene::new("init; tool; family; kill -STOP $PPID; echo >\"$fake/alone\"; sleep 300");
+        FakeAgentEnv::new("init; tool; family; kill -STOP $PPID; echo >\"$fake/alone\"; sleep 300");
     let mut child = scene.start(&["-m", "1"]);
     scene.agent.wait_for("alone", 1);
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    scene.census().empty_within(BURIAL);
+    scene.census().empty_within(EXIT_TIMEOUT);
 }
 
 #[test]
 fn a_guard_is_found_neither_by_our_name_nor_by_the_agents() {
-    let scene = Scene::new(
+    let scene = FakeAgentEnv::new(
         "note $$; tr '\\0' ' ' </proc/$PPID/cmdline >\"$fake/command\"
          cat /proc/$PPID/comm >\"$fake/name\"; tr '\\0' '\\n' </proc/$PPID/environ >\"$fake/env\"
          init; result Done.",
@@ -105,13 +105,13 @@ fn descriptors(listing: &str) -> Vec<&str> {
 fn agents_and_checks_have_neither_our_terminal_nor_what_was_open_when_we_were_started() {
     let look = "ls -l /proc/self/fd >\"$fake/$1.fds\"
                 (: </dev/tty) 2>/dev/null && echo >\"$fake/$1.tty\"";
-    let scene = Scene::new(&format!(
+    let scene = FakeAgentEnv::new(&format!(
         "note $$; set -- agent; {look}
          init; result '<promise>COMPLETE</promise>'"
     ));
     let check = scene.agent.file("check.sh");
     fs::write(&check, scene.agent.script(look)).unwrap();
-    let (bin, outside) = (scene.hermit.path("bin"), scene.agent.file("outside"));
+    let (bin, outside) = (scene.env.path("bin"), scene.agent.file("outside"));
     let line = format!(
         "PATH={}:$PATH; (: </dev/tty) && echo >{}; exec 5</dev/null 9</dev/null; \
          {NIGHTWRIGHT} run -p x -m 1 --permissions usual --verify 'sh {} check; true'",
@@ -119,7 +119,7 @@ fn agents_and_checks_have_neither_our_terminal_nor_what_was_open_when_we_were_st
         outside.display(),
         check.display()
     );
-    let terminal = Terminal::run(&scene.hermit, &line);
+    let terminal = Terminal::run(&scene.env, &line);
     terminal.shows("exit=0");
     assert!(outside.exists(), "there was no terminal to begin with");
     for who in ["agent", "check"] {

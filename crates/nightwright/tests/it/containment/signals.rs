@@ -3,16 +3,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nightwright_core::event::{Event, Origin};
+use nightwright_core::event::{Event, StopSource};
 use rustix::process::Signal;
 
-use super::super::fake_agent::{Scene, send};
+use super::super::fake_agent::{FakeAgentEnv, send};
 use super::super::harness::{ending, finish, grow_impatient, names, takes_less_than};
 
 /// Everybody is there and nobody wants to leave.
 const STUBBORN: &str = "trap '' TERM; init; tool; family; sleep 300";
 /// How long anybody may outlive us.
-const BURIAL: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// So long the agent has from the first signal on, unless a second one comes.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -25,13 +25,13 @@ fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
     thread::scope(|scope| {
         for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
             scope.spawn(move || {
-                let scene = Scene::new(STUBBORN);
+                let scene = FakeAgentEnv::new(STUBBORN);
                 let child = scene.start(&["-m", "3"]);
                 scene.agent.wait_for("family", 1);
                 send(&child, signal);
                 finish(child).exits(130).says(&["Interrupted"]);
                 scene.census().nobody("at our exit");
-                assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+                assert_eq!(ending(&scene.env.journal()), "interrupted");
                 scene.all_is_kept("001-1");
             });
         }
@@ -41,18 +41,18 @@ fn a_signal_ends_the_run_and_everybody_before_we_are_gone() {
 #[test]
 fn a_second_signal_waits_for_nobody_and_nobody_survives() {
     takes_less_than(GRACE, || {
-        let scene = Scene::new(STUBBORN);
+        let scene = FakeAgentEnv::new(STUBBORN);
         let child = scene.start(&["-m", "3"]);
         scene.agent.wait_for("family", 1);
         let asked = Instant::now();
         send(&child, Signal::TERM);
-        scene.hermit.wait_for("stop_requested");
+        scene.env.wait_for("stop_requested");
         grow_impatient();
         send(&child, Signal::TERM);
         finish(child).exits(130);
         let took = asked.elapsed();
-        scene.census().empty_within(BURIAL);
-        assert_eq!(ending(&scene.hermit.journal()), "interrupted");
+        scene.census().empty_within(EXIT_TIMEOUT);
+        assert_eq!(ending(&scene.env.journal()), "interrupted");
         took
     });
 }
@@ -61,29 +61,29 @@ fn a_second_signal_waits_for_nobody_and_nobody_survives() {
 fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
     thread::scope(|scope| {
         for (both, who) in [
-            ([Signal::TERM, Signal::HUP], Origin::Terminate),
-            ([Signal::HUP, Signal::HUP], Origin::TerminalClosed),
-            ([Signal::HUP, Signal::TERM], Origin::Terminate),
-            ([Signal::INT, Signal::TERM], Origin::Terminate),
+            ([Signal::TERM, Signal::HUP], StopSource::Terminate),
+            ([Signal::HUP, Signal::HUP], StopSource::TerminalClosed),
+            ([Signal::HUP, Signal::TERM], StopSource::Terminate),
+            ([Signal::INT, Signal::TERM], StopSource::Terminate),
         ] {
             scope.spawn(move || {
-                let scene = Scene::new(TIDY);
+                let scene = FakeAgentEnv::new(TIDY);
                 let child = scene.start(&["-m", "3"]);
                 scene.agent.wait_for("there", 1);
-                scene.hermit.wait_for("agent_ready");
+                scene.env.wait_for("agent_ready");
                 // At the same time: both are there when it goes on.
                 for signal in [Signal::STOP, both[0], both[1], Signal::CONT] {
                     send(&child, signal);
                 }
                 scene.agent.wait_for("asked", 1);
-                scene.hermit.wait_for("stop_requested");
+                scene.env.wait_for("stop_requested");
                 // A terminal that goes later does not hurry anybody either.
                 send(&child, Signal::HUP);
-                scene.hermit.run(&["status"]).exits(0);
+                scene.env.run(&["status"]).exits(0);
                 scene.agent.tell("go");
                 finish(child).exits(130);
                 assert!(scene.agent.file("tidied").exists(), "killed after {both:?}");
-                let journal = scene.hermit.journal();
+                let journal = scene.env.journal();
                 assert_eq!(ending(&journal), "interrupted");
                 let asked: Vec<_> = journal
                     .iter()
@@ -100,17 +100,18 @@ fn one_event_that_sends_two_signals_is_one_and_the_agent_has_its_time() {
 
 #[test]
 fn time_in_which_we_were_stopped_makes_nobody_late() {
-    let scene = Scene::new("init; says well; echo >\"$fake/waits\"; until_told go; result Done.");
+    let scene =
+        FakeAgentEnv::new("init; says well; echo >\"$fake/waits\"; until_told go; result Done.");
     let child = scene.start(&["-m", "1", "--idle-timeout", "8s"]);
     scene.agent.wait_for("waits", 1);
-    scene.hermit.wait_for("agent_ready");
+    scene.env.wait_for("agent_ready");
     send(&child, Signal::STOP);
     thread::sleep(Duration::from_secs(10));
     send(&child, Signal::CONT);
     scene.agent.tell("go");
     finish(child).exits(0);
-    let journal = scene.hermit.journal();
-    assert!(!names(&journal).contains(&"attempt_cut"), "{:?}", names(&journal));
+    let journal = scene.env.journal();
+    assert!(!names(&journal).contains(&"attempt_cancelled"), "{:?}", names(&journal));
     let finished = journal.iter().find_map(|record| match &record.event {
         Event::AttemptFinished { report, .. } => Some(report.outcome.name()),
         _ => None,

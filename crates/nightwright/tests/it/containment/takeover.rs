@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use nightwright::journal::{Lock, Owner, RunDir};
+use nightwright::journal::{Lock, LockOwner, RunDir};
 use nightwright::process::{MARK, groups_folder};
 use nightwright_core::event::{Event, Record};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::fake_agent::{PATIENCE, Scene, send};
+use super::super::fake_agent::{FakeAgentEnv, TEST_TIMEOUT, send};
 use super::super::harness::finish;
 use super::super::stage::is_alive;
 use super::skipped;
@@ -25,8 +25,8 @@ const ONCE: &str = "look_round
      note $$; init; result Done.";
 
 /// A run with such a tree, killed a moment ago.
-fn killed() -> Scene {
-    let scene = Scene::new(ONCE);
+fn killed() -> FakeAgentEnv {
+    let scene = FakeAgentEnv::new(ONCE);
     let mut child = scene.start(&["-m", "1", "--retry-delay", "1s"]);
     scene.agent.wait_for("there", 1);
     send(&child, Signal::KILL);
@@ -38,8 +38,8 @@ fn killed() -> Scene {
 #[test]
 fn a_killed_run_is_resumed_when_nothing_of_its_tree_is_alive() {
     let scene = killed();
-    let child = scene.hermit.start(&["resume"]);
-    scene.hermit.wait_for("run_continued");
+    let child = scene.env.start(&["resume"]);
+    scene.env.wait_for("run_continued");
     assert_eq!(scene.census().noted_alive(), [""; 0], "alive when the run went on");
     finish(child).exits(0);
     assert_eq!(scene.agent.read("survivors"), "", "alive when an attempt began");
@@ -58,13 +58,13 @@ fn a_new_run_begins_when_nothing_of_the_killed_one_is_alive() {
 
 #[test]
 fn whoever_a_killed_run_leaves_is_asked_to_leave_first() {
-    let scene = Scene::new("init; tool; polite; polite; sleep 300");
+    let scene = FakeAgentEnv::new("init; tool; polite; polite; sleep 300");
     let mut child = scene.start(&["-m", "1"]);
     scene.agent.wait_for("notes", 2);
     send(&child, Signal::KILL);
     child.wait().unwrap();
     scene.agent.wait_for("asked", 2);
-    scene.census().empty_within(PATIENCE);
+    scene.census().empty_within(TEST_TIMEOUT);
 }
 
 /// A process of nobody's with a mark, gone with this.
@@ -99,7 +99,7 @@ fn mark(run: &RunDir) -> String {
 }
 
 /// A run whose supervisor and guard were both killed: its tree has no one.
-fn orphaned() -> Scene {
+fn orphaned() -> FakeAgentEnv {
     both_killed(
         "look_round
          if [ ! -e \"$fake/guard\" ]; then
@@ -111,7 +111,7 @@ fn orphaned() -> Scene {
 }
 
 /// The same, with such that carry no mark any more.
-fn orphaned_without_a_mark() -> Scene {
+fn orphaned_without_a_mark() -> FakeAgentEnv {
     both_killed(
         "look_round
          if [ ! -e \"$fake/guard\" ]; then
@@ -123,8 +123,8 @@ fn orphaned_without_a_mark() -> Scene {
 }
 
 /// Kills the guard and then the run, once the agent has so many processes.
-fn both_killed(script: &str, processes: usize) -> Scene {
-    let scene = Scene::new(script);
+fn both_killed(script: &str, processes: usize) -> FakeAgentEnv {
+    let scene = FakeAgentEnv::new(script);
     let mut child = scene.start(&["-m", "1"]);
     scene.agent.wait_for("guard", 1);
     scene.agent.wait_for("notes", processes);
@@ -151,10 +151,10 @@ fn warnings(journal: &[Record]) -> Vec<&str> {
 #[test]
 fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
     let (scene, now) = (orphaned(), jiff::Timestamp::now());
-    let first = scene.hermit.runs()[0].clone();
+    let first = scene.env.runs()[0].clone();
     let state = home(&first);
     let going_on = RunDir::create(&state, now).unwrap();
-    let owner = Owner::current(going_on.id().clone(), now);
+    let owner = LockOwner::current(going_on.id().clone(), now);
     let _held = Lock::take(&going_on.lock(), &owner).unwrap();
     let elsewhere = RunDir::create(&state.parent().unwrap().join("other-01234567"), now).unwrap();
     let bystanders = [mark(&going_on), mark(&elsewhere), "x".to_owned(), "../x.1.0".to_owned()]
@@ -168,7 +168,7 @@ fn what_nobody_guards_any_more_is_ended_by_the_next_run_and_nothing_else_is() {
     for (number, bystander) in bystanders.iter().enumerate() {
         assert!(bystander.is_alive(), "bystander {number} was ended");
     }
-    let runs = scene.hermit.runs();
+    let runs = scene.env.runs();
     let last = runs.iter().rfind(|run| **run != first && **run != going_on.path()).unwrap();
     let journal = nightwright::journal::read(&last.join("journal.jsonl")).unwrap().records;
     let [warning] = &warnings(&journal)[..] else { panic!("{:?}", warnings(&journal)) };

@@ -1,6 +1,6 @@
 //! Errors about tasks and templates.
 
-use super::super::harness::{Did, Hermit};
+use super::super::harness::{Output, TestEnv};
 use super::super::setup::with_agent;
 use super::super::terminal::Terminal;
 
@@ -10,101 +10,101 @@ fn arguments(line: &str) -> String {
 }
 
 /// Pastes a command that talks with the agent, in a terminal.
-fn talk(hermit: &Hermit, line: &str) {
-    let terminal = Terminal::run(hermit, &hermit.line(&arguments(line)));
+fn talk(env: &TestEnv, line: &str) {
+    let terminal = Terminal::run(env, &env.line(&arguments(line)));
     terminal.shows("exit=0");
 }
 
 #[test]
 fn a_task_that_is_not_there_can_be_made_restored_or_replaced_by_a_goal() {
-    let hermit = Hermit::new();
-    let did = hermit.elsewhere(&["show", "t"]).exits(2);
+    let env = TestEnv::new();
+    let output = env.elsewhere(&["show", "t"]).exits(2);
     let make = "there are no tasks yet; make it: nightwright new {name}";
-    hermit.paste_elsewhere(&hermit.command_of(&did, make)).exits(0);
-    assert!(hermit.project().join(".nightwright/tasks/t").is_dir());
+    env.paste_elsewhere(&env.command_of(&output, make)).exits(0);
+    assert!(env.project().join(".nightwright/tasks/t").is_dir());
 
-    let did = hermit.elsewhere(&["run", "done", "--dry-run"]).exits(2);
+    let output = env.elsewhere(&["run", "done", "--dry-run"]).exits(2);
     let goal = "; for a goal of one word: nightwright {command} -p {goal}";
-    let line = hermit.command_of(&did, goal) + " --dry-run";
-    hermit.paste_elsewhere(&line).exits(0);
+    let line = env.command_of(&output, goal) + " --dry-run";
+    env.paste_elsewhere(&line).exits(0);
 
-    hermit.elsewhere(&["archive", "t"]).exits(0);
-    let did = hermit.elsewhere(&["show", "t"]).exits(2);
+    env.elsewhere(&["archive", "t"]).exits(0);
+    let output = env.elsewhere(&["show", "t"]).exits(2);
     let restore = "it was archived; bring it back: nightwright restore {name}";
-    hermit.paste_elsewhere(&hermit.command_of(&did, restore)).exits(0);
-    hermit.elsewhere(&["show", "t"]).exits(0);
+    env.paste_elsewhere(&env.command_of(&output, restore)).exits(0);
+    env.elsewhere(&["show", "t"]).exits(0);
 }
 
 #[test]
 fn all_tasks_can_be_listed_when_there_are_too_many_for_a_hint() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for number in 0..30 {
-        hermit.task(&format!("task-{number}"));
+        env.task(&format!("task-{number}"));
     }
-    let did = hermit.elsewhere(&["show", "other"]).exits(2);
-    let line = hermit.command_of(&did, " and {more} more (`nightwright list`)");
-    let listed = hermit.paste_elsewhere(&line).exits(0).out;
+    let output = env.elsewhere(&["show", "other"]).exits(2);
+    let line = env.command_of(&output, " and {more} more (`nightwright list`)");
+    let listed = env.paste_elsewhere(&line).exits(0).out;
     assert!(listed.contains("task-0") && listed.contains("task-29"), "{listed}");
 }
 
 #[test]
 fn a_task_that_is_there_can_be_shown_reset_and_archived() {
-    let hermit = Hermit::new();
-    hermit.ready_task("t");
-    let did = hermit.elsewhere(&["new", "t"]).exits(2);
-    let lines = hermit.printed(
-        &did,
+    let env = TestEnv::new();
+    env.ready_task("t");
+    let output = env.elsewhere(&["new", "t"]).exits(2);
+    let lines = env.printed(
+        &output,
         "look at it with `nightwright show {name}`, begin it anew with `nightwright reset {name}`, or put \
          it away with `nightwright archive {name}`",
     );
     for line in &lines {
-        hermit.paste_elsewhere(line).exits(0);
+        env.paste_elsewhere(line).exits(0);
     }
-    assert!(!hermit.project().join(".nightwright/tasks/t").exists());
+    assert!(!env.project().join(".nightwright/tasks/t").exists());
 }
 
 #[test]
 fn a_reset_that_removes_something_is_confirmed_by_the_hint() {
-    let hermit = Hermit::new();
-    hermit.ready_task("t").file(".nightwright/tasks/t/TODO.md", "- [x] one\n");
-    hermit.file(".nightwright/tasks/t/feedback.md", "no\n");
+    let env = TestEnv::new();
+    env.ready_task("t").file(".nightwright/tasks/t/TODO.md", "- [x] one\n");
+    env.file(".nightwright/tasks/t/feedback.md", "no\n");
     let hint = "if that is meant: nightwright reset {name}{flag} --yes";
     for flags in [&["reset", "t", "--todo"][..], &["reset", "t"]] {
-        hermit.file(".nightwright/tasks/t/feedback.md", "no\n");
-        let did = hermit.elsewhere(flags).exits(2);
-        hermit.paste_elsewhere(&hermit.command_of(&did, hint)).exits(0);
-        assert_eq!(hermit.read(".nightwright/tasks/t/feedback.md"), "");
+        env.file(".nightwright/tasks/t/feedback.md", "no\n");
+        let output = env.elsewhere(flags).exits(2);
+        env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
+        assert_eq!(env.read(".nightwright/tasks/t/feedback.md"), "");
     }
-    assert_eq!(hermit.read(".nightwright/tasks/t/TODO.md"), "- [ ] one\n");
+    assert_eq!(env.read(".nightwright/tasks/t/TODO.md"), "- [ ] one\n");
 }
 
 #[test]
 fn a_deleted_task_is_restored_by_the_hint() {
-    let hermit = Hermit::new();
-    hermit.ready_task("t");
-    let did = hermit.elsewhere(&["delete", "t"]).exits(2);
+    let env = TestEnv::new();
+    env.ready_task("t");
+    let output = env.elsewhere(&["delete", "t"]).exits(2);
     let hint =
         "the task is archived before it is removed; `nightwright restore {name}` brings it back";
-    let line = hermit.command_of(&did, hint);
-    hermit.elsewhere(&["delete", "t", "--force"]).exits(0);
-    hermit.paste_elsewhere(&line).exits(0);
-    assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
+    let line = env.command_of(&output, hint);
+    env.elsewhere(&["delete", "t", "--force"]).exits(0);
+    env.paste_elsewhere(&line).exits(0);
+    assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
 }
 
 #[test]
 fn a_task_in_use_is_free_once_its_run_is_stopped() {
-    let hermit = Hermit::new();
-    hermit.ready_task("t");
-    let child = hermit.live(&["t"]);
+    let env = TestEnv::new();
+    env.ready_task("t");
+    let child = env.live(&["t"]);
     let hint = "wait for it to end, or stop it: nightwright stop {run}";
-    let line = hermit.command_of(&hermit.elsewhere(&["archive", "t"]).exits(1), hint);
+    let line = env.command_of(&env.elsewhere(&["archive", "t"]).exits(1), hint);
     // Another run and `doctor` say the same.
     for other in [&["run", "-p", "x", "-m", "1", "--dry-run"][..], &["doctor"]] {
-        assert_eq!(hermit.command_of(&hermit.elsewhere(other).exits(1), hint), line);
+        assert_eq!(env.command_of(&env.elsewhere(other).exits(1), hint), line);
     }
-    hermit.paste_elsewhere(&line).exits(0);
-    hermit.was_stopped(child);
-    hermit.elsewhere(&["archive", "t"]).exits(0);
+    env.paste_elsewhere(&line).exits(0);
+    env.was_stopped(child);
+    env.elsewhere(&["archive", "t"]).exits(0);
 }
 
 #[test]
@@ -118,93 +118,93 @@ fn instructions_that_are_missing_are_set_up_by_the_hint() {
         (&["edit", "t"], "Instructions not found. Run setup first: nightwright setup {name}"),
         (&["template", "save", "t"], "write them first: nightwright setup {name}"),
     ] {
-        let hermit = with_agent(WRITES);
-        let did = hermit.elsewhere(arguments).exits(2);
-        talk(&hermit, &hermit.command_of(&did, hint));
-        assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
+        let env = with_agent(WRITES);
+        let output = env.elsewhere(arguments).exits(2);
+        talk(&env, &env.command_of(&output, hint));
+        assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\n");
     }
 }
 
 #[test]
 fn instructions_that_are_there_are_edited_by_the_hint() {
-    let hermit = with_agent("echo more >> $task/INSTRUCTIONS.md");
-    hermit.ready_task("t");
-    let did = hermit.elsewhere(&["setup", "t"]).exits(2);
-    talk(&hermit, &hermit.command_of(&did, "change them: nightwright edit {name}"));
-    assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
+    let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
+    env.ready_task("t");
+    let output = env.elsewhere(&["setup", "t"]).exits(2);
+    talk(&env, &env.command_of(&output, "change them: nightwright edit {name}"));
+    assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
 }
 
 #[test]
 fn a_conversation_that_changed_nothing_is_repeated_by_the_hint() {
-    let hermit = with_agent("true");
-    hermit.ready_task("t");
-    let terminal = Terminal::run(&hermit, &hermit.line("edit t"));
-    let did = Did { code: Some(1), out: String::new(), err: terminal.shows("exit=1") };
-    let line = hermit.command_of(&did, "try again: nightwright {command} {name}");
+    let env = with_agent("true");
+    env.ready_task("t");
+    let terminal = Terminal::run(&env, &env.line("edit t"));
+    let output = Output { code: Some(1), out: String::new(), err: terminal.shows("exit=1") };
+    let line = env.command_of(&output, "try again: nightwright {command} {name}");
     // A terminal is for one command: the second time is in a project of its own.
-    let hermit = with_agent("echo more >> $task/INSTRUCTIONS.md");
-    hermit.ready_task("t");
-    talk(&hermit, &line);
-    assert_eq!(hermit.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
+    let env = with_agent("echo more >> $task/INSTRUCTIONS.md");
+    env.ready_task("t");
+    talk(&env, &line);
+    assert_eq!(env.read(".nightwright/tasks/t/INSTRUCTIONS.md"), "Write done.txt.\nmore\n");
 }
 
 #[test]
 fn instructions_written_by_hand_are_judged_by_the_hint() {
-    let hermit = Hermit::new();
-    hermit.task("t");
-    let did = hermit.elsewhere(&["setup", "t"]).exits(2);
+    let env = TestEnv::new();
+    env.task("t");
+    let output = env.elsewhere(&["setup", "t"]).exits(2);
     let hint = "{verb} the instructions yourself, in `{}`; then: nightwright validate {name}";
-    let line = hermit.command_of(&did, hint);
-    hermit.ready_task("t");
-    hermit.paste_elsewhere(&(line + " --dry-run")).exits(0);
+    let line = env.command_of(&output, hint);
+    env.ready_task("t");
+    env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 }
 
 #[test]
 fn a_template_is_saved_or_removed_by_the_hint() {
-    let hermit = Hermit::new();
-    hermit.ready_task("t");
-    let did = hermit.elsewhere(&["new", "u", "--from", "none"]).exits(2);
+    let env = TestEnv::new();
+    env.ready_task("t");
+    let output = env.elsewhere(&["new", "u", "--from", "none"]).exits(2);
     let save = "there are none yet; keep a task's instructions: nightwright template save TASK";
-    let line = hermit.command_of(&did, save).replace("TASK", "t");
-    hermit.paste_elsewhere(&line).exits(0);
-    let did = hermit.elsewhere(&["template", "save", "t"]).exits(2);
+    let line = env.command_of(&output, save).replace("TASK", "t");
+    env.paste_elsewhere(&line).exits(0);
+    let output = env.elsewhere(&["template", "save", "t"]).exits(2);
     let hint = "give another name, or remove it first: nightwright template delete {name} --force";
-    hermit.paste_elsewhere(&hermit.command_of(&did, hint)).exits(0);
-    hermit.elsewhere(&["template", "save", "t"]).exits(0);
+    env.paste_elsewhere(&env.command_of(&output, hint)).exits(0);
+    env.elsewhere(&["template", "save", "t"]).exits(0);
 }
 
 #[test]
 fn a_mode_without_its_task_or_plan_says_how_to_get_one() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let make = "make one: nightwright new NAME --mode {name}";
-    let did = hermit.elsewhere(&["run", "-p", "x", "--mode", "loop", "--dry-run"]).exits(2);
-    let line = hermit.command_of(&did, make).replace("NAME", "t");
-    hermit.paste_elsewhere(&line).exits(0);
-    assert!(hermit.project().join(".nightwright/tasks/t").is_dir());
+    let output = env.elsewhere(&["run", "-p", "x", "--mode", "loop", "--dry-run"]).exits(2);
+    let line = env.command_of(&output, make).replace("NAME", "t");
+    env.paste_elsewhere(&line).exits(0);
+    assert!(env.project().join(".nightwright/tasks/t").is_dir());
 
-    let did = hermit.elsewhere(&["build", "--dry-run"]).exits(1);
-    let line = hermit.command_of(&did, "No plan found. Run: nightwright plan");
-    hermit.paste_elsewhere(&(line + " -m 1 --dry-run")).exits(0).says(&["(plan)"]);
+    let output = env.elsewhere(&["build", "--dry-run"]).exits(1);
+    let line = env.command_of(&output, "No plan found. Run: nightwright plan");
+    env.paste_elsewhere(&(line + " -m 1 --dry-run")).exits(0).says(&["(plan)"]);
 }
 
 #[test]
 fn a_command_line_without_anything_to_do_says_what_to_type() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     let none = "name a task, or give a goal: nightwright run \"make the tests pass\" -m 10";
-    let line = hermit.command_of(&hermit.elsewhere(&["run"]).exits(2), none);
-    hermit.paste_elsewhere(&(line + " --dry-run")).exits(0);
+    let line = env.command_of(&env.elsewhere(&["run"]).exits(2), none);
+    env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 
-    hermit.ready_task("t");
+    env.ready_task("t");
     let some = "name a task ({}), or give a goal: nightwright run \"make the tests pass\" -m 10";
-    let line = hermit.command_of(&hermit.elsewhere(&["run"]).exits(2), some);
-    hermit.paste_elsewhere(&(line + " --dry-run")).exits(0);
+    let line = env.command_of(&env.elsewhere(&["run"]).exits(2), some);
+    env.paste_elsewhere(&(line + " --dry-run")).exits(0);
 
-    let did = hermit.elsewhere(&["run", "-r", "t"]).exits(2);
-    let line = hermit.command_of(&did, "put the task first: nightwright run {name} -r");
-    hermit.paste_elsewhere(&(line + " --dry-run")).exits(0).says(&["t (loop)"]);
+    let output = env.elsewhere(&["run", "-r", "t"]).exits(2);
+    let line = env.command_of(&output, "put the task first: nightwright run {name} -r");
+    env.paste_elsewhere(&(line + " --dry-run")).exits(0).says(&["t (loop)"]);
 
-    let did = hermit.elsewhere(&["build", "t", "--mode", "iterative"]).exits(2);
+    let output = env.elsewhere(&["build", "t", "--mode", "iterative"]).exits(2);
     let hint = "name the mode of `run`: nightwright run --mode {mode}{work}";
-    let line = hermit.command_of(&did, hint);
-    hermit.paste_elsewhere(&(line + " --dry-run")).exits(0).says(&["t (iterative)"]);
+    let line = env.command_of(&output, hint);
+    env.paste_elsewhere(&(line + " --dry-run")).exits(0).says(&["t (iterative)"]);
 }

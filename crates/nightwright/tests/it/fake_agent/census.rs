@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How often it is looked again.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Counts the processes of one test, and of no other.
 #[derive(Clone, Debug)]
@@ -21,12 +21,12 @@ pub(crate) struct Census {
 
 /// One process, and no later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
+struct CountedProcess {
     pid: i32,
     started: u64,
 }
 
-impl Process {
+impl CountedProcess {
     /// Reads a line of `/proc/PID/stat`; `None` for one that is dead and only not buried, or for
     /// half a line.
     fn parse(line: &str) -> Option<Self> {
@@ -62,12 +62,12 @@ impl Census {
 
     /// Those of the processes with notes that are alive: quick to find out.
     pub(crate) fn noted_alive(&self) -> Vec<String> {
-        self.noted_living().iter().map(Process::shown).collect()
+        self.noted_living().iter().map(CountedProcess::shown).collect()
     }
 
     /// All that are alive.
     pub(crate) fn alive(&self) -> Vec<String> {
-        self.living().iter().map(Process::shown).collect()
+        self.living().iter().map(CountedProcess::shown).collect()
     }
 
     /// Fails if anybody is alive.
@@ -89,7 +89,7 @@ impl Census {
                 let alive = self.alive();
                 assert!(alive.is_empty(), "still alive after {patience:?}: {alive:#?}");
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -103,23 +103,23 @@ impl Census {
         }
     }
 
-    fn notes(&self) -> Vec<Process> {
+    fn notes(&self) -> Vec<CountedProcess> {
         let notes = fs::read_to_string(&self.notes).unwrap_or_default();
-        notes.lines().filter_map(Process::parse).collect()
+        notes.lines().filter_map(CountedProcess::parse).collect()
     }
 
-    fn noted_living(&self) -> Vec<Process> {
-        self.notes().into_iter().filter(Process::is_alive).collect()
+    fn noted_living(&self) -> Vec<CountedProcess> {
+        self.notes().into_iter().filter(CountedProcess::is_alive).collect()
     }
 
-    fn living(&self) -> Vec<Process> {
+    fn living(&self) -> Vec<CountedProcess> {
         let mut living = self.noted_living();
         for entry in fs::read_dir("/proc").unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.bytes().all(|byte| byte.is_ascii_digit())
                 && self.is_signed(&path)
-                && let Some(process) = Process::with_number(&name)
+                && let Some(process) = CountedProcess::with_number(&name)
                 && !living.contains(&process)
             {
                 living.push(process);

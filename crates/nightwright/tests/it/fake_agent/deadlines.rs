@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
 use nightwright_core::event::{Event, IterationResult};
 use nightwright_core::settings::{Deadlines, Settings};
 
-use super::Scene;
+use super::FakeAgentEnv;
 use super::trial::{Trial, settings};
 use crate::harness::{finish, names};
 
@@ -20,7 +20,7 @@ fn with(deadlines: Deadlines) -> Settings {
 /// The attempt was given up for this reason and for no other, and nothing of it is left or lost.
 #[track_caller]
 fn gave_up(trial: &Trial, which: Deadline) {
-    assert_eq!(trial.cut(), Some(CutReason::Deadline(which)));
+    assert_eq!(trial.cut(), Some(CancelReason::Deadline(which)));
     assert_eq!(trial.report().outcome, AttemptOutcome::TimedOut { which });
     assert!(matches!(trial.iteration(), IterationResult::Failed { .. }));
     trial.is_clean();
@@ -53,22 +53,22 @@ async fn a_tool_that_never_comes_back_is_given_up() {
 async fn an_agent_that_hangs_after_its_result_has_done_its_work() {
     let deadlines = Deadlines { after_result: SHORT, ..Deadlines::default() };
     let trial = Trial::run(with(deadlines), "note $$; init; result Done.; sleep 300").await;
-    assert_eq!(trial.cut(), Some(CutReason::AfterResult));
+    assert_eq!(trial.cut(), Some(CancelReason::AfterResult));
     assert_eq!(trial.report().outcome, AttemptOutcome::Finished);
-    assert_eq!(trial.report().words.summary, "Done.");
+    assert_eq!(trial.report().text_evidence.summary, "Done.");
     assert_eq!(trial.iteration(), IterationResult::Done);
     trial.is_clean();
 }
 
 /// A run of the real binary with one attempt that is given up.
-fn given_up(words: &str, option: &str) -> (Scene, Deadline) {
-    let scene = Scene::new(words);
+fn given_up(words: &str, option: &str) -> (FakeAgentEnv, Deadline) {
+    let scene = FakeAgentEnv::new(words);
     // Long enough for the agent to come so far on a busy machine.
     let child = scene.start(&["-m", "1", "--max-retries", "0", option, "5s"]);
     finish(child).exits(1).says(&["Reached maximum iterations (1)"]);
     scene.census().nobody("the run is over");
     scene.all_is_kept("001-1");
-    let journal = scene.hermit.journal();
+    let journal = scene.env.journal();
     assert!(names(&journal).contains(&"agent_ready"));
     let which = journal.iter().find_map(|record| match &record.event {
         Event::AttemptFinished { report, .. } => match report.outcome {
@@ -85,8 +85,8 @@ fn an_agent_that_falls_silent_is_given_up_and_its_words_are_kept() {
     let words = "note $$; init; says 'so far, so good'; sleep 300";
     let (scene, which) = given_up(words, "--idle-timeout");
     assert_eq!(which, Deadline::Idle);
-    let summary = scene.hermit.journal().into_iter().find_map(|record| match record.event {
-        Event::AttemptFinished { report, .. } => Some(report.words.summary),
+    let summary = scene.env.journal().into_iter().find_map(|record| match record.event {
+        Event::AttemptFinished { report, .. } => Some(report.text_evidence.summary),
         _ => None,
     });
     assert_eq!(summary.as_deref(), Some("so far, so good"));

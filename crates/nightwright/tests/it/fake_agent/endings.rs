@@ -1,14 +1,14 @@
 //! Every way to end: the result is what counts, and the exit only where there is none.
 
-use nightwright_core::agent::outcome::{AttemptOutcome, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, ProcessExit};
 use nightwright_core::agent::report::AttemptReport;
 
-use super::Rehearsed;
+use super::FakeAttempt;
 use crate::stage::{attempt, report};
 
 /// Plays a script to its end; everything it printed is kept, and nobody is left.
 async fn ended(words: &str) -> AttemptReport {
-    let rehearsed = Rehearsed::new();
+    let rehearsed = FakeAttempt::new();
     let report = report(&mut rehearsed.playing(words), attempt(1)).await;
     rehearsed.census().nobody(words);
     rehearsed.all_is_kept();
@@ -30,7 +30,7 @@ async fn an_exit_as_if_by_a_signal_after_a_good_result_is_none() {
 
 #[tokio::test]
 async fn death_by_a_signal_is_told_apart_and_spares_a_result() {
-    let crashed = |signal| AttemptOutcome::Crashed { how: Death::Signal(signal) };
+    let crashed = |signal| AttemptOutcome::Crashed { how: ProcessExit::Signal(signal) };
     assert_eq!(ended("init; kill -SEGV $$").await.outcome, crashed(11));
     assert_eq!(ended("init; says well; kill -KILL $$").await.outcome, crashed(9));
     assert_eq!(ended("init; result Done.; kill -KILL $$").await.outcome, AttemptOutcome::Finished);
@@ -39,7 +39,7 @@ async fn death_by_a_signal_is_told_apart_and_spares_a_result() {
 #[tokio::test]
 async fn an_end_without_a_result_is_a_crash_whatever_the_exit() {
     for (words, code) in [("init; exit 0", 0), ("init; says well; exit 3", 3)] {
-        let outcome = AttemptOutcome::Crashed { how: Death::Code(code) };
+        let outcome = AttemptOutcome::Crashed { how: ProcessExit::Code(code) };
         assert_eq!(ended(words).await.outcome, outcome, "{words}");
     }
 }

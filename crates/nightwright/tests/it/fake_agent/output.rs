@@ -1,17 +1,17 @@
 //! Output of every kind: none of it is lost, and none of it holds anything up.
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline, Death};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline, ProcessExit};
 use nightwright_core::agent::report::{AgentNews, AttemptReport};
 use nightwright_core::effect::Grace;
 
-use super::Rehearsed;
-use crate::stage::{Performance, attempt, eventually};
+use super::FakeAttempt;
+use crate::stage::{RunningAttempt, attempt, eventually};
 
 /// Plays a script to its end; everything it printed is kept, it is ready once, and nobody is left.
 async fn played(words: &str) -> AttemptReport {
-    let rehearsed = Rehearsed::new();
+    let rehearsed = FakeAttempt::new();
     let mut agent = rehearsed.playing(words);
-    let (before, report) = Performance::start(&mut agent, attempt(1)).finish().await;
+    let (before, report) = RunningAttempt::start(&mut agent, attempt(1)).finish().await;
     rehearsed.census().nobody(words);
     rehearsed.all_is_kept();
     let ready = before.iter().filter(|news| matches!(news, AgentNews::Ready(_))).count();
@@ -66,16 +66,16 @@ async fn an_agent_that_closes_its_output_early_is_judged_when_it_ends() {
     let report = played("init; result Done.; exec >&-; sleep 0.3; exit 4").await;
     assert_eq!(report.outcome, AttemptOutcome::Finished);
     let report = played("init; says well; exec >&- 2>&-; sleep 0.3").await;
-    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: Death::Code(0) });
+    assert_eq!(report.outcome, AttemptOutcome::Crashed { how: ProcessExit::Code(0) });
 }
 
 #[tokio::test]
 async fn an_agent_that_closes_its_output_and_works_on_is_still_cut() {
-    let rehearsed = Rehearsed::new();
+    let rehearsed = FakeAttempt::new();
     let mut agent = rehearsed.playing("init; says well; exec >&- 2>&-; family; sleep 300");
-    let performance = Performance::start(&mut agent, attempt(1));
+    let performance = RunningAttempt::start(&mut agent, attempt(1));
     eventually("everybody is there", || rehearsed.agent.file("family").exists()).await;
-    performance.attempt().cut(CutReason::Deadline(Deadline::Idle), Grace::None);
+    performance.attempt().cancel(CancelReason::Deadline(Deadline::Idle), Grace::None);
     let (_, report) = performance.finish().await;
     assert_eq!(report.outcome, AttemptOutcome::TimedOut { which: Deadline::Idle });
     rehearsed.census().nobody("cut");

@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use nightwright::agent::process::{ProcessAgent, Setup};
-use nightwright::clock::{Clock, Motion};
-use nightwright::hands::Hands;
+use nightwright::agent::process::{AgentSetup, ProcessAgent};
+use nightwright::clock::{Clock, ClockSpeed};
+use nightwright::hands::EffectExecutor;
 use nightwright::journal::{self, RunDir};
 use nightwright::supervisor::Supervisor;
 use nightwright_core::agent::dialect::Dialect;
-use nightwright_core::agent::outcome::CutReason;
+use nightwright_core::agent::outcome::CancelReason;
 use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{AgentFacts, Event, IterationResult, Record, RunStarted};
 use nightwright_core::input::Input;
@@ -18,14 +18,14 @@ use nightwright_core::settings::Settings;
 use tokio::time::timeout;
 
 use super::census::Census;
-use super::{FakeAgent, PATIENCE, mark, same_bytes};
-use crate::stage::Stage;
+use super::{FakeAgent, TEST_TIMEOUT, mark, same_bytes};
+use crate::stage::AgentEnv;
 
 /// A run that is over.
 pub(super) struct Trial {
     pub(super) records: Vec<Record>,
     /// Its folders, which are there for as long as somebody looks.
-    _stage: Stage,
+    _stage: AgentEnv,
     agent: FakeAgent,
     run: RunDir,
 }
@@ -41,17 +41,17 @@ pub(super) fn settings() -> Settings {
 impl Trial {
     /// Lets a fake agent play in a run with these settings, to its end.
     pub(super) async fn run(settings: Settings, words: &str) -> Self {
-        let stage = Stage::new();
+        let stage = AgentEnv::new();
         let folder = stage.project().parent().unwrap().to_owned();
         let agent = FakeAgent::inside(&folder);
         let run = RunDir::create(&folder.join("state"), jiff::Timestamp::now()).unwrap();
         let writer = journal::create(&run.journal(), run.id().clone()).unwrap();
-        let clock = Clock::system(Motion::Real);
+        let clock = Clock::system(ClockSpeed::Real);
         let script = agent.script(words);
         let (usual, time) = (stage.setup("/bin/sh"), clock.clone());
         let (containment, environment) = (usual.containment.clone(), usual.environment.clone());
         let temp = usual.temp.clone();
-        let program = ProcessAgent::new(Setup {
+        let program = ProcessAgent::new(AgentSetup {
             arguments: Box::new(move |_, _| vec!["-c".into(), script.clone().into()]),
             input: Dialect::Claude.input(settings.extras.watchdog),
             folder: run.path().to_owned(),
@@ -59,7 +59,7 @@ impl Trial {
             clock: std::sync::Arc::new(move || time.now()),
             ..usual
         });
-        let hands = Hands::new(
+        let hands = EffectExecutor::new(
             Box::new(program),
             &stage.project(),
             run.clone(),
@@ -81,7 +81,7 @@ impl Trial {
         });
         let (supervisor, _operator) =
             Supervisor::new(machine, writer, clock, hands, Box::new(|_| {}));
-        timeout(PATIENCE, supervisor.run(Input::Start)).await.expect("a run that ends");
+        timeout(TEST_TIMEOUT, supervisor.run(Input::Start)).await.expect("a run that ends");
         let records = journal::read(&run.journal()).unwrap().records;
         Self { records, _stage: stage, agent, run }
     }
@@ -112,9 +112,9 @@ impl Trial {
     }
 
     /// Why the attempt was cut, if it was.
-    pub(super) fn cut(&self) -> Option<CutReason> {
+    pub(super) fn cut(&self) -> Option<CancelReason> {
         self.records.iter().find_map(|record| match &record.event {
-            Event::AttemptCut { why, .. } => Some(*why),
+            Event::AttemptCancelled { why, .. } => Some(*why),
             _ => None,
         })
     }

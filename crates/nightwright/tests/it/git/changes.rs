@@ -3,16 +3,16 @@
 use std::fs;
 
 use nightwright::workspace::{Baseline, Workspace, inspection};
-use nightwright_core::tamper::{Change, Side};
+use nightwright_core::tamper::{FileDiff, FileSide};
 
 use super::Repo;
 
-fn text(text: &str) -> Side {
-    Side::Text(text.to_owned())
+fn text(text: &str) -> FileSide {
+    FileSide::Text(text.to_owned())
 }
 
-fn change(path: &str, before: Side, after: Side) -> Change {
-    Change { path: path.to_owned(), before, after }
+fn change(path: &str, before: FileSide, after: FileSide) -> FileDiff {
+    FileDiff { path: path.to_owned(), before, after }
 }
 
 /// A run that has begun in a repository.
@@ -23,7 +23,7 @@ pub(super) fn begun(repo: &Repo) -> Workspace {
     workspace
 }
 
-pub(super) fn changes(workspace: &mut Workspace) -> Vec<Change> {
+pub(super) fn changes(workspace: &mut Workspace) -> Vec<FileDiff> {
     let now = workspace.snapshot();
     workspace.changes(&now)
 }
@@ -39,13 +39,13 @@ fn both_sides_are_known_whether_committed_or_not() {
     repo.write("was dirty", "third\n").remove("was new").write("picture", "\0");
     repo.write(".nightwright/config.toml", "[verify]\n").write("NOTES.md", "notes");
     let expected = [
-        change(".nightwright/config.toml", Side::Absent, text("[verify]\n")),
+        change(".nightwright/config.toml", FileSide::Absent, text("[verify]\n")),
         change("a.txt", text("one\n"), text("one\nmore\n")),
-        change("fresh", Side::Absent, text("f\n")),
-        change("picture", Side::Absent, Side::Opaque),
-        change("sub/b.txt", text("two\n"), Side::Absent),
+        change("fresh", FileSide::Absent, text("f\n")),
+        change("picture", FileSide::Absent, FileSide::Opaque),
+        change("sub/b.txt", text("two\n"), FileSide::Absent),
         change("was dirty", text("second\n"), text("third\n")),
-        change("was new", text("new\n"), Side::Absent),
+        change("was new", text("new\n"), FileSide::Absent),
     ];
     assert_eq!(changes(&mut workspace), expected);
     repo.commit("all of it");
@@ -77,8 +77,8 @@ fn without_git_the_copies_say_how_it_was() {
     fs::create_dir(project.join(".git")).unwrap();
     let expected = [
         change("a", text("one\n"), text("changed\n")),
-        change("large", Side::Opaque, text("small\n")),
-        change("sub/b", text("two\n"), Side::Absent),
+        change("large", FileSide::Opaque, text("small\n")),
+        change("sub/b", text("two\n"), FileSide::Absent),
     ];
     assert_eq!(changes(&mut workspace), expected);
     let baseline = Baseline::of(folder.path()).unwrap();
@@ -91,7 +91,7 @@ fn a_link_that_came_in_the_place_of_a_file_is_not_followed() {
     let mut workspace = begun(&repo);
     repo.remove("a.txt");
     std::os::unix::fs::symlink("/etc/passwd", repo.root().join("a.txt")).unwrap();
-    assert_eq!(changes(&mut workspace), [change("a.txt", text("one\n"), Side::Opaque)]);
+    assert_eq!(changes(&mut workspace), [change("a.txt", text("one\n"), FileSide::Opaque)]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn thousands_of_changes_and_large_ones_have_a_bound() {
     repo.write("large", &"y\n".repeat(1 << 20));
     let all = changes(&mut workspace);
     assert_eq!(all.len(), 2101);
-    let known = all.iter().filter(|change| change.after != Side::Opaque).count();
+    let known = all.iter().filter(|change| change.after != FileSide::Opaque).count();
     assert_eq!(known, 2000);
     assert_eq!(workspace.gaps(), [], "nothing could be taken from what is new");
     let inspection = inspection(&all, &[]);
@@ -140,7 +140,7 @@ fn what_there_is_no_room_for_is_a_finding_and_what_is_new_takes_no_room_from_it(
         repo.write(&format!("many/{n:04}"), "changed again\n");
     }
     let all = changes(&mut workspace);
-    assert_eq!(all.iter().filter(|change| change.before == Side::Opaque).count(), 100);
+    assert_eq!(all.iter().filter(|change| change.before == FileSide::Opaque).count(), 100);
     assert_eq!(workspace.gaps().len(), 1);
     assert!(workspace.gaps()[0].what.starts_with("100 changed files were not compared"));
 }

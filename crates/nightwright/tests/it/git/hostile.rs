@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use nightwright::workspace::inspection;
-use nightwright_core::tamper::Side;
+use nightwright_core::tamper::FileSide;
 
 use super::changes::{begun, changes};
 use super::{Repo, git};
@@ -42,10 +42,10 @@ impl Repo {
     }
 }
 
-type Deed = fn(&Repo);
+type Attack = fn(&Repo);
 
 /// What an agent may do, in malice or in all innocence.
-const DEEDS: [(&str, Deed); 16] = [
+const DEEDS: [(&str, Attack); 16] = [
     ("a setting", |repo| repo.append(".git/config", &repo.evil_settings())),
     ("a setting far down", |repo| {
         repo.append(".git/config", &"# nothing to see here\n".repeat(100_000));
@@ -116,7 +116,7 @@ fn whatever_the_agent_says_to_git_no_program_is_run_and_a_removed_test_is_seen()
         let paths: Vec<_> = all.iter().map(|change| change.path.as_str()).collect();
         assert!(paths.contains(&"a.txt"), "{name}: {paths:?}");
         let test = all.iter().find(|change| change.path == "tests/sum_test.py");
-        assert_eq!(test.map(|test| &test.after), Some(&Side::Absent), "{name}: {paths:?}");
+        assert_eq!(test.map(|test| &test.after), Some(&FileSide::Absent), "{name}: {paths:?}");
         let findings = inspection(&all, &[]).findings;
         let is_found = findings.iter().any(|finding| finding.path == "tests/sum_test.py");
         assert!(is_found, "{name}: {findings:?}");
@@ -162,7 +162,7 @@ fn contents_that_are_gone_with_the_repository_are_a_finding() {
     let later = workspace.snapshot();
     assert_eq!(later, now, "the files are the same");
     let all = workspace.changes(&later);
-    assert_eq!(all.iter().map(|change| &change.before).collect::<Vec<_>>(), [&Side::Opaque]);
+    assert_eq!(all.iter().map(|change| &change.before).collect::<Vec<_>>(), [&FileSide::Opaque]);
     let gaps = workspace.gaps();
     assert_eq!(gaps.len(), 1);
     assert!(gaps[0].what.contains("can't be compared any more"), "{gaps:?}");

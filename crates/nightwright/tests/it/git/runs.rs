@@ -5,21 +5,21 @@ use std::os::unix::fs::PermissionsExt;
 
 use nightwright_core::event::{Event, IterationFinished, Record};
 
-use super::super::harness::{Did, Hermit, ending};
+use super::super::harness::{Output, TestEnv, ending};
 use super::git;
 
 /// A project with a commit in it.
-fn repository() -> Hermit {
-    let hermit = Hermit::new();
-    let project = hermit.project();
+fn repository() -> TestEnv {
+    let env = TestEnv::new();
+    let project = env.project();
     git(&project, &["init", "--quiet", "--initial-branch=main"]);
     for (key, value) in [("user.name", "Ann"), ("user.email", "ann@example.org")] {
         git(&project, &["config", key, value]);
     }
-    hermit.file("a.txt", "one\n");
+    env.file("a.txt", "one\n");
     git(&project, &["add", "--all"]);
     git(&project, &["commit", "--quiet", "-m", "first"]);
-    hermit
+    env
 }
 
 /// A script with one attempt for each command line.
@@ -28,10 +28,10 @@ fn script(commands: &[&str]) -> String {
     commands.iter().map(attempt).collect()
 }
 
-fn rehearse(hermit: &Hermit, commands: &[&str], most: &str) -> Did {
-    let script = hermit.script(&script(commands));
+fn rehearse(env: &TestEnv, commands: &[&str], most: &str) -> Output {
+    let script = env.script(&script(commands));
     let run = ["run", "-p", "x", "-m", most, "--dry-run", "--no-delay", "--no-detect"];
-    hermit.run(&[&run[..], &["--rehearsal", &script]].concat())
+    env.run(&[&run[..], &["--rehearsal", &script]].concat())
 }
 
 fn iterations(journal: &[Record]) -> Vec<IterationFinished> {
@@ -51,11 +51,11 @@ fn warnings(journal: &[Record]) -> Vec<String> {
 
 #[test]
 fn commits_of_nothing_or_of_the_notes_are_no_work() {
-    let hermit = repository();
+    let env = repository();
     let notes = "echo more >>SHARED_TASK_NOTES.md; git add -A; git commit -qm notes";
     let nothing = "git commit -q --allow-empty -m nothing";
-    rehearse(&hermit, &[notes, nothing], "6").exits(0);
-    let journal = hermit.journal();
+    rehearse(&env, &[notes, nothing], "6").exits(0);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "stagnated");
     let iterations = iterations(&journal);
     assert_eq!(iterations.iter().map(|one| one.commits).collect::<Vec<_>>(), [1, 1, 1]);
@@ -64,13 +64,13 @@ fn commits_of_nothing_or_of_the_notes_are_no_work() {
 
 #[test]
 fn a_commit_of_what_was_left_is_work_and_going_back_and_forth_is_not() {
-    let hermit = repository();
+    let env = repository();
     let there = "echo two >a.txt";
     let commit = "git commit -qam two; echo three >>a.txt; git commit -qam three";
     let back = "git checkout -q HEAD~1";
     let forth = "git checkout -q main";
-    rehearse(&hermit, &[there, commit, back, forth, back, forth], "6").exits(0);
-    let journal = hermit.journal();
+    rehearse(&env, &[there, commit, back, forth, back, forth], "6").exits(0);
+    let journal = env.journal();
     let iterations = iterations(&journal);
     let figures: Vec<_> = iterations.iter().map(|one| (one.files_changed, one.commits)).collect();
     assert_eq!(figures[..2], [(1, 0), (1, 2)]);
@@ -81,19 +81,19 @@ fn a_commit_of_what_was_left_is_work_and_going_back_and_forth_is_not() {
 
 #[test]
 fn what_was_not_committed_at_the_start_is_no_work_of_the_run() {
-    let hermit = repository();
-    hermit.file("a.txt", "mine\n").file("also.txt", "mine\n");
-    rehearse(&hermit, &["true"], "6").exits(0);
-    let journal = hermit.journal();
+    let env = repository();
+    env.file("a.txt", "mine\n").file("also.txt", "mine\n");
+    rehearse(&env, &["true"], "6").exits(0);
+    let journal = env.journal();
     assert_eq!(ending(&journal), "stagnated");
     assert!(iterations(&journal).iter().all(|one| one.files_changed == 0));
-    assert_eq!(fs::read_to_string(hermit.project().join("a.txt")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(env.project().join("a.txt")).unwrap(), "mine\n");
 }
 
 #[test]
 fn what_the_agent_writes_into_any_configuration_of_git_s_is_never_run() {
-    let hermit = repository();
-    let evil = hermit.path("bin/evil");
+    let env = repository();
+    let evil = env.path("bin/evil");
     fs::write(&evil, "#!/bin/sh\ntouch \"${0%/*}/ran\"\ncat\n").unwrap();
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
     let (work, evil) = ("echo two >a.txt", evil.display());
@@ -104,9 +104,9 @@ fn what_the_agent_writes_into_any_configuration_of_git_s_is_never_run() {
     };
     let attributes = "echo '* filter=x' >.gitattributes";
     let configure = format!("{attributes}; {}; {}", set("--global"), set(""));
-    rehearse(&hermit, &[work, &configure, "echo four >a.txt", "true"], "6").exits(0);
-    let journal = hermit.journal();
-    assert!(!hermit.path("bin/ran").exists());
+    rehearse(&env, &[work, &configure, "echo four >a.txt", "true"], "6").exits(0);
+    let journal = env.journal();
+    assert!(!env.path("bin/ran").exists());
     assert!(warnings(&journal).is_empty(), "{:?}", warnings(&journal));
     let changed: Vec<_> = iterations(&journal).iter().map(|one| one.files_changed).collect();
     assert_eq!(changed[..4], [1, 1, 1, 0]);
@@ -114,14 +114,14 @@ fn what_the_agent_writes_into_any_configuration_of_git_s_is_never_run() {
 
 #[test]
 fn a_repository_that_the_agent_removes_is_no_work_and_the_gate_hears_of_it() {
-    let hermit = repository();
-    let script = hermit.script(
+    let env = repository();
+    let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'rm -rf .git; echo two >a.txt' }]\n\
          [[attempt]]\nsteps = []\nending = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay", "--rehearsal", &script];
-    hermit.run(&run);
-    let journal = hermit.journal();
+    env.run(&run);
+    let journal = env.journal();
     let changed: Vec<_> = iterations(&journal).iter().map(|one| one.files_changed).collect();
     assert_eq!(changed, [1, 0]);
     let findings = journal.iter().find_map(|record| match &record.event {
@@ -134,9 +134,9 @@ fn a_repository_that_the_agent_removes_is_no_work_and_the_gate_hears_of_it() {
 
 #[test]
 fn an_iteration_costs_at_most_two_processes_of_git() {
-    let hermit = repository();
-    let log = hermit.path("calls");
-    let wrapper = hermit.path("bin/git");
+    let env = repository();
+    let log = env.path("calls");
+    let wrapper = env.path("bin/git");
     let paths = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&paths).map(|folder| folder.join("git"));
     let real = real.into_iter().find(|git| git.is_file()).unwrap().display().to_string();
@@ -144,26 +144,26 @@ fn an_iteration_costs_at_most_two_processes_of_git() {
     fs::write(&wrapper, text).unwrap();
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
     let commit = format!("date +%N >>a.txt; {real} commit -qam work");
-    rehearse(&hermit, &[&commit, "date +%N >>a.txt", &commit, &commit], "4").exits(0);
+    rehearse(&env, &[&commit, "date +%N >>a.txt", &commit, &commit], "4").exits(0);
     let calls = fs::read_to_string(&log).unwrap();
     // Four at the start for a folder of our own, and one to look; one for each iteration, and one
     // more for each of the three that committed. Two read the committed text of `a.txt`, once.
     assert_eq!(calls.lines().count(), 5 + 4 + 3 + 2, "{calls}");
     assert!(calls.lines().all(|call| call.contains("core.fsmonitor=false")), "{calls}");
-    let commits: u32 = iterations(&hermit.journal()).iter().map(|one| one.commits).sum();
+    let commits: u32 = iterations(&env.journal()).iter().map(|one| one.commits).sum();
     assert_eq!(commits, 3);
 }
 
 #[test]
 fn the_gate_is_told_what_changed_since_the_run_began() {
-    let hermit = repository();
-    let script = hermit.script(
+    let env = repository();
+    let script = env.script(
         "[[attempt]]\nsteps = [{ run = 'echo two >>a.txt; git commit -qam two; echo x >b.txt' }]\n\
          ending = { result = \"<promise>COMPLETE</promise>\" }\n",
     );
     let run = ["run", "-p", "x", "-m", "2", "--dry-run", "--no-delay", "--rehearsal", &script];
-    hermit.run(&run).exits(0);
-    let journal = hermit.journal();
+    env.run(&run).exits(0);
+    let journal = env.journal();
     let inspected = journal.iter().find_map(|record| match &record.event {
         Event::ChangesInspected { changes, .. } => Some(changes.clone()),
         _ => None,

@@ -14,9 +14,9 @@ const TELLS: &str = "echo $NIGHTWRIGHT_FINISH_TYPE $NIGHTWRIGHT_FINISH_CLASS $NI
      cat >> SEEN/line";
 
 #[track_caller]
-fn told(hermit: &Hermit, expected: &str) {
-    assert_eq!(seen(hermit, "end"), format!("{expected}\n"));
-    let line: serde_json::Value = serde_json::from_str(&seen(hermit, "line")).unwrap();
+fn told(env: &TestEnv, expected: &str) {
+    assert_eq!(seen(env, "end"), format!("{expected}\n"));
+    let line: serde_json::Value = serde_json::from_str(&seen(env, "line")).unwrap();
     assert_eq!(line["event"], "run_finished");
     assert_eq!(line["reason"], expected.split(' ').next().unwrap());
 }
@@ -33,102 +33,102 @@ fn every_ending_by_itself_is_told_once() {
         (blocked, &["-m", "9"], 0, "blocked other"),
         (failing, &["-m", "9"], 1, "auth error"),
     ] {
-        let hermit = project();
-        hook(&hermit, "finished", TELLS);
-        run(&hermit, script, more).exits(code);
-        told(&hermit, expected);
+        let env = project();
+        hook(&env, "finished", TELLS);
+        run(&env, script, more).exits(code);
+        told(&env, expected);
     }
 }
 
 #[test]
 fn every_way_to_stop_is_told_once() {
     for signal in [Signal::INT, Signal::TERM] {
-        let hermit = project();
-        hook(&hermit, "finished", TELLS);
-        let child = command(&hermit, WAITS, &["-m", "3"]).spawn().unwrap();
-        hermit.wait_for("agent_ready");
+        let env = project();
+        hook(&env, "finished", TELLS);
+        let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+        env.wait_for("agent_ready");
         send(&child, signal);
         finish(child).exits(130);
-        told(&hermit, "interrupted manual");
+        told(&env, "interrupted manual");
     }
     for (arguments, code, expected) in
         [(&["stop", "--now"][..], 130, "interrupted manual"), (&["stop"], 0, "stopped manual")]
     {
-        let hermit = project();
-        hook(&hermit, "finished", TELLS);
-        let child = command(&hermit, WAITS, &["-m", "3"]).spawn().unwrap();
-        hermit.wait_for("agent_ready");
-        hermit.run(arguments).exits(0);
-        hermit.file("go", "");
+        let env = project();
+        hook(&env, "finished", TELLS);
+        let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+        env.wait_for("agent_ready");
+        env.run(arguments).exits(0);
+        env.file("go", "");
         finish(child).exits(code);
-        told(&hermit, expected);
+        told(&env, expected);
     }
 }
 
 #[test]
 fn a_run_that_never_began_tells_nobody() {
-    let hermit = project();
-    hook(&hermit, "finished", TELLS);
+    let env = project();
+    hook(&env, "finished", TELLS);
     let arguments = ["run", "-p", "x", "-m", "1", "--trust", "--agent-command", "/nonexistent"];
-    assert_ne!(hermit.run(&arguments).code, Some(0));
-    assert!(!hermit.path("seen/end").exists());
+    assert_ne!(env.run(&arguments).code, Some(0));
+    assert!(!env.path("seen/end").exists());
 }
 
 #[test]
 fn whoever_does_not_want_to_wait_leaves_it_on_a_leash() {
-    let hermit = project();
+    let env = project();
     let endless = "echo $$ > SEEN/pid.new; mv SEEN/pid.new SEEN/pid; while :; do sleep 0.05; done";
-    hook(&hermit, "finished", endless);
-    let child = command(&hermit, WAITS, &["-m", "3"]).spawn().unwrap();
-    hermit.wait_for("agent_ready");
+    hook(&env, "finished", endless);
+    let child = command(&env, WAITS, &["-m", "3"]).spawn().unwrap();
+    env.wait_for("agent_ready");
     send(&child, Signal::INT);
-    wait_for(&hermit, "pid");
+    wait_for(&env, "pid");
     grow_impatient();
     send(&child, Signal::INT);
     finish(child).exits(130);
-    assert!(lives(&hermit, "pid"), "it was not left running");
-    until("its end", || !lives(&hermit, "pid"));
+    assert!(lives(&env, "pid"), "it was not left running");
+    until("its end", || !lives(&env, "pid"));
 }
 
 #[test]
 fn whoever_asked_twice_to_leave_leaves_a_hook_that_can_read_of_the_end() {
-    let hermit = project();
-    hook(&hermit, "finished", "cat > SEEN/line.new; mv SEEN/line.new SEEN/line");
+    let env = project();
+    hook(&env, "finished", "cat > SEEN/line.new; mv SEEN/line.new SEEN/line");
     let stubborn = r#"
 [[attempt]]
 steps = [{ run = "trap '' TERM INT; while [ ! -e go ]; do sleep 0.02; done" }]
 ending = { result = "Some of it." }
 "#;
-    let child = command(&hermit, stubborn, &["-m", "3"]).spawn().unwrap();
-    hermit.wait_for("agent_ready");
+    let child = command(&env, stubborn, &["-m", "3"]).spawn().unwrap();
+    env.wait_for("agent_ready");
     send(&child, Signal::INT);
-    hermit.wait_for("stop_requested");
+    env.wait_for("stop_requested");
     grow_impatient();
     send(&child, Signal::INT);
     finish(child).exits(130);
-    wait_for(&hermit, "line");
-    let line: serde_json::Value = serde_json::from_str(&seen(&hermit, "line")).unwrap();
+    wait_for(&env, "line");
+    let line: serde_json::Value = serde_json::from_str(&seen(&env, "line")).unwrap();
     assert_eq!((&line["event"], &line["reason"]), (&"run_finished".into(), &"interrupted".into()));
 }
 
 #[test]
 fn whatever_the_agent_does_to_the_journal_the_end_is_told() {
     for harm in ["rm", "truncate -s 0", "sed -i s/run_started/run_stopped/", "chmod 0"] {
-        let hermit = project();
-        hook(&hermit, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));
-        let state = hermit.path("state").display().to_string();
+        let env = project();
+        hook(&env, "finished", &format!("echo $NIGHTWRIGHT_MODE > SEEN/mode; {TELLS}"));
+        let state = env.path("state").display().to_string();
         let script = format!(
             "[[attempt]]\nsteps = [{{ run = \"{harm} {state}/*/runs/*/journal.jsonl\" }}, \
              {{ run = \"echo more >> a.txt\" }}]\nending = {{ result = \"Some of it.\" }}\n"
         );
-        run(&hermit, &script, &["-m", "1"]);
-        let end = seen(&hermit, "end");
-        let line: serde_json::Value = serde_json::from_str(&seen(&hermit, "line"))
+        run(&env, &script, &["-m", "1"]);
+        let end = seen(&env, "end");
+        let line: serde_json::Value = serde_json::from_str(&seen(&env, "line"))
             .unwrap_or_else(|error| panic!("{harm}: {error}"));
         assert_eq!(line["event"], "run_finished", "{harm}");
         assert_eq!(line["reason"].as_str(), end.split(' ').next(), "{harm}");
         assert_eq!(line["totals"]["iterations"], 1, "{harm}");
-        assert_eq!(seen(&hermit, "mode"), "prompt\n", "{harm}");
+        assert_eq!(seen(&env, "mode"), "prompt\n", "{harm}");
     }
 }
 
@@ -138,11 +138,11 @@ fn what_goes_wrong_after_the_end_is_said_at_every_level_and_kept() {
     let words = ["exited with 3: oh", "can't be started"];
     for (beginning, words) in beginnings.into_iter().zip(words) {
         for level in [&["--quiet"][..], &["--output", "json"], &["--verbose"]] {
-            let hermit = project();
-            file(&hermit, "finished", beginning, 0o755);
-            let did = run(&hermit, WORKS, &[&["-m", "1"], level].concat()).exits(0);
-            did.says(&["the hook `finished` failed: ", words]);
-            let log = fs::read_to_string(hermit.runs()[0].join("hooks.log")).unwrap();
+            let env = project();
+            file(&env, "finished", beginning, 0o755);
+            let output = run(&env, WORKS, &[&["-m", "1"], level].concat()).exits(0);
+            output.says(&["the hook `finished` failed: ", words]);
+            let log = fs::read_to_string(env.runs()[0].join("hooks.log")).unwrap();
             let how = words.split(':').next().unwrap();
             assert!(log.contains(&format!("finished {how}")), "{level:?}: {log}");
         }
@@ -151,18 +151,18 @@ fn what_goes_wrong_after_the_end_is_said_at_every_level_and_kept() {
 
 #[test]
 fn a_detached_run_waits_for_it_though_its_terminal_hangs_up_and_keeps_what_went_wrong() {
-    let hermit = project();
+    let env = project();
     hook(
-        &hermit,
+        &env,
         "finished",
         "while [ ! -s SEEN/pid ]; do sleep 0.02; done
          for i in 1 2 3; do kill -HUP $(cat SEEN/pid); sleep 0.1; done; echo oh; exit 3",
     );
-    let mut detached = command(&hermit, WORKS, &["-m", "1", "--detach", "--output", "json"]);
-    let did = finish(detached.spawn().unwrap()).exits(0);
-    let word: serde_json::Value = serde_json::from_str(&did.out).unwrap();
-    fs::write(hermit.path("seen/pid"), word["pid"].to_string()).unwrap();
-    let kept = |name: &str| fs::read_to_string(hermit.runs()[0].join(name)).unwrap_or_default();
+    let mut detached = command(&env, WORKS, &["-m", "1", "--detach", "--output", "json"]);
+    let output = finish(detached.spawn().unwrap()).exits(0);
+    let word: serde_json::Value = serde_json::from_str(&output.out).unwrap();
+    fs::write(env.path("seen/pid"), word["pid"].to_string()).unwrap();
+    let kept = |name: &str| fs::read_to_string(env.runs()[0].join(name)).unwrap_or_default();
     until("its end", || kept("hooks.log").contains("finished"));
     assert!(kept("hooks.log").contains("finished exited with 3\noh\n"), "{}", kept("hooks.log"));
     until("its word", || {
@@ -172,12 +172,12 @@ fn a_detached_run_waits_for_it_though_its_terminal_hangs_up_and_keeps_what_went_
 
 #[test]
 fn a_run_that_only_judges_has_no_hooks() {
-    let hermit = project();
+    let env = project();
     for name in ["started", "next_iteration", "iteration_finished", "finished"] {
-        hook(&hermit, name, "touch SEEN/ran");
+        hook(&env, name, "touch SEEN/ran");
     }
-    hermit.run(&["new", "t"]).exits(0);
-    hermit.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
-    hermit.run(&["verify", "t", "--verify", "true", "--dry-run", "--trust"]).exits(0);
-    assert!(!hermit.path("seen/ran").exists());
+    env.run(&["new", "t"]).exits(0);
+    env.file(".nightwright/tasks/t/INSTRUCTIONS.md", "Do it.\n");
+    env.run(&["verify", "t", "--verify", "true", "--dry-run", "--trust"]).exits(0);
+    assert!(!env.path("seen/ran").exists());
 }

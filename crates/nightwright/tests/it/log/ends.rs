@@ -7,41 +7,41 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use nightwright::journal;
-use nightwright::publish::{Display, Finished, Followed};
-use nightwright::report::log::{Complain, Log, Out};
+use nightwright::publish::{FollowTarget, FollowerFinish, FollowerHandle};
+use nightwright::report::log::{LogOutput, LogReporter, LogWarnFn};
 use nightwright_core::redact::Secrets;
 
 use super::{kill, logs, run_of, until};
-use crate::harness::Hermit;
+use crate::harness::TestEnv;
 use crate::recordings_shown::{one_attempt, recording};
-use crate::report::{Paper, run};
+use crate::report::{SharedBuffer, run};
 use crate::tasks::disk::{SmallDisk, is_root, skip};
 
 /// More than any log needs; only a test that fails waits so long.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Writes the log of a run whose agent printed this, to where it is wanted.
-fn write_log(output: &[u8], out: impl FnOnce(Complain) -> Out) -> Vec<String> {
+fn write_log(output: &[u8], out: impl FnOnce(LogWarnFn) -> LogOutput) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal.jsonl");
     fs::create_dir(folder.path().join("output")).unwrap();
     fs::write(folder.path().join("output/003-1.ndjson"), output).unwrap();
     journal::create(&journal, run()).unwrap().append(&one_attempt()).unwrap();
-    let followed = Followed { journal, output: folder.path().join("output"), after: 0 };
+    let followed = FollowTarget { journal, output: folder.path().join("output"), after: 0 };
     let heard = Arc::new(Mutex::new(Vec::new()));
     let said = Arc::clone(&heard);
     let out = out(Box::new(move |text| said.lock().unwrap().push(text)));
-    let log = Log::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
-    assert_eq!(Display::start(followed, Box::new(log)).finish(LONG), Finished::InTime);
+    let log = LogReporter::new(out, Secrets::default(), None).in_zone(TimeZone::UTC);
+    assert_eq!(FollowerHandle::start(followed, Box::new(log)).finish(LONG), FollowerFinish::InTime);
     heard.lock().unwrap().clone()
 }
 
 /// The log of it.
 fn logged(output: &[u8]) -> String {
-    let paper = Paper::default();
+    let paper = SharedBuffer::default();
     let sheet = paper.clone();
     let complaints = write_log(output, |complain| {
-        Out::new(complain).to("the log", Path::new("x"), || Ok(Box::new(sheet)))
+        LogOutput::new(complain).to("the log", Path::new("x"), || Ok(Box::new(sheet)))
     });
     assert_eq!(complaints, [""; 0]);
     paper.text()
@@ -108,7 +108,7 @@ fn a_disk_that_is_full_ends_the_log_with_one_warning_and_what_fits_is_there() {
     let path = folder.path().join("iterate.log");
     let said: Vec<_> = (0..4_000).map(|line| whole(&format!("Much to say: {line}."))).collect();
     let complaints =
-        write_log(said.join("\n").as_bytes(), |complain| Out::new(complain).file(&path));
+        write_log(said.join("\n").as_bytes(), |complain| LogOutput::new(complain).file(&path));
     let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
     assert!(complaint.starts_with("the log is no longer written: can't write `"), "{complaint}");
     assert!(complaint.contains("No space left on device"), "{complaint}");
@@ -132,14 +132,14 @@ fn killed_at_any_moment_the_log_has_everything_that_was_written_out() {
     let script =
         format!("[[attempt]]\nsteps = [{}]\nending = {{ result = 'x' }}\n", steps.join(", "));
     for last in 1..=5 {
-        let hermit = Hermit::new();
-        let script = hermit.script(&script);
+        let env = TestEnv::new();
+        let script = env.script(&script);
         for part in 1..last {
-            hermit.file(&format!("go-{part}"), "");
+            env.file(&format!("go-{part}"), "");
         }
-        let mut child = hermit.start(&run_of(&script, &["-m", "1"]));
+        let mut child = env.start(&run_of(&script, &["-m", "1"]));
         let log = || {
-            let log = hermit.runs().first().and_then(|run| logs(run).pop());
+            let log = env.runs().first().and_then(|run| logs(run).pop());
             log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default()
         };
         let waits = format!("go-{last} ]");

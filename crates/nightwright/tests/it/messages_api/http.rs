@@ -9,7 +9,7 @@ const HEADERS_MAX: usize = 200;
 
 /// The first line and the headers of a request, and what follows them.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct HttpMessage {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
@@ -17,14 +17,14 @@ pub(super) struct Message {
 }
 
 /// Reads the next request of a connection; `None` when there will be none.
-pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Message>> {
+pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<HttpMessage>> {
     let Some(first) = line(stream)? else { return Ok(None) };
     let mut words = first.split(' ');
     let (Some(method), Some(target)) = (words.next(), words.next()) else {
         return Err(wrong("no request line"));
     };
     let path = target.split('?').next().unwrap_or(target);
-    let mut message = Message {
+    let mut message = HttpMessage {
         method: method.to_owned(),
         path: path.to_owned(),
         headers: Vec::new(),
@@ -45,14 +45,14 @@ pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Message>> {
     Ok(Some(message))
 }
 
-impl Message {
+impl HttpMessage {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(there, _)| there == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-fn body(stream: &mut impl BufRead, message: &Message) -> io::Result<Vec<u8>> {
+fn body(stream: &mut impl BufRead, message: &HttpMessage) -> io::Result<Vec<u8>> {
     if message.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
         return chunks(stream);
     }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{Block, Message, Moment, Usage};
+use super::scenario::{AnswerPhase, Block, ModelMessage, Usage};
 
 /// One event of a stream, and how far the answer is with it.
 pub(super) struct Event {
-    pub(super) moment: Option<Moment>,
+    pub(super) moment: Option<AnswerPhase>,
     pub(super) text: String,
 }
 
 /// The whole message as one object.
-pub(super) fn whole(message: &Message, model: &str, number: usize) -> String {
+pub(super) fn whole(message: &ModelMessage, model: &str, number: usize) -> String {
     let content: Vec<Value> =
         message.blocks.iter().enumerate().map(|(at, block)| content(block, number, at)).collect();
     let mut object = envelope(message, model, number);
@@ -21,19 +21,19 @@ pub(super) fn whole(message: &Message, model: &str, number: usize) -> String {
 }
 
 /// The message as a stream.
-pub(super) fn events(message: &Message, model: &str, number: usize) -> Vec<Event> {
+pub(super) fn events(message: &ModelMessage, model: &str, number: usize) -> Vec<Event> {
     let mut start = envelope(message, model, number);
     start["usage"]["output_tokens"] = 1.into();
     let mut events =
         vec![event("message_start", &json!({ "message": start })), event("ping", &json!({}))];
-    events[1].moment = Some(Moment::Start);
+    events[1].moment = Some(AnswerPhase::Start);
     for (at, block) in message.blocks.iter().enumerate() {
         let empty = empty(block, number, at);
         let begin = json!({ "index": at, "content_block": empty });
         events.push(event("content_block_start", &begin));
         for (piece, delta) in deltas(block).into_iter().enumerate() {
             let mut event = event("content_block_delta", &json!({ "index": at, "delta": delta }));
-            event.moment = (at == 0 && piece == 0).then_some(Moment::Middle);
+            event.moment = (at == 0 && piece == 0).then_some(AnswerPhase::Middle);
             events.push(event);
         }
         events.push(event("content_block_stop", &json!({ "index": at })));
@@ -53,7 +53,7 @@ fn event(name: &str, members: &Value) -> Event {
     Event { moment: None, text: format!("event: {name}\ndata: {object}\n\n") }
 }
 
-fn envelope(message: &Message, model: &str, number: usize) -> Value {
+fn envelope(message: &ModelMessage, model: &str, number: usize) -> Value {
     let Usage { input, output } = message.usage;
     json!({
         "id": format!("msg_{number:06}"),
@@ -73,7 +73,7 @@ fn envelope(message: &Message, model: &str, number: usize) -> Value {
     })
 }
 
-fn stop_reason(message: &Message) -> &'static str {
+fn stop_reason(message: &ModelMessage) -> &'static str {
     let wants = message.blocks.iter().any(|block| matches!(block, Block::Tool { .. }));
     message.stop.unwrap_or(if wants { "tool_use" } else { "end_turn" })
 }

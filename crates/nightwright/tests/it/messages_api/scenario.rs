@@ -17,7 +17,7 @@ pub(crate) struct Scenario {
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) when: When,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<ApiAnswer>,
 }
 
 /// Which requests a route is for.
@@ -31,14 +31,14 @@ pub(crate) enum When {
 
 /// What one request gets.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Message(Message),
-    Error(Error),
+pub(crate) enum ApiAnswer {
+    Message(ModelMessage),
+    Error(ApiErrorAnswer),
 }
 
 /// An answer of the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct ModelMessage {
     pub(crate) blocks: Vec<Block>,
     /// Why it ends; by itself it is for the tools, if it wants any.
     pub(crate) stop: Option<&'static str>,
@@ -68,16 +68,16 @@ pub(crate) struct Usage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// Nothing more is sent, and the connection stays.
-    Silence(Moment),
+    Silence(AnswerPhase),
     /// The connection is closed.
-    HangUp(Moment),
+    HangUp(AnswerPhase),
     /// Nothing is sent until the test says so; then the rest.
-    Pause(Moment),
+    Pause(AnswerPhase),
 }
 
 /// How far an answer gets before something happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum AnswerPhase {
     /// Before the first byte.
     Headers,
     /// After the message was announced.
@@ -88,7 +88,7 @@ pub(crate) enum Moment {
 
 /// An answer of the provider itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Error {
+pub(crate) struct ApiErrorAnswer {
     pub(crate) status: u16,
     pub(crate) kind: &'static str,
     pub(crate) text: String,
@@ -99,19 +99,19 @@ pub(crate) struct Error {
 
 impl Scenario {
     /// One answer after the other for everybody.
-    pub(crate) fn of(answers: Vec<Answer>) -> Self {
+    pub(crate) fn of(answers: Vec<ApiAnswer>) -> Self {
         Self { routes: vec![Route { when: When::Any, answers }] }
     }
 
     /// Answers for requests that begin with these words, before what is there already.
-    pub(crate) fn with(mut self, words: &'static str, answers: Vec<Answer>) -> Self {
+    pub(crate) fn with(mut self, words: &'static str, answers: Vec<ApiAnswer>) -> Self {
         self.routes.insert(0, Route { when: When::Begins(words), answers });
         self
     }
 }
 
 impl Fault {
-    pub(crate) fn moment(self) -> Moment {
+    pub(crate) fn moment(self) -> AnswerPhase {
         match self {
             Self::Silence(moment) | Self::HangUp(moment) | Self::Pause(moment) => moment,
         }
@@ -124,7 +124,7 @@ impl Default for Usage {
     }
 }
 
-impl Message {
+impl ModelMessage {
     fn of(blocks: Vec<Block>) -> Self {
         let (headers, pace) = (Vec::new(), Duration::ZERO);
         Self { blocks, stop: None, usage: Usage::default(), headers, pace, fault: None }
@@ -132,23 +132,23 @@ impl Message {
 }
 
 /// The model says this.
-pub(crate) fn say(text: impl Into<String>) -> Answer {
+pub(crate) fn say(text: impl Into<String>) -> ApiAnswer {
     blocks([Block::Text(text.into())])
 }
 
 /// The model wants a tool to be used.
-pub(crate) fn call(name: &'static str, input: Value) -> Answer {
+pub(crate) fn call(name: &'static str, input: Value) -> ApiAnswer {
     blocks([tool(name, input)])
 }
 
 /// The model wants a command to be run.
-pub(crate) fn bash(command: &str) -> Answer {
+pub(crate) fn bash(command: &str) -> ApiAnswer {
     call("Bash", json!({ "command": command, "description": "a command" }))
 }
 
 /// The model says and wants several things at once.
-pub(crate) fn blocks(blocks: impl IntoIterator<Item = Block>) -> Answer {
-    Answer::Message(Message::of(blocks.into_iter().collect()))
+pub(crate) fn blocks(blocks: impl IntoIterator<Item = Block>) -> ApiAnswer {
+    ApiAnswer::Message(ModelMessage::of(blocks.into_iter().collect()))
 }
 
 /// The model wants a tool to be used, among other things.
@@ -157,31 +157,31 @@ pub(crate) fn tool(name: &'static str, input: Value) -> Block {
 }
 
 /// The provider refuses with this status.
-pub(crate) fn refuse(status: u16, kind: &'static str, text: &str) -> Answer {
+pub(crate) fn refuse(status: u16, kind: &'static str, text: &str) -> ApiAnswer {
     let (text, headers) = (text.to_owned(), Vec::new());
-    Answer::Error(Error { status, kind, text, headers, resets_in: None })
+    ApiAnswer::Error(ApiErrorAnswer { status, kind, text, headers, resets_in: None })
 }
 
 /// The account's usage limit is reached, and so long from then on.
-pub(crate) fn usage_limit(resets_in: Duration) -> Answer {
+pub(crate) fn usage_limit(resets_in: Duration) -> ApiAnswer {
     let text = "This request would exceed your account's rate limit. Please try again later.";
     let (kind, text) = ("rate_limit_error", text.to_owned());
     let (headers, resets_in) = (Vec::new(), Some(resets_in));
-    Answer::Error(Error { status: 429, kind, text, headers, resets_in })
+    ApiAnswer::Error(ApiErrorAnswer { status: 429, kind, text, headers, resets_in })
 }
 
 /// Too many requests; it takes so long until there may be more.
-pub(crate) fn too_many(retry_after: Duration) -> Answer {
+pub(crate) fn too_many(retry_after: Duration) -> ApiAnswer {
     let text = "This request would exceed your organization's rate limit.";
     refuse(429, "rate_limit_error", text).header("retry-after", retry_after.as_secs().to_string())
 }
 
 /// The provider says that it has too much to do.
-pub(crate) fn overloaded() -> Answer {
+pub(crate) fn overloaded() -> ApiAnswer {
     refuse(529, "overloaded_error", "Overloaded")
 }
 
-impl Answer {
+impl ApiAnswer {
     /// The same with another header.
     pub(crate) fn header(mut self, name: &'static str, value: String) -> Self {
         let headers = match &mut self {
@@ -212,7 +212,7 @@ impl Answer {
         self.changed(|message| message.fault = Some(fault))
     }
 
-    fn changed(mut self, change: impl FnOnce(&mut Message)) -> Self {
+    fn changed(mut self, change: impl FnOnce(&mut ModelMessage)) -> Self {
         match &mut self {
             Self::Message(message) => change(message),
             Self::Error(_) => panic!("errors come at once and whole"),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a request is answered with.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ServerAnswer {
     /// A status, headers (each with its end of line) and a text.
     With(u16, &'static str, &'static str),
     /// Somebody else's address.
@@ -49,7 +49,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Answers one request after the other like this, and all further ones like the last.
-    pub(crate) fn start(answers: Vec<Answer>) -> Self {
+    pub(crate) fn start(answers: Vec<ServerAnswer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen: Arc<Mutex<Vec<Sent>>> = Arc::default();
@@ -65,7 +65,7 @@ impl Server {
 
     /// One that takes everything.
     pub(crate) fn kind() -> Self {
-        Self::start(vec![Answer::With(200, "", "{}")])
+        Self::start(vec![ServerAnswer::With(200, "", "{}")])
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -83,7 +83,7 @@ pub(crate) fn nobody() -> String {
     format!("http://127.0.0.1:{}/gone", listener.local_addr().unwrap().port())
 }
 
-fn serve(stream: &TcpStream, seen: &Mutex<Vec<Sent>>, answers: &[Answer]) {
+fn serve(stream: &TcpStream, seen: &Mutex<Vec<Sent>>, answers: &[ServerAnswer]) {
     let mut reader = BufReader::new(stream);
     while let Some(sent) = read(&mut reader) {
         let number = {
@@ -116,29 +116,29 @@ fn read(reader: &mut impl BufRead) -> Option<Sent> {
     Some(sent)
 }
 
-fn write(mut stream: &TcpStream, answer: &Answer) -> Option<()> {
+fn write(mut stream: &TcpStream, answer: &ServerAnswer) -> Option<()> {
     match answer {
-        Answer::With(status, headers, text) => {
+        ServerAnswer::With(status, headers, text) => {
             let length = text.len();
             let head = format!("HTTP/1.1 {status} Scripted\r\n{headers}content-length: {length}");
             stream.write_all(format!("{head}\r\n\r\n{text}").as_bytes()).ok()
         }
-        Answer::Elsewhere(place) => {
+        ServerAnswer::Elsewhere(place) => {
             let head = format!("HTTP/1.1 301 Moved\r\nlocation: {place}\r\ncontent-length: 0");
             stream.write_all(format!("{head}\r\n\r\n").as_bytes()).ok()
         }
-        Answer::When(file) => {
+        ServerAnswer::When(file) => {
             while !file.exists() {
                 thread::sleep(Duration::from_millis(5));
             }
-            write(stream, &Answer::With(200, "", "{}"))
+            write(stream, &ServerAnswer::With(200, "", "{}"))
         }
-        Answer::Never => {
+        ServerAnswer::Never => {
             // Until the other side has had enough.
             let _ = stream.read(&mut [0; 1]);
             None
         }
-        Answer::Drip => {
+        ServerAnswer::Drip => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").ok()?;
             loop {
                 stream.write_all(b"x").ok()?;

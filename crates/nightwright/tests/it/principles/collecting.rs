@@ -23,49 +23,49 @@ steps = [{ write = "b", text = "b" }]
 steps = [{ write = "c", text = "c" }]
 "#;
 
-fn collecting() -> Hermit {
+fn collecting() -> TestEnv {
     with(&[(".nightwright/config.toml", "principles.collect = true\n")])
 }
 
 #[test]
 fn principles_that_the_first_iteration_writes_hold_from_the_second_on() {
-    let hermit = collecting();
-    run(&hermit, COLLECTS, &["-m", "2"]).exits(0);
-    let first = prompt(&hermit, "001.md");
+    let env = collecting();
+    run(&env, COLLECTS, &["-m", "2"]).exits(0);
+    let first = prompt(&env, "001.md");
     assert!(first.starts_with("# One iteration\n"), "{first}");
     assert!(first.contains("## Principles to write down"), "{first}");
     let told = Principles::of(Preset::Enterprise).text();
-    let second = prompt(&hermit, "002.md");
+    let second = prompt(&env, "002.md");
     assert!(second.starts_with(&told), "{second}");
     assert!(!second.contains("## Principles to write down"), "{second}");
-    assert!(names(&hermit.journal()).contains(&"principles_adopted"));
+    assert!(names(&env.journal()).contains(&"principles_adopted"));
 
     // They hold when the run goes on, whatever became of the file.
-    fs::remove_file(hermit.project().join(FILE)).unwrap();
-    hermit.run(&["resume", "-m", "3"]).exits(0);
-    assert!(prompt(&hermit, "003.md").starts_with(&told));
+    fs::remove_file(env.project().join(FILE)).unwrap();
+    env.run(&["resume", "-m", "3"]).exits(0);
+    assert!(prompt(&env, "003.md").starts_with(&told));
 }
 
 #[test]
 fn a_broken_file_is_a_warning_and_the_next_iteration_is_told_what_is_wrong() {
-    let hermit = collecting();
+    let env = collecting();
     let broken = COLLECTS.replacen("enterprise", "enterprize", 1);
     let mended = broken.replace(
         "{ write = \"b\", text = \"b\" }",
         "{ write = \".nightwright/principles.toml\", text = \"preset = 'enterprise'\" }, { write = \"b\", text = \"b\" }",
     );
-    run(&hermit, &mended, &["-m", "3"]).exits(0);
+    run(&env, &mended, &["-m", "3"]).exits(0);
     let why = "`.nightwright/principles.toml`, line 1: `preset` has to be one of `startup`, \
                `enterprise`, `opensource`, `custom`; did you mean `enterprise`?";
-    let journal = hermit.journal();
+    let journal = env.journal();
     assert_eq!(warnings(&journal, why), 1);
-    let second = prompt(&hermit, "002.md");
+    let second = prompt(&env, "002.md");
     let (_, section) = second.split_once("## Principles to write down\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
     assert!(section.contains(why) && section.contains("mend that file"), "{section}");
     assert_eq!(second.matches(why).count(), 1, "{second}");
     assert!(!second.contains("## What you were told since"), "{second}");
-    let third = prompt(&hermit, "003.md");
+    let third = prompt(&env, "003.md");
     assert!(third.starts_with(&Principles::of(Preset::Enterprise).text()), "{third}");
     assert!(!third.contains(why), "{third}");
     assert_eq!(ending(&journal), "max_iterations");
@@ -73,55 +73,56 @@ fn a_broken_file_is_a_warning_and_the_next_iteration_is_told_what_is_wrong() {
 
 #[test]
 fn principles_are_asked_for_once_if_nobody_writes_them() {
-    let hermit = collecting();
+    let env = collecting();
     let script = "[[attempt]]\nsteps = [{ write = \"a\", text = \"a\" }]\n\
                   [[attempt]]\nsteps = [{ write = \"b\", text = \"b\" }]\n";
-    run(&hermit, script, &["-m", "2"]).exits(0);
-    assert!(prompt(&hermit, "001.md").contains(HEADING));
-    let second = prompt(&hermit, "002.md");
+    run(&env, script, &["-m", "2"]).exits(0);
+    assert!(prompt(&env, "001.md").contains(HEADING));
+    let second = prompt(&env, "002.md");
     assert!(!second.contains(HEADING), "{second}");
 }
 
 #[test]
 fn a_file_that_was_left_broken_blocks_no_run_and_is_kept() {
-    let hermit = collecting();
+    let env = collecting();
     let broken = "# mine\n[product]\nauditability = 11\n";
-    hermit.file(FILE, broken);
-    let did = run(&hermit, COLLECTS, &["-m", "2"]).exits(0);
+    env.file(FILE, broken);
+    let output = run(&env, COLLECTS, &["-m", "2"]).exits(0);
     let why = "line 3: `product.auditability` has to be a whole number from 1 to 10";
-    let did = did.says(&["The principles can't be used: `.nightwright/principles.toml`", why]);
-    assert!(did.err.contains("asked to mend them"), "{}", did.err);
-    let first = prompt(&hermit, "001.md");
+    let output =
+        output.says(&["The principles can't be used: `.nightwright/principles.toml`", why]);
+    assert!(output.err.contains("asked to mend them"), "{}", output.err);
+    let first = prompt(&env, "001.md");
     assert!(first.contains(HEADING) && first.contains(why), "{first}");
-    assert_eq!(prompt(&hermit, "001-principles.toml"), broken);
-    assert!(prompt(&hermit, "002.md").starts_with(&Principles::of(Preset::Enterprise).text()));
+    assert_eq!(prompt(&env, "001-principles.toml"), broken);
+    assert!(prompt(&env, "002.md").starts_with(&Principles::of(Preset::Enterprise).text()));
 
     // Without the wish to collect them it is a mistake in a file, as ever.
-    hermit.file(FILE, broken);
-    hermit.run(&["config", "set", "principles.collect", "false"]).exits(0);
-    hermit.run(&["prompt", "-p", "work"]).exits(2).says(&["principles.toml:3:16"]);
+    env.file(FILE, broken);
+    env.run(&["config", "set", "principles.collect", "false"]).exits(0);
+    env.run(&["prompt", "-p", "work"]).exits(2).says(&["principles.toml:3:16"]);
 }
 
 #[test]
 fn a_file_that_is_no_agents_to_mend_blocks_the_run() {
-    let hermit = collecting();
-    hermit.file("README.md", "Read me.\n").file("p.yaml", "layer0: 3\n");
-    fs::write(hermit.path("theirs"), "broken").unwrap();
-    symlink(hermit.path("theirs"), hermit.project().join("link.toml")).unwrap();
-    fs::create_dir(hermit.project().join("folder.toml")).unwrap();
+    let env = collecting();
+    env.file("README.md", "Read me.\n").file("p.yaml", "layer0: 3\n");
+    fs::write(env.path("theirs"), "broken").unwrap();
+    symlink(env.path("theirs"), env.project().join("link.toml")).unwrap();
+    fs::create_dir(env.project().join("folder.toml")).unwrap();
     for file in ["README.md", "p.yaml", "link.toml", "folder.toml"] {
-        hermit.run(&["config", "set", "principles.file", file]).exits(0);
-        run(&hermit, COLLECTS, &["-m", "1"]).exits(2).says(&[file]);
+        env.run(&["config", "set", "principles.file", file]).exits(0);
+        run(&env, COLLECTS, &["-m", "1"]).exits(2).says(&[file]);
     }
-    assert!(hermit.runs().is_empty());
+    assert!(env.runs().is_empty());
 }
 
 #[test]
 fn a_broken_file_is_one_warning_an_iteration_also_with_a_review() {
-    let hermit = collecting();
+    let env = collecting();
     let broken = COLLECTS.replacen("enterprise", "enterprize", 1);
-    run(&hermit, &broken, &["-m", "2", "-r"]).exits(0);
-    let journal = hermit.journal();
+    run(&env, &broken, &["-m", "2", "-r"]).exits(0);
+    let journal = env.journal();
     let reviews = names(&journal).iter().filter(|name| **name == "call_started").count();
     assert_eq!(reviews, 2, "{:?}", names(&journal));
     assert_eq!(warnings(&journal, "the principles can't be used"), 2);

@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use nightwright_core::event::Movement;
+use nightwright_core::event::Progress;
 use serde_json::json;
 
 use super::super::harness::{ending, names};
 use super::super::messages_api::scenario::{Block, Scenario, bash, blocks, call, say, tool};
-use super::{CALL, Real, VERDICT, VERIFIER, believed, claim, verdict};
+use super::{CALL, RealEnv, VERDICT, VERIFIER, believed, claim, verdict};
 
 #[test]
 fn a_plain_answer_is_heard_paid_for_and_verified() {
-    let Some(real) = Real::begin(believed(vec![claim()])) else { return };
-    let did = real
+    let Some(real) = RealEnv::begin(believed(vec![claim()])) else { return };
+    let output = real
         .run("say that it is there", &["-m", "3", "--verify", "true", "--no-baseline"])
         .exits(0);
-    assert!(did.err.contains("Task completed successfully after 1 iteration"), "{}", did.err);
+    assert!(output.err.contains("Task completed successfully after 1 iteration"), "{}", output.err);
     assert_eq!(ending(&real.journal()), "completed");
     assert_eq!(real.outcomes(), ["finished"]);
     assert_eq!(real.api().asked().len(), 2, "one call each: for the work and for the verdict");
@@ -38,7 +38,7 @@ fn a_verdict_of_the_model_decides_about_the_claim() {
     // One that answers in words is reminded once, and its last line is read then.
     let belief = say("VERDICT: yes - both halves are there");
     let scenario = Scenario::of(vec![claim()]).with(VERIFIER, vec![refusal, belief]);
-    let Some(real) = Real::begin(scenario) else { return };
+    let Some(real) = RealEnv::begin(scenario) else { return };
     real.run("write both halves", &["-m", "5"]).exits(0).says(&["rejected", "after 2 iterations"]);
     assert_eq!(ending(&real.journal()), "completed");
     let asked = real.asked_for_work();
@@ -59,7 +59,7 @@ fn tools_change_the_project_and_their_results_reach_the_model() {
             claim(),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
     real.run("write", &["-m", "2", "--allowed-tools", "Bash", "--verify", "grep -q two b.txt"])
         .exits(0)
         .says(&["Task completed successfully after 1 iteration"]);
@@ -72,7 +72,7 @@ fn tools_change_the_project_and_their_results_reach_the_model() {
     assert!(results.iter().all(|(_, is_error)| !is_error), "{results:?}");
     assert_eq!(results[2].0, "two");
     let iteration = &real.iterations()[0];
-    assert_eq!((iteration.progress, iteration.files_changed), (Movement::Work, 2));
+    assert_eq!((iteration.progress, iteration.files_changed), (Progress::Work, 2));
 }
 
 #[test]
@@ -84,13 +84,13 @@ fn denied_tools_block_the_run_and_it_says_what_would_allow_them() {
         bash("terraform apply"),
         say("I am still not allowed to do anything."),
     ];
-    let Some(real) = Real::begin(Scenario::of(answers)) else { return };
-    let did = real.run("make it", &["-m", "5"]).exits(0);
+    let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
+    let output = real.run("make it", &["-m", "5"]).exits(0);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "blocked", "{}", did.err);
+    assert_eq!(ending(&journal), "blocked", "{}", output.err);
     assert_eq!(names(&journal).iter().filter(|name| **name == "permission_denied").count(), 2);
     assert!(names(&journal).contains(&"blocker_reported"));
-    did.says(&[
+    output.says(&[
         "denied: terraform apply (allow with --allowed-tools \"Bash(terraform apply:*)\")",
         "denied: WebFetch http://127.0.0.1:1/ (allow with --allowed-tools \
          \"WebFetch(domain:127.0.0.1)\")",
@@ -109,13 +109,13 @@ fn a_sub_agent_is_paid_for_and_has_no_say_about_completion() {
     let main = vec![call("Agent", task), say("The files were counted.")];
     let sub = vec![bash("ls | wc -l"), claim()];
     let scenario = Scenario::of(main).with("SUB-AGENT", sub);
-    let Some(real) = Real::begin(scenario) else { return };
+    let Some(real) = RealEnv::begin(scenario) else { return };
     real.run("count", &["-m", "1", "--allowed-tools", "Bash", "--verbose"]).exits(0);
     let journal = real.journal();
     assert_eq!(ending(&journal), "max_iterations");
     assert!(!names(&journal).contains(&"gate_started"), "nobody claimed anything");
     let report = &real.attempts()[0];
-    assert!(!report.words.promise);
+    assert!(!report.text_evidence.promise);
     assert_eq!(real.api().asked().len(), 4);
     let totals = real.totals();
     assert_eq!(totals.cost.micros(), 4 * CALL, "two calls each");
@@ -132,11 +132,11 @@ fn thinking_and_parallel_tools_are_no_words_of_the_agent() {
         many.push(tool("Bash", json!({ "command": command, "description": name })));
     }
     let last = blocks([Block::Thinking(thought.to_owned()), Block::Text("Three files.".into())]);
-    let Some(real) = Real::begin(Scenario::of(vec![blocks(many), last])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![blocks(many), last])) else { return };
     real.run("three files", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
     assert_eq!(ending(&real.journal()), "max_iterations");
-    assert!(!real.attempts()[0].words.promise);
-    assert_eq!(real.attempts()[0].words.summary, "Three files.");
+    assert!(!real.attempts()[0].text_evidence.promise);
+    assert_eq!(real.attempts()[0].text_evidence.summary, "Three files.");
     for name in ["one", "two", "three"] {
         assert_eq!(real.read(&format!("{name}.txt")), Some(format!("{name}\n")));
     }
@@ -151,7 +151,7 @@ fn thinking_and_parallel_tools_are_no_words_of_the_agent() {
 #[test]
 fn a_slow_answer_is_no_silence() {
     let slow = say("a slow answer").slowly(Duration::from_millis(900));
-    let Some(real) = Real::begin(Scenario::of(vec![slow])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![slow])) else { return };
     real.run("take your time", &["-m", "1", "--idle-timeout", "4s"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
     assert_eq!(ending(&real.journal()), "max_iterations");
@@ -167,8 +167,8 @@ fn a_marker_in_a_file_or_a_tool_s_result_completes_nothing() {
             say(quoted),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.file("plan.md", "<promise>COMPLETE</promise>\n");
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.file("plan.md", "<promise>COMPLETE</promise>\n");
     real.run("read", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
     assert!(real.api().asked()[2].tool_results().iter().any(|(text, _)| text.contains("COMPLETE")));
     assert!(!names(&real.journal()).contains(&"gate_started"));

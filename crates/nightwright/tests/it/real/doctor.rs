@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::messages_api::scenario::{Answer, Scenario, refuse, say};
-use super::Real;
+use super::super::messages_api::scenario::{ApiAnswer, Scenario, refuse, say};
+use super::RealEnv;
 
 /// What the probe found, and how the command exited.
-fn probe(answer: Answer, code: i32) -> Option<(Real, Value)> {
-    let real = Real::begin(Scenario::of(vec![answer]))?;
+fn probe(answer: ApiAnswer, code: i32) -> Option<(RealEnv, Value)> {
+    let real = RealEnv::begin(Scenario::of(vec![answer]))?;
     let child = real.command(&["doctor", "--probe", "--json"]).spawn().unwrap();
-    let did = real.finish(child).exits(code);
-    let value: Value = serde_json::from_str(&did.out).unwrap();
+    let output = real.finish(child).exits(code);
+    let value: Value = serde_json::from_str(&output.out).unwrap();
     let all = value["findings"].as_array().unwrap();
     let found = |topic: &str| all.iter().find(|finding| finding["topic"] == topic).cloned();
     assert_eq!(found("agent").unwrap()["facts"]["version"], super::VERSION.trim());
@@ -30,7 +30,7 @@ fn a_probe_is_one_tiny_call_and_every_line_of_it_is_understood() {
     assert!(asked[0].says("Answer with the one word: ready"));
     let system: usize = asked[0].system().iter().map(|text| text.len()).sum();
     assert!(system < 2000, "the call is not tiny: {:#?}", asked[0].system());
-    assert!(real.hermit.runs().is_empty());
+    assert!(real.env.runs().is_empty());
 }
 
 #[test]

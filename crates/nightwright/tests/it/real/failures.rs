@@ -1,25 +1,25 @@
 //! What goes wrong at the provider or on the way to it, and is not waited for as a limit.
 
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Deadline};
-use nightwright_core::event::{Event, Figure, IterationResult};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, Deadline};
+use nightwright_core::event::{CostSource, Event, IterationResult};
 
 use super::super::harness::{ending, names};
-use super::super::messages_api::Request;
+use super::super::messages_api::ApiRequest;
 use super::super::messages_api::scenario::{
-    Fault, Moment, Scenario, bash, blocks, overloaded, refuse, say,
+    AnswerPhase, Fault, Scenario, bash, blocks, overloaded, refuse, say,
 };
-use super::{CALL, Real, VERDICT, believed, claim, why};
+use super::{CALL, RealEnv, VERDICT, believed, claim, why};
 
 #[test]
 fn a_refused_key_ends_the_run_before_the_program_has_asked_again_and_again() {
     let refused = refuse(401, "authentication_error", "invalid x-api-key");
-    let Some(real) = Real::begin(Scenario::of(vec![refused])) else { return };
-    let did = real.run("x", &["-m", "3"]).exits(1);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![refused])) else { return };
+    let output = real.run("x", &["-m", "3"]).exits(1);
     let journal = real.journal();
-    assert_eq!(ending(&journal), "auth", "{}", did.err);
-    let cut = journal
-        .iter()
-        .any(|record| matches!(record.event, Event::AttemptCut { why: CutReason::Auth, .. }));
+    assert_eq!(ending(&journal), "auth", "{}", output.err);
+    let cut = journal.iter().any(|record| {
+        matches!(record.event, Event::AttemptCancelled { why: CancelReason::Auth, .. })
+    });
     assert!(cut, "it was ended at the first sign: {:?}", names(&journal));
     assert!(real.api().asked().len() < 3, "left alone it asks three times");
     assert_eq!(real.outcomes(), ["auth"]);
@@ -29,10 +29,10 @@ fn a_refused_key_ends_the_run_before_the_program_has_asked_again_and_again() {
 fn a_refused_token_of_a_subscription_ends_the_run() {
     let text = "OAuth token has expired. Please obtain a new token or refresh your existing token.";
     let refused = refuse(401, "authentication_error", text);
-    let Some(real) = Real::begin(Scenario::of(vec![refused])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![refused])) else { return };
     let real = real.subscribed();
-    let did = real.run("x", &["-m", "3"]).exits(1);
-    assert_eq!(ending(&real.journal()), "auth", "{}", did.err);
+    let output = real.run("x", &["-m", "3"]).exits(1);
+    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
     assert_eq!(
         real.api().asked()[0].header("authorization"),
         Some("Bearer a-token-that-opens-nothing")
@@ -42,7 +42,7 @@ fn a_refused_token_of_a_subscription_ends_the_run() {
 #[test]
 fn an_overloaded_provider_is_tried_again_and_the_run_goes_on() {
     let answers = vec![overloaded(), overloaded(), overloaded(), claim()];
-    let Some(real) = Real::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(believed(answers)) else { return };
     real.run("x", &["-m", "3"])
         .exits(0)
         .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
@@ -54,10 +54,10 @@ fn an_overloaded_provider_is_tried_again_and_the_run_goes_on() {
 
 #[test]
 fn a_provider_that_can_t_be_reached_is_tried_again_until_it_can() {
-    let Some(mut real) = Real::begin(believed(vec![claim()])) else { return };
+    let Some(mut real) = RealEnv::begin(believed(vec![claim()])) else { return };
     real.close_api();
     let child = real.start("x", &["-m", "3"]);
-    real.hermit.wait_for("retry_scheduled");
+    real.env.wait_for("retry_scheduled");
     real.reopen_api(believed(vec![claim()]));
     real.finish(child).exits(0);
     assert_eq!(real.outcomes(), ["network", "finished"]);
@@ -66,8 +66,8 @@ fn a_provider_that_can_t_be_reached_is_tried_again_until_it_can() {
 
 #[test]
 fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
-    let hangs = say("I have an idea which").but(Fault::Silence(Moment::Middle));
-    let Some(real) = Real::begin(believed(vec![hangs, claim()])) else { return };
+    let hangs = say("I have an idea which").but(Fault::Silence(AnswerPhase::Middle));
+    let Some(real) = RealEnv::begin(believed(vec![hangs, claim()])) else { return };
     real.run("x", &["-m", "3", "--idle-timeout", "5s"]).exits(0);
     assert_eq!(real.outcomes(), ["timed_out", "finished"]);
     let journal = real.journal();
@@ -80,63 +80,65 @@ fn silence_in_the_middle_of_an_answer_is_cut_off_and_tried_again() {
         })
         .unwrap();
     assert!(cost.micros() > 0, "an answer that was begun is not free");
-    assert_eq!(figure, Figure::Estimated);
+    assert_eq!(figure, CostSource::Estimated);
     assert!(real.asked_for_work()[1].says("An earlier attempt at this iteration was cut off"));
 }
 
 #[test]
 fn a_provider_that_never_answers_fails_the_iteration_in_the_end() {
-    let hangs = say("never said").but(Fault::Silence(Moment::Headers));
-    let Some(real) = Real::begin(Scenario::of(vec![hangs])) else { return };
+    let hangs = say("never said").but(Fault::Silence(AnswerPhase::Headers));
+    let Some(real) = RealEnv::begin(Scenario::of(vec![hangs])) else { return };
     let arguments = ["-m", "1", "--idle-timeout", "4s", "--max-retries", "0"];
-    let did = real.run("x", &arguments).exits(1);
+    let output = real.run("x", &arguments).exits(1);
     let attempts = real.attempts();
     let idle = AttemptOutcome::TimedOut { which: Deadline::Idle };
     assert_eq!(attempts.iter().map(|it| &it.outcome).collect::<Vec<_>>(), [&idle]);
     assert!(matches!(real.iterations()[0].result, IterationResult::Failed { .. }));
-    assert!(did.err.contains("Iteration 1 failed"), "{}", did.err);
+    assert!(output.err.contains("Iteration 1 failed"), "{}", output.err);
 }
 
 #[test]
 fn a_connection_lost_in_the_middle_is_the_program_s_own_business() {
-    let lost = say("a long answer that").but(Fault::HangUp(Moment::Middle));
-    let Some(real) = Real::begin(Scenario::of(vec![lost, say("the whole answer")])) else { return };
+    let lost = say("a long answer that").but(Fault::HangUp(AnswerPhase::Middle));
+    let Some(real) = RealEnv::begin(Scenario::of(vec![lost, say("the whole answer")])) else {
+        return;
+    };
     real.run("x", &["-m", "1"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    assert_eq!(real.attempts()[0].words.summary, "the whole answer");
+    assert_eq!(real.attempts()[0].text_evidence.summary, "the whole answer");
     assert!(real.api().asked().len() >= 2);
 }
 
 #[test]
 fn a_request_that_is_rejected_fails_the_iteration_with_the_provider_s_words() {
     let rejected = refuse(400, "invalid_request_error", "messages: something is odd about them");
-    let Some(real) = Real::begin(Scenario::of(vec![rejected])) else { return };
-    let did = real.run("x", &["-m", "1"]).exits(1);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![rejected])) else { return };
+    let output = real.run("x", &["-m", "1"]).exits(1);
     assert_eq!(real.outcomes(), ["bad_request"]);
     assert!(why(&real.attempts()[0]).contains("something is odd about them"));
-    assert!(did.err.contains("something is odd about them"), "{}", did.err);
+    assert!(output.err.contains("something is odd about them"), "{}", output.err);
 }
 
 #[test]
 fn an_account_without_credit_ends_the_run_in_the_provider_s_words() {
     let text = "Your credit balance is too low to access the Anthropic API.";
     let poor = refuse(400, "invalid_request_error", text);
-    let Some(real) = Real::begin(Scenario::of(vec![poor])) else { return };
-    let did = real.run("x", &["-m", "3"]).exits(1);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![poor])) else { return };
+    let output = real.run("x", &["-m", "3"]).exits(1);
     assert_eq!(real.outcomes(), ["billing"]);
-    assert_eq!(ending(&real.journal()), "auth", "{}", did.err);
-    assert!(did.err.contains("Credit balance is too low"), "{}", did.err);
+    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
+    assert!(output.err.contains("Credit balance is too low"), "{}", output.err);
 }
 
 #[test]
 fn after_a_prompt_that_was_too_long_the_next_one_is_shorter() {
     let long = refuse(400, "invalid_request_error", "prompt is too long: 1200000 tokens > 1000000");
-    let Some(real) = Real::begin(Scenario::of(vec![long, say("I read it.")])) else { return };
-    real.hermit.file("SHARED_TASK_NOTES.md", &"a note of earlier times\n".repeat(2_500));
-    let did = real.run("x", &["-m", "2"]).exits(0);
-    assert_eq!(real.outcomes(), ["prompt_too_long", "finished"], "{}", did.err);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![long, say("I read it.")])) else { return };
+    real.env.file("SHARED_TASK_NOTES.md", &"a note of earlier times\n".repeat(2_500));
+    let output = real.run("x", &["-m", "2"]).exits(0);
+    assert_eq!(real.outcomes(), ["prompt_too_long", "finished"], "{}", output.err);
     let asked = real.api().asked();
-    let size = |request: &Request| request.opening().concat().len();
+    let size = |request: &ApiRequest| request.opening().concat().len();
     let (first, last) = (size(&asked[0]), size(asked.last().unwrap()));
     assert!(last + 30_000 < first, "{first} and then {last}");
 }
@@ -144,26 +146,26 @@ fn after_a_prompt_that_was_too_long_the_next_one_is_shorter() {
 #[test]
 fn a_model_that_declines_fails_the_iteration() {
     let declines = say("").because("refusal");
-    let Some(real) = Real::begin(Scenario::of(vec![declines])) else { return };
-    let did = real.run("x", &["-m", "1"]).exits(1);
-    assert_eq!(real.outcomes(), ["refused"], "{}", did.err);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![declines])) else { return };
+    let output = real.run("x", &["-m", "1"]).exits(1);
+    assert_eq!(real.outcomes(), ["refused"], "{}", output.err);
     assert!(matches!(real.iterations()[0].result, IterationResult::Failed { .. }));
 }
 
 #[test]
 fn an_answer_without_a_word_is_not_taken_for_work() {
-    let Some(real) = Real::begin(Scenario::of(vec![blocks([])])) else { return };
-    let did = real.run("x", &["-m", "1", "--max-retries", "0"]).exits(1);
-    assert_eq!(real.outcomes(), ["suspect"], "{}", did.err);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![blocks([])])) else { return };
+    let output = real.run("x", &["-m", "1", "--max-retries", "0"]).exits(1);
+    assert_eq!(real.outcomes(), ["suspect"], "{}", output.err);
     assert!(matches!(real.iterations()[0].result, IterationResult::Failed { .. }));
 }
 
 #[test]
 fn a_program_that_refuses_to_start_ends_the_run_with_its_own_words() {
-    let Some(real) = Real::begin(Scenario::of(vec![say("never asked")])) else { return };
-    let did = real.run("x", &["-m", "3", "--", "--no-such-option"]).exits(1);
-    assert_eq!(ending(&real.journal()), "bad_agent", "{}", did.err);
-    assert!(did.err.contains("unknown option '--no-such-option'"), "{}", did.err);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![say("never asked")])) else { return };
+    let output = real.run("x", &["-m", "3", "--", "--no-such-option"]).exits(1);
+    assert_eq!(ending(&real.journal()), "bad_agent", "{}", output.err);
+    assert!(output.err.contains("unknown option '--no-such-option'"), "{}", output.err);
     assert_eq!(real.api().asked().len(), 0);
     assert_eq!(real.totals().cost.micros(), 0);
 }
@@ -171,17 +173,17 @@ fn a_program_that_refuses_to_start_ends_the_run_with_its_own_words() {
 #[test]
 fn with_permissions_skipped_every_tool_may_be_used_and_root_is_told_what_that_takes() {
     let answers = vec![bash("env true > made.txt; echo made"), say("It is made.")];
-    let Some(real) = Real::begin(Scenario::of(answers)) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     let arguments = ["run", "-p", "x", "-m", "1", "--dangerously-skip-permissions"];
     let mut command = real.command(&arguments);
     if rustix::process::getuid().is_root() {
-        let did = real.finish(command.spawn().unwrap()).exits(1);
-        did.says(&["refuses to skip permissions as root", "IS_SANDBOX=1"]);
-        assert!(real.api().asked().is_empty() && real.hermit.runs().is_empty());
+        let output = real.finish(command.spawn().unwrap()).exits(1);
+        output.says(&["refuses to skip permissions as root", "IS_SANDBOX=1"]);
+        assert!(real.api().asked().is_empty() && real.env.runs().is_empty());
         command.env("IS_SANDBOX", "1");
     }
-    let did = real.finish(command.spawn().unwrap()).exits(0);
-    did.says(&["the agent may do everything without asking"]);
+    let output = real.finish(command.spawn().unwrap()).exits(0);
+    output.says(&["the agent may do everything without asking"]);
     assert_eq!(real.outcomes(), ["finished"]);
     assert_eq!(real.api().asked()[1].tool_results(), [("made".to_owned(), false)]);
     assert!(real.read("made.txt").is_some());
@@ -190,9 +192,9 @@ fn with_permissions_skipped_every_tool_may_be_used_and_root_is_told_what_that_ta
 #[test]
 fn a_model_that_does_not_exist_ends_the_run_and_is_named() {
     let unknown = refuse(404, "not_found_error", "model: claude-none");
-    let Some(real) = Real::begin(Scenario::of(vec![unknown])) else { return };
-    let did = real.run("x", &["-m", "3", "--model", "claude-none"]).exits(1);
-    assert_eq!(ending(&real.journal()), "bad_agent", "{}", did.err);
-    assert!(did.err.contains("claude-none"), "{}", did.err);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![unknown])) else { return };
+    let output = real.run("x", &["-m", "3", "--model", "claude-none"]).exits(1);
+    assert_eq!(ending(&real.journal()), "bad_agent", "{}", output.err);
+    assert!(output.err.contains("claude-none"), "{}", output.err);
     assert_eq!(real.api().asked()[0].model(), "claude-none");
 }

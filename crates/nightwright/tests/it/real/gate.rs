@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use super::super::harness::ending;
 use super::super::messages_api::scenario::{
-    Answer, FORM, Scenario, Usage, bash, call, refuse, say, usage_limit,
+    ApiAnswer, FORM, Scenario, Usage, bash, call, refuse, say, usage_limit,
 };
-use super::{Real, VERIFIER, believed, claim, verdict};
+use super::{RealEnv, VERIFIER, believed, claim, verdict};
 
 /// The end that a claim comes to when it is believed.
 fn settled(proof: Proof) -> Outcome {
@@ -25,17 +25,17 @@ fn settled(proof: Proof) -> Outcome {
 }
 
 /// A file of the project is written.
-fn write(project: &Path, file: &str, text: &str) -> Answer {
+fn write(project: &Path, file: &str, text: &str) -> ApiAnswer {
     call("Write", json!({ "file_path": project.join(file), "content": text }))
 }
 
 /// The model says no, and what is missing.
-fn refusal(reason: &str, missing: &[&str]) -> Answer {
+fn refusal(reason: &str, missing: &[&str]) -> ApiAnswer {
     call(FORM, json!({ "verdict": "no", "reason": reason, "missing": missing }))
 }
 
 /// Every verdict, with its reason.
-fn verdicts(real: &Real) -> Vec<(VerdictKind, String)> {
+fn verdicts(real: &RealEnv) -> Vec<(VerdictKind, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -46,7 +46,7 @@ fn verdicts(real: &Real) -> Vec<(VerdictKind, String)> {
 }
 
 /// What every gate came to.
-fn gates(real: &Real) -> Vec<GateResult> {
+fn gates(real: &RealEnv) -> Vec<GateResult> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -57,7 +57,7 @@ fn gates(real: &Real) -> Vec<GateResult> {
 }
 
 /// What was put into the inbox, and by whom.
-fn feedback(real: &Real) -> Vec<(FeedbackSource, String)> {
+fn feedback(real: &RealEnv) -> Vec<(FeedbackSource, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -67,7 +67,7 @@ fn feedback(real: &Real) -> Vec<(FeedbackSource, String)> {
         .collect()
 }
 
-fn warnings(real: &Real) -> Vec<String> {
+fn warnings(real: &RealEnv) -> Vec<String> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -91,16 +91,16 @@ fn the_output_of_a_failed_check_is_what_the_next_iteration_is_told_and_can_repai
             claim(),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
     let check = "echo checked >> ../checks.log\n\
                  grep -qx forty-two answer.txt || { echo 'expected 42, got 40' >&2; exit 3; }\n";
-    real.hermit.file("check.sh", check);
-    let did = real.run("write the answer", &["-m", "5", "--verify", "sh check.sh"]).exits(0);
-    let did = did.says(&["rejected: `sh check.sh` failed (exit 3)", "expected 42, got 40"]);
-    did.says(&["Task completed successfully after 2 iterations"]);
+    real.env.file("check.sh", check);
+    let output = real.run("write the answer", &["-m", "5", "--verify", "sh check.sh"]).exits(0);
+    let output = output.says(&["rejected: `sh check.sh` failed (exit 3)", "expected 42, got 40"]);
+    output.says(&["Task completed successfully after 2 iterations"]);
     assert_eq!(real.outcome(), settled(Proof::Checks));
     assert_eq!(real.read("answer.txt").as_deref(), Some("forty-two\n"));
-    let runs = fs::read_to_string(real.hermit.path("checks.log")).unwrap().lines().count();
+    let runs = fs::read_to_string(real.env.path("checks.log")).unwrap().lines().count();
     assert_eq!(runs, 4, "once before the work, and a failed check gets a second chance");
 
     let results = gates(&real);
@@ -133,14 +133,14 @@ fn a_verdict_has_a_form_a_cheap_model_and_no_tools_and_its_no_reaches_the_next_i
         ])
         .with(VERIFIER, vec![doubt.using(dear), belief.using(dear)])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    let did = real.run("write both halves", &["-m", "5"]).exits(0);
-    let did = did.says(&[
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    let output = real.run("write both halves", &["-m", "5"]).exits(0);
+    let output = output.says(&[
         "rejected: there is no second half",
         "missing: its test",
         "judged complete by a model",
     ]);
-    did.says(&["after 2 iterations", "verify $0.06 in 2 calls"]);
+    output.says(&["after 2 iterations", "verify $0.06 in 2 calls"]);
     assert_eq!(real.outcome(), settled(Proof::Model));
 
     let asked = real.asked_for_verdict();
@@ -181,8 +181,8 @@ fn a_deep_verdict_looks_at_the_project_and_can_change_nothing() {
         Scenario::of(vec![write(project, "made.txt", "made by hand\n"), claim()])
             .with(VERIFIER, vec![look, meddle, bash("touch meddled.txt"), verdict])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.run(&["config", "set", "verify.depth", "deep"]).exits(0);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.run(&["config", "set", "verify.depth", "deep"]).exits(0);
     real.run("make it", &["-m", "2", "--allowed-tools", "Bash"]).exits(0);
     assert_eq!(real.outcome(), settled(Proof::Model));
     let asked = real.asked_for_verdict();
@@ -198,9 +198,9 @@ fn a_deep_verdict_looks_at_the_project_and_can_change_nothing() {
 #[test]
 fn a_verifier_that_gives_no_verdict_rejects_nothing_and_twice_in_a_row_is_the_end() {
     let scenario = Scenario::of(vec![claim()]).with(VERIFIER, vec![say("That is hard to say.")]);
-    let Some(real) = Real::begin(scenario) else { return };
-    let did = real.run("x", &["-m", "9", "--require-complete"]).exits(6);
-    did.says(&["not verified: no verdict could be got"]);
+    let Some(real) = RealEnv::begin(scenario) else { return };
+    let output = real.run("x", &["-m", "9", "--require-complete"]).exits(6);
+    output.says(&["not verified: no verdict could be got"]);
     assert!(matches!(real.outcome(), Outcome::Unverified { .. }), "{:?}", real.outcome());
     let results = gates(&real);
     let unclear = |result: &GateResult| matches!(result, GateResult::Inconclusive { .. });
@@ -224,7 +224,7 @@ fn a_verdict_after_a_reminder_or_a_mistake_in_the_form_is_a_verdict() {
         mistake,
         verdict("yes", "the end is there"),
     ];
-    let Some(real) = Real::begin(Scenario::of(vec![claim()]).with(VERIFIER, answers)) else {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![claim()]).with(VERIFIER, answers)) else {
         return;
     };
     real.run("x", &["-m", "9"]).exits(0);
@@ -243,11 +243,11 @@ fn a_usage_limit_in_front_of_the_verdict_is_waited_out_and_costs_neither_claim_n
     let limited = usage_limit(Duration::from_secs(20));
     let scenario = Scenario::of(vec![claim()])
         .with(VERIFIER, vec![limited, verdict("yes", "it was worth the wait")]);
-    let Some(real) = Real::begin(scenario) else { return };
+    let Some(real) = RealEnv::begin(scenario) else { return };
     let real = real.subscribed();
-    let did = real.run("x", &["-m", "1"]).exits(0);
-    assert_eq!(real.outcome(), settled(Proof::Model), "{}", did.err);
-    assert!(did.err.contains("usage limit: waiting until"), "{}", did.err);
+    let output = real.run("x", &["-m", "1"]).exits(0);
+    assert_eq!(real.outcome(), settled(Proof::Model), "{}", output.err);
+    assert!(output.err.contains("usage limit: waiting until"), "{}", output.err);
     assert_eq!(real.asked_for_work().len(), 1, "the work is not done again");
     assert_eq!(real.iterations().len(), 1);
     assert_eq!(verdicts(&real).len(), 1, "a limit is no verdict");
@@ -271,11 +271,12 @@ fn a_usage_limit_in_front_of_the_verdict_is_waited_out_and_costs_neither_claim_n
 #[test]
 fn a_refused_key_in_front_of_the_verdict_ends_the_run() {
     let refused = refuse(401, "authentication_error", "invalid x-api-key");
-    let Some(real) = Real::begin(Scenario::of(vec![claim()]).with(VERIFIER, vec![refused])) else {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![claim()]).with(VERIFIER, vec![refused]))
+    else {
         return;
     };
-    let did = real.run("x", &["-m", "3"]).exits(1);
-    assert_eq!(ending(&real.journal()), "auth", "{}", did.err);
+    let output = real.run("x", &["-m", "3"]).exits(1);
+    assert_eq!(ending(&real.journal()), "auth", "{}", output.err);
     assert!(gates(&real).is_empty() && verdicts(&real).is_empty(), "the claim is undecided");
     assert_eq!(real.asked_for_work().len(), 1);
     assert!(real.asked_for_verdict().len() < 3, "left alone the program asks three times");
@@ -286,12 +287,12 @@ fn a_verifier_whose_model_does_not_exist_is_replaced_by_the_agent_s_own_with_a_w
     let unknown = refuse(404, "not_found_error", "model: claude-none");
     // The program itself asks twice before it believes that.
     let answers = vec![unknown.clone(), unknown, verdict("yes", "it is there")];
-    let Some(real) = Real::begin(Scenario::of(vec![claim()]).with(VERIFIER, answers)) else {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![claim()]).with(VERIFIER, answers)) else {
         return;
     };
-    real.hermit.run(&["config", "set", "verify.model_name", "claude-none"]).exits(0);
-    let did = real.run("x", &["-m", "3"]).exits(0);
-    did.says(&["claude-none", "verify.model_name"]);
+    real.env.run(&["config", "set", "verify.model_name", "claude-none"]).exits(0);
+    let output = real.run("x", &["-m", "3"]).exits(0);
+    output.says(&["claude-none", "verify.model_name"]);
     assert_eq!(real.outcome(), settled(Proof::Model));
     let asked = real.asked_for_verdict();
     assert_eq!(asked.len(), 3);
@@ -303,12 +304,11 @@ fn a_verifier_whose_model_does_not_exist_is_replaced_by_the_agent_s_own_with_a_w
 
 #[test]
 fn a_verifier_has_none_of_the_tools_of_the_user_s_own_servers() {
-    let Some(real) = Real::begin(believed(vec![claim()])) else { return };
-    fs::write(real.hermit.path("server.sh"), SERVER).unwrap();
-    let server =
-        json!({ "type": "stdio", "command": "sh", "args": [real.hermit.path("server.sh")] });
+    let Some(real) = RealEnv::begin(believed(vec![claim()])) else { return };
+    fs::write(real.env.path("server.sh"), SERVER).unwrap();
+    let server = json!({ "type": "stdio", "command": "sh", "args": [real.env.path("server.sh")] });
     let settings = json!({ "mcpServers": { "shop": server } });
-    fs::write(real.hermit.path("home/.claude.json"), settings.to_string()).unwrap();
+    fs::write(real.env.path("home/.claude.json"), settings.to_string()).unwrap();
     real.run("x", &["-m", "1"]).exits(0);
     let work = real.asked_for_work();
     assert!(work[0].body.to_string().contains("mcp__shop__buy"), "{:?}", work[0].tools());

@@ -2,11 +2,13 @@
 
 use super::super::harness::ending;
 use super::super::messages_api::scenario::{Scenario, Usage, bash};
-use super::Real;
+use super::RealEnv;
 
 #[test]
 fn used_up_turns_end_the_iteration_and_its_work_counts() {
-    let Some(real) = Real::begin(Scenario::of(vec![bash("date +%N >> times.txt")])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![bash("date +%N >> times.txt")])) else {
+        return;
+    };
     let arguments = ["-m", "2", "--max-turns", "2", "--allowed-tools", "Bash"];
     real.run("note the time", &arguments).exits(0);
     assert_eq!(real.outcomes(), ["turn_limit", "turn_limit"], "a limit, and no failure");
@@ -19,9 +21,10 @@ fn used_up_turns_end_the_iteration_and_its_work_counts() {
 fn the_money_for_the_run_is_passed_on_and_exceeded_by_one_message_at_most() {
     let costly = Usage { input: 10_000, output: 1_000 };
     let answer = bash("date +%N >> times.txt").using(costly);
-    let Some(real) = Real::begin(Scenario::of(vec![answer])) else { return };
-    let did = real.run("note the time", &["-m", "9", "--max-cost", "1", "--allowed-tools", "Bash"]);
-    did.exits(0);
+    let Some(real) = RealEnv::begin(Scenario::of(vec![answer])) else { return };
+    let output =
+        real.run("note the time", &["-m", "9", "--max-cost", "1", "--allowed-tools", "Bash"]);
+    output.exits(0);
     assert_eq!(ending(&real.journal()), "max_cost");
     assert_eq!(real.outcomes()[0], "attempt_budget");
     let totals = real.totals();

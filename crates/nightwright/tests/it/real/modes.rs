@@ -5,18 +5,18 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::harness::ending;
-use super::super::messages_api::scenario::{Answer, call, say};
-use super::{Real, believed};
+use super::super::messages_api::scenario::{ApiAnswer, call, say};
+use super::{RealEnv, believed};
 
 /// Writes a file of the project through the program's own tool.
-fn write(project: &Path, file: &str, text: &str) -> Answer {
+fn write(project: &Path, file: &str, text: &str) -> ApiAnswer {
     call("Write", json!({ "file_path": project.join(file), "content": text }))
 }
 
 /// Makes a task in this mode, and runs it.
-fn run_task(real: &Real, mode: &str) {
-    real.hermit.run(&["new", "port", "--mode", mode]).exits(0);
-    real.hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
+fn run_task(real: &RealEnv, mode: &str) {
+    real.env.run(&["new", "port", "--mode", mode]).exits(0);
+    real.env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
     real.finish(real.command(&["run", "port", "--no-delay"]).spawn().unwrap())
         .exits(0)
         .says(&["judged complete by a model"]);
@@ -44,8 +44,8 @@ fn loop_ends_when_the_status_file_says_complete() {
             say("The other one too."),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.run(&["config", "set", "agent.allowed_tools", "Bash"]).exits(0);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.run(&["config", "set", "agent.allowed_tools", "Bash"]).exits(0);
     run_task(&real, "loop");
     assert_eq!(real.iterations().len(), 2);
     assert!(
@@ -61,7 +61,7 @@ fn iterative_ends_when_the_promise_is_believed() {
             say("Done.\n\n<promise>COMPLETE</promise>"),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
     run_task(&real, "iterative");
 }
 
@@ -77,7 +77,7 @@ fn a_plan_is_written_and_then_built() {
             say("Built."),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
     real.finish(real.command(&["plan"]).spawn().unwrap())
         .exits(0)
         .says(&["judged complete by a model (no checks configured) after 1 iteration"]);
@@ -93,7 +93,7 @@ fn a_plan_is_written_and_then_built() {
 #[test]
 fn a_blocker_in_the_last_words_is_reported_and_ends_a_run_that_comes_no_further() {
     let words = "I can't go on.\n\n<blocker>\nDescription: there is no key\n</blocker>";
-    let Some(real) = Real::begin(believed(vec![say(words), say(words)])) else { return };
+    let Some(real) = RealEnv::begin(believed(vec![say(words), say(words)])) else { return };
     real.run("deploy it", &["-m", "5"]).exits(0).says(&["there is no key"]);
     assert_eq!(ending(&real.journal()), "blocked");
 }

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use nightwright_core::event::{Event, Record};
 
-use super::super::messages_api::scenario::{Answer, Scenario, bash, say};
-use super::Real;
+use super::super::messages_api::scenario::{ApiAnswer, Scenario, bash, say};
+use super::RealEnv;
 
 /// The kinds of projects: their files, and what an agent ordinarily runs in them.
 const RUST: (&[(&str, &str)], &[&str]) = (
@@ -82,15 +82,15 @@ const DANGEROUS: &[&str] = &[
 
 /// Puts the files into the project, and programs that do nothing in the place of real ones: what
 /// counts is whether they may be run.
-fn set_up(real: &Real, files: &[(&str, &str)]) {
+fn set_up(real: &RealEnv, files: &[(&str, &str)]) {
     let programs =
         "cargo curl kubectl mypy node npm npx pip pytest python python3 ruff terraform uv";
     for program in programs.split(' ') {
-        let path = real.hermit.path("bin").join(program);
+        let path = real.env.path("bin").join(program);
         fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let project = real.hermit.project();
+    let project = real.env.project();
     for (name, text) in files {
         let path = project.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -98,7 +98,7 @@ fn set_up(real: &Real, files: &[(&str, &str)]) {
     }
 }
 
-fn all(commands: &[&str]) -> Vec<Answer> {
+fn all(commands: &[&str]) -> Vec<ApiAnswer> {
     let calls = commands.iter().map(|command| bash(command));
     calls.chain([say("That was all.")]).collect()
 }
@@ -114,7 +114,7 @@ fn denied(journal: &[Record]) -> Vec<(String, Option<String>)> {
 #[test]
 fn the_usual_permissions_allow_what_an_agent_ordinarily_runs() {
     for (files, commands) in [RUST, NPM, PYTHON] {
-        let Some(real) = Real::begin(Scenario::of(all(commands))) else { return };
+        let Some(real) = RealEnv::begin(Scenario::of(all(commands))) else { return };
         set_up(&real, files);
         real.run("work", &["-m", "1"]).exits(0);
         assert_eq!(denied(&real.journal()), []);
@@ -125,10 +125,10 @@ fn the_usual_permissions_allow_what_an_agent_ordinarily_runs() {
 
 #[test]
 fn the_usual_permissions_deny_what_nobody_wants_by_accident() {
-    let Some(real) = Real::begin(Scenario::of(all(DANGEROUS))) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(all(DANGEROUS))) else { return };
     set_up(&real, &[]);
     // Of no known type: everything that `usual` ever allows is allowed.
-    let did = real.run("work", &["-m", "1"]).exits(0);
+    let output = real.run("work", &["-m", "1"]).exits(0);
     let denied = denied(&real.journal());
     for command in DANGEROUS {
         let parts: Vec<_> = command.split(" | ").collect();
@@ -137,7 +137,7 @@ fn the_usual_permissions_deny_what_nobody_wants_by_accident() {
     }
     let removal = denied.iter().find(|(command, _)| command.starts_with("rm "));
     assert_eq!(removal, Some(&("rm -rf /nowhere-at-all".to_owned(), None)));
-    did.says(&["denied: rm -rf /nowhere-at-all (no rule allows it)"]);
+    output.says(&["denied: rm -rf /nowhere-at-all (no rule allows it)"]);
 }
 
 #[test]
@@ -168,30 +168,30 @@ fn the_rule_that_is_printed_allows_what_was_denied() {
         list.as_str(),
     ];
     let scenario = Scenario::of([all(&commands), all(&commands)].concat());
-    let Some(real) = Real::begin(scenario) else { return };
+    let Some(real) = RealEnv::begin(scenario) else { return };
     set_up(&real, NPM.0);
-    let did = real.run("work", &["-m", "1"]).exits(0);
+    let output = real.run("work", &["-m", "1"]).exits(0);
     let first = denied(&real.journal());
     assert!(first.len() >= commands.len(), "{first:?}");
     // The options as they are printed, for a shell to read.
     let mut options = Vec::new();
-    for line in did.err.lines().filter(|line| line.contains("denied: ")) {
+    for line in output.err.lines().filter(|line| line.contains("denied: ")) {
         let Some((_, option)) = line.rsplit_once("(allow with ") else { continue };
         let option = option.strip_suffix(')').expect("the end of the advice");
         options.extend(shell_words::split(option).unwrap());
     }
     assert!(!options.iter().any(|option| option == "Bash"), "each has a rule of its own");
     let options: Vec<_> = options.iter().map(String::as_str).collect();
-    let did = real.run("work", &[&["-m", "1"], &options[..]].concat()).exits(0);
-    assert!(!did.err.contains("denied: "), "{}\n{options:?}", did.err);
+    let output = real.run("work", &[&["-m", "1"], &options[..]].concat()).exits(0);
+    assert!(!output.err.contains("denied: "), "{}\n{options:?}", output.err);
     assert_eq!(fs::read_to_string(written).unwrap(), "x\n");
 }
 
 #[test]
 fn building_commits_without_being_allowed_to() {
     let answers = all(&["git add -A", "git commit -m 'one item'"]);
-    let Some(real) = Real::begin(Scenario::of(answers)) else { return };
-    real.hermit.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
+    let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
+    real.env.file("IMPLEMENTATION_PLAN.md", "- [ ] one\n");
     let command = ["build", "-m", "1", "--no-delay", "--permissions", "edits"];
     real.finish(real.command(&command).spawn().unwrap()).exits(0);
     assert_eq!(denied(&real.journal()), []);

@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::messages_api::scenario::{Scenario, bash, call};
-use super::super::projects::toolchain::{self, Missing, Toolchain};
+use super::super::projects::toolchain::{self, MissingToolchain, Toolchain};
 use super::super::projects::{
-    Fix, NPM_NODE_TEST, Project, RUST_LIBRARY, commit_all, finish, proof,
+    Fix, NPM_NODE_TEST, RUST_LIBRARY, TestProject, commit_all, finish, proof,
 };
-use super::{Real, believed, claim};
+use super::{RealEnv, believed, claim};
 
 /// The model reads the file, edits it, runs the tests and says that it is done.
-fn works(folder: &Path, project: &Project) -> Scenario {
+fn works(folder: &Path, project: &TestProject) -> Scenario {
     let Fix { file, old, new } = project.fix;
     let path = folder.join(file);
     believed(vec![
@@ -25,17 +25,20 @@ fn works(folder: &Path, project: &Project) -> Scenario {
 }
 
 /// Sets a project up and runs it to its end.
-fn completes(project: &Project, find: fn(&super::Hermit) -> Result<Toolchain, Missing>) {
-    let Some(real) = Real::begin_in(|folder| works(folder, project)) else { return };
-    project.unpack(&real.hermit);
-    let toolchain = match find(&real.hermit) {
+fn completes(
+    project: &TestProject,
+    find: fn(&super::TestEnv) -> Result<Toolchain, MissingToolchain>,
+) {
+    let Some(real) = RealEnv::begin_in(|folder| works(folder, project)) else { return };
+    project.unpack(&real.env);
+    let toolchain = match find(&real.env) {
         Ok(toolchain) => toolchain,
-        Err(Missing(why)) => {
+        Err(MissingToolchain(why)) => {
             toolchain::skipped(project.name, &why);
             return real.skip();
         }
     };
-    commit_all(&real.hermit);
+    commit_all(&real.env);
     let run = |arguments: &[&str]| {
         let mut command = real.command(arguments);
         toolchain.add_to(&mut command);
@@ -43,9 +46,9 @@ fn completes(project: &Project, find: fn(&super::Hermit) -> Result<Toolchain, Mi
     };
     run(&["init", "--yes"]).exits(0).says(&[project.check]);
     let goal = ["run", "-p", "make the tests pass", "-m", "3", "--no-delay"];
-    let did = run(&goal).exits(0).says(&["verified"]);
+    let output = run(&goal).exits(0).says(&["verified"]);
     real.nobody_is_alive();
-    assert_eq!(proof(&real.outcome()), "checks", "{}", did.err);
+    assert_eq!(proof(&real.outcome()), "checks", "{}", output.err);
     let asked = real.asked_for_work();
     let results = asked.last().unwrap().tool_results();
     assert!(results.iter().all(|(_, failed)| !failed), "the agent was kept from it: {results:?}");

@@ -8,14 +8,14 @@ use serde_json::json;
 
 use super::super::harness::ending;
 use super::super::messages_api::scenario::{Block, Scenario, blocks, say, tool};
-use super::{Real, session};
+use super::{RealEnv, session};
 
 /// Fails unless the model was told the goal, in a prompt that is the one kept in the run's folder.
 fn reaches_the_model(goal: &str) {
-    let Some(real) = Real::begin(Scenario::of(vec![say("I see.")])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![say("I see.")])) else { return };
     real.run(goal, &["-m", "1"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    let kept = fs::read_to_string(real.hermit.runs()[0].join("prompts/001.md")).unwrap();
+    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001.md")).unwrap();
     assert!(kept.contains(goal), "the goal is in the prompt as it was given");
     let asked = real.api().asked();
     assert_eq!(asked.len(), 1);
@@ -45,19 +45,19 @@ fn a_goal_reaches_the_model_byte_for_byte() {
 
 #[test]
 fn a_prompt_longer_than_any_argument_reaches_the_model() {
-    let Some(real) = Real::begin(Scenario::of(vec![say("I read it all.")])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![say("I read it all.")])) else { return };
     let goal = format!("begin {} end of the goal", "word ".repeat(24_000));
-    real.hermit.file("SHARED_TASK_NOTES.md", &"a note of earlier times\n".repeat(2_500));
+    real.env.file("SHARED_TASK_NOTES.md", &"a note of earlier times\n".repeat(2_500));
     real.run(&goal, &["-m", "1"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
-    let kept = fs::read_to_string(real.hermit.runs()[0].join("prompts/001.md")).unwrap();
+    let kept = fs::read_to_string(real.env.runs()[0].join("prompts/001.md")).unwrap();
     assert!(kept.len() > 131_072, "{}", kept.len());
     assert!(real.api().asked()[0].opening().contains(&kept.as_str()));
 }
 
 #[test]
 fn a_goal_of_a_megabyte_reaches_the_model() {
-    let Some(real) = Real::begin(Scenario::of(vec![say("I read it all.")])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![say("I read it all.")])) else { return };
     let goal = format!("begin {} end of the goal", "word ".repeat(200_000));
     let mut command = real.command(&["run", "--prompt", "-", "-m", "1"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -75,7 +75,7 @@ fn the_next_iteration_begins_with_a_fresh_context() {
         tool("Bash", json!({ "command": "echo 1 > one.txt; echo a result of the first" })),
     ]);
     let answers = vec![talks, say("The last words of the first."), say("The second.")];
-    let Some(real) = Real::begin(Scenario::of(answers)) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     real.run("x", &["-m", "2", "--allowed-tools", "Bash"]).exits(0);
     assert_eq!(ending(&real.journal()), "max_iterations");
     let asked = real.api().asked();

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::super::harness::ending;
 use super::super::messages_api::scenario::{
-    Fault, Moment, Scenario, bash, blocks, call, say, tool,
+    AnswerPhase, Fault, Scenario, bash, blocks, call, say, tool,
 };
-use super::{CALL, Real, VERDICT, believed, claim, session};
+use super::{CALL, RealEnv, VERDICT, believed, claim, session};
 
 #[test]
 fn a_structured_answer_is_a_finished_one() {
@@ -17,7 +17,7 @@ fn a_structured_answer_is_a_finished_one() {
         "additionalProperties": false,
     });
     let answers = vec![call("StructuredOutput", json!({ "done": true }))];
-    let Some(real) = Real::begin(Scenario::of(answers)) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(answers)) else { return };
     real.run("x", &["-m", "1", "--", "--json-schema", &schema.to_string()]).exits(0);
     assert_eq!(real.outcomes(), ["finished"], "nothing about it is suspect");
     assert_eq!(real.api().asked().len(), 1);
@@ -26,13 +26,13 @@ fn a_structured_answer_is_a_finished_one() {
 #[test]
 fn a_word_of_the_operator_reaches_the_session_that_is_open() {
     let answers = vec![bash("touch started; while [ ! -e go ]; do sleep 0.05; done"), claim()];
-    let Some(real) = Real::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(believed(answers)) else { return };
     let child = real.start("x", &["-m", "3", "--allowed-tools", "Bash"]);
-    real.hermit.wait_for("agent_ready");
+    real.env.wait_for("agent_ready");
     super::signals::in_the_command(&real);
-    real.hermit.run(&["tell", &real.id(), "mind the umlauts"]).exits(0);
-    real.hermit.wait_for("nudge_sent");
-    real.hermit.file("go", "");
+    real.env.run(&["tell", &real.id(), "mind the umlauts"]).exits(0);
+    real.env.wait_for("nudge_sent");
+    real.env.file("go", "");
     real.finish(child).exits(0);
     let asked = real.asked_for_work();
     let told = asked.iter().find(|request| request.says("mind the umlauts")).unwrap();
@@ -45,13 +45,13 @@ fn a_word_of_the_operator_reaches_the_session_that_is_open() {
 
 #[test]
 fn a_word_that_comes_too_late_for_a_turn_gets_one_of_its_own_and_both_are_paid_for() {
-    let last = say("The first part is done.").but(Fault::Pause(Moment::Middle));
-    let Some(real) = Real::begin(believed(vec![last, claim()])) else { return };
+    let last = say("The first part is done.").but(Fault::Pause(AnswerPhase::Middle));
+    let Some(real) = RealEnv::begin(believed(vec![last, claim()])) else { return };
     let child = real.start("x", &["-m", "3"]);
-    real.hermit.wait_for("agent_ready");
+    real.env.wait_for("agent_ready");
     real.api().wait_for("for the work", |request| request.says("# One iteration"));
-    real.hermit.run(&["tell", &real.id(), "/usage of umlauts: mind it"]).exits(0);
-    real.hermit.wait_for("nudge_sent");
+    real.env.run(&["tell", &real.id(), "/usage of umlauts: mind it"]).exits(0);
+    real.env.wait_for("nudge_sent");
     real.api().go_on();
     real.finish(child).exits(0);
     assert_eq!(ending(&real.journal()), "completed");
@@ -74,7 +74,7 @@ fn parallel_calls_of_which_one_fails_end_nothing() {
         tool("Bash", json!({ "command": "echo fine", "description": "one" })),
         tool("Bash", json!({ "command": "echo broken; exit 3", "description": "two" })),
     ]);
-    let Some(real) = Real::begin(believed(vec![both, claim()])) else { return };
+    let Some(real) = RealEnv::begin(believed(vec![both, claim()])) else { return };
     real.run("x", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
     let results = real.asked_for_work()[1].tool_results();

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::harness::Did;
-use super::super::messages_api::scenario::{Answer, Scenario, call, say, usage_limit};
+use super::super::harness::Output;
+use super::super::messages_api::scenario::{ApiAnswer, Scenario, call, say, usage_limit};
 use super::super::terminal::Terminal;
-use super::{Account, Real};
+use super::{Account, RealEnv};
 
 const INSTRUCTIONS: &str = ".nightwright/tasks/t/INSTRUCTIONS.md";
 const REPORT: &str = ".nightwright/tasks/t/reports/validation-report.md";
 
 /// The program asks people in a new home for their taste, for their trust in the folder, and
 /// whether they mean the key. All of that was answered.
-fn move_in(real: &Real) {
-    let project = real.hermit.project().canonicalize().unwrap();
+fn move_in(real: &RealEnv) {
+    let project = real.env.project().canonicalize().unwrap();
     let (_, key) = Account::Key.variable();
     let home = json!({
         "hasCompletedOnboarding": true,
@@ -24,18 +24,18 @@ fn move_in(real: &Real) {
         "projects": { project.to_str().unwrap(): { "hasTrustDialogAccepted": true } },
         "customApiKeyResponses": { "approved": [&key[key.len() - 20..]], "rejected": [] },
     });
-    fs::write(real.hermit.path("home/.claude.json"), home.to_string()).unwrap();
+    fs::write(real.env.path("home/.claude.json"), home.to_string()).unwrap();
 }
 
 /// Validates instructions, with a model that answers like this.
-fn validate(answers: Vec<Answer>, code: i32) -> Option<(Real, Did)> {
-    let real = Real::begin(Scenario::of(answers))?;
-    let did = judge(&real, code);
-    Some((real, did))
+fn validate(answers: Vec<ApiAnswer>, code: i32) -> Option<(RealEnv, Output)> {
+    let real = RealEnv::begin(Scenario::of(answers))?;
+    let output = judge(&real, code);
+    Some((real, output))
 }
 
-fn judge(real: &Real, code: i32) -> Did {
-    real.hermit.task("t").file(INSTRUCTIONS, "# Goal\nAll tests pass.\n");
+fn judge(real: &RealEnv, code: i32) -> Output {
+    real.env.task("t").file(INSTRUCTIONS, "# Goal\nAll tests pass.\n");
     let child = real.command(&["validate", "t", "--model", "sonnet"]).spawn().unwrap();
     real.finish(child).exits(code)
 }
@@ -49,18 +49,18 @@ fn judgement(failed: &[&str]) -> Value {
 
 #[test]
 fn a_conversation_in_a_terminal_ends_with_instructions() {
-    let real = Real::begin_in(|project| {
+    let real = RealEnv::begin_in(|project| {
         let file = project.join(INSTRUCTIONS);
         let input = json!({ "file_path": file, "content": "# Goal\nAll tests pass.\n" });
         Scenario::of(vec![call("Write", input), say("It is written.")])
     });
     let Some(real) = real else { return };
     move_in(&real);
-    real.hermit.task("t");
+    real.env.task("t");
     let (name, value) = Account::Key.variable();
-    let line = real.hermit.line("setup t");
+    let line = real.env.line("setup t");
     let line = format!("export ANTHROPIC_BASE_URL=http://{} {name}={value}; {line}", real.address);
-    let terminal = Terminal::run(&real.hermit, &line);
+    let terminal = Terminal::run(&real.env, &line);
     terminal.shows("It is written.");
     terminal.types(&["-l", "/exit"]);
     terminal.shows("❯ /exit");
@@ -68,7 +68,7 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
     let screen = terminal.shows("exit=0");
     assert!(screen.contains("Instructions written"), "{screen}");
     assert_eq!(real.read(INSTRUCTIONS).as_deref(), Some("# Goal\nAll tests pass.\n"));
-    real.hermit.terminal_is_as_before();
+    real.env.terminal_is_as_before();
     drop(terminal);
     real.nobody_is_alive();
     let asked = real.api().asked();
@@ -81,9 +81,13 @@ fn a_conversation_in_a_terminal_ends_with_instructions() {
 #[test]
 fn good_instructions_pass_with_one_question_and_tools_that_only_read() {
     let answer = call("StructuredOutput", judgement(&["examples"]));
-    let Some((real, did)) = validate(vec![answer], 0) else { return };
-    assert!(did.out.contains("pass: 7 of 7 required criteria are met, 2 of 3"), "{}", did.out);
-    did.says(&["cost $0.0"]);
+    let Some((real, output)) = validate(vec![answer], 0) else { return };
+    assert!(
+        output.out.contains("pass: 7 of 7 required criteria are met, 2 of 3"),
+        "{}",
+        output.out
+    );
+    output.says(&["cost $0.0"]);
     assert!(real.read(REPORT).unwrap().contains("| miss | There is an example"));
     let asked = real.api().asked();
     assert!(asked[0].says("All tests pass.") && asked[0].model().contains("sonnet"));
@@ -98,23 +102,23 @@ fn good_instructions_pass_with_one_question_and_tools_that_only_read() {
 #[test]
 fn bad_instructions_fail_with_the_reason() {
     let answer = call("StructuredOutput", judgement(&["scope"]));
-    let Some((real, did)) = validate(vec![answer], 1) else { return };
-    assert!(did.out.contains("is said\n        it is not there\n"), "{}", did.out);
-    did.says(&["nightwright edit t"]);
+    let Some((real, output)) = validate(vec![answer], 1) else { return };
+    assert!(output.out.contains("is said\n        it is not there\n"), "{}", output.out);
+    output.says(&["nightwright edit t"]);
     assert!(real.read(REPORT).unwrap().contains("**fail**"));
 }
 
 #[test]
 fn a_judgement_in_words_is_read_all_the_same() {
     let words = say(format!("Here it is:\n\n```json\n{}\n```", judgement(&["steps"])));
-    let Some((_, did)) = validate(vec![words], 1) else { return };
-    assert!(did.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", did.out);
+    let Some((_, output)) = validate(vec![words], 1) else { return };
+    assert!(output.out.contains("FAIL: 6 of 7 required criteria are met"), "{}", output.out);
 }
 
 #[test]
 fn a_usage_limit_is_told_with_its_end_and_not_waited_for() {
     let limit = usage_limit(Duration::from_hours(2));
-    let Some(real) = Real::begin(Scenario::of(vec![limit])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![limit])) else { return };
     let real = real.subscribed();
     judge(&real, 1).says(&["usage limit is reached, until 20", "try again then"]);
     assert_eq!(real.read(REPORT), None);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::super::harness::{ending, grow_impatient};
-use super::super::messages_api::scenario::{Fault, Moment, Scenario, bash, say};
-use super::{Real, believed, claim};
+use super::super::messages_api::scenario::{AnswerPhase, Fault, Scenario, bash, say};
+use super::{RealEnv, believed, claim};
 
 /// A command with everything that is hard to end: children in the background, in sessions of their
 /// own, deaf to signals, and one that has lost its parent.
@@ -31,15 +31,15 @@ fn ctrl_c_ends_the_run_the_agent_and_its_commands() {
 fn a_second_ctrl_c_is_not_patient_and_leaves_nobody_either() {
     interrupted_by(|real, child| {
         kill_process_group(pid(child), Signal::INT).unwrap();
-        real.hermit.wait_for("stop_requested");
+        real.env.wait_for("stop_requested");
         grow_impatient();
         kill_process_group(pid(child), Signal::INT).unwrap();
     });
 }
 
 /// A run in a terminal's foreground group of its own is ended in the middle of a command.
-fn interrupted_by(interrupt: impl FnOnce(&Real, &Child)) {
-    let Some(real) = Real::begin(Scenario::of(vec![bash(STUBBORN)])) else { return };
+fn interrupted_by(interrupt: impl FnOnce(&RealEnv, &Child)) {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![bash(STUBBORN)])) else { return };
     let arguments = ["run", "-p", "x", "-m", "3", "--allowed-tools", "Bash"];
     let child = real.command(&arguments).process_group(0).spawn().unwrap();
     in_the_command(&real);
@@ -54,8 +54,8 @@ fn interrupted_by(interrupt: impl FnOnce(&Real, &Child)) {
 
 #[test]
 fn an_interrupt_ends_a_run_that_waits_for_the_model() {
-    let hangs = say("I think that").but(Fault::Silence(Moment::Middle));
-    let Some(real) = Real::begin(Scenario::of(vec![hangs])) else { return };
+    let hangs = say("I think that").but(Fault::Silence(AnswerPhase::Middle));
+    let Some(real) = RealEnv::begin(Scenario::of(vec![hangs])) else { return };
     let child = real.start("wait for the model", &["-m", "3"]);
     real.api().wait_for("for the work", |request| request.says("wait for the model"));
     kill_process(pid(&child), Signal::INT).unwrap();
@@ -66,7 +66,7 @@ fn an_interrupt_ends_a_run_that_waits_for_the_model() {
 
 #[test]
 fn nothing_survives_the_death_of_the_supervisor_and_the_run_can_be_resumed() {
-    let Some(real) = Real::begin(believed(vec![bash(STUBBORN), claim()])) else { return };
+    let Some(real) = RealEnv::begin(believed(vec![bash(STUBBORN), claim()])) else { return };
     let mut child = real.start("x", &["-m", "3", "--allowed-tools", "Bash"]);
     in_the_command(&real);
     kill_process(pid(&child), Signal::KILL).unwrap();
@@ -83,14 +83,14 @@ fn what_a_command_leaves_behind_does_not_survive_the_attempt() {
     let leaves = "nohup sleep 1005 > /dev/null 2>&1 & (setsid sleep 1006 > /dev/null 2>&1 &); \
                   touch started";
     let scenario = Scenario::of(vec![bash(leaves), say("It runs in the background.")]);
-    let Some(real) = Real::begin(scenario) else { return };
+    let Some(real) = RealEnv::begin(scenario) else { return };
     real.run("x", &["-m", "1", "--allowed-tools", "Bash"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
     assert!(real.read("started").is_some());
 }
 
 /// Waits until the agent's command is running.
-pub(super) fn in_the_command(real: &Real) {
+pub(super) fn in_the_command(real: &RealEnv) {
     let begun = Instant::now();
     while real.read("started").is_none() {
         assert!(begun.elapsed() < Duration::from_mins(1), "the command never started");

@@ -7,12 +7,12 @@ use nightwright_core::outcome::Outcome;
 
 use super::super::harness::{ending, names};
 use super::super::messages_api::scenario::{Scenario, too_many, usage_limit};
-use super::{Real, believed, claim};
+use super::{RealEnv, believed, claim};
 
 #[test]
 fn a_short_refusal_is_waited_out_by_the_program_itself() {
     let answers = vec![too_many(Duration::from_secs(1)), claim()];
-    let Some(real) = Real::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(believed(answers)) else { return };
     real.run("x", &["-m", "3"]).exits(0);
     assert_eq!(real.outcomes(), ["finished"]);
     let names = names(&real.journal());
@@ -22,11 +22,11 @@ fn a_short_refusal_is_waited_out_by_the_program_itself() {
 #[test]
 fn a_long_refusal_is_waited_out_by_us_and_costs_no_iteration() {
     let answers = vec![too_many(Duration::from_mins(10)), claim()];
-    let Some(real) = Real::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(believed(answers)) else { return };
     let child = real.start("x", &["-m", "1"]);
-    real.hermit.wait_for("limit_wait_started");
+    real.env.wait_for("limit_wait_started");
     assert_eq!(real.asked_for_work().len(), 1, "the program gave up at once");
-    let told = real.hermit.run(&["tell", &real.id(), "--retry-now"]);
+    let told = real.env.run(&["tell", &real.id(), "--retry-now"]);
     told.exits(0);
     real.finish(child).exits(0);
     assert_eq!(ending(&real.journal()), "completed");
@@ -38,10 +38,10 @@ fn a_long_refusal_is_waited_out_by_us_and_costs_no_iteration() {
 #[test]
 fn a_usage_limit_is_waited_out_to_its_end_and_costs_no_iteration() {
     let answers = vec![usage_limit(Duration::from_secs(20)), claim()];
-    let Some(real) = Real::begin(believed(answers)) else { return };
+    let Some(real) = RealEnv::begin(believed(answers)) else { return };
     let real = real.subscribed();
-    let did = real.run("x", &["-m", "1"]).exits(0);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.err);
+    let output = real.run("x", &["-m", "1"]).exits(0);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.err);
     assert_eq!(real.outcomes(), ["usage_limited", "finished"]);
     assert_eq!(real.iterations().len(), 1);
     let waits = waits(&real);
@@ -50,29 +50,30 @@ fn a_usage_limit_is_waited_out_to_its_end_and_costs_no_iteration() {
     let second =
         journal.iter().filter(|record| record.event.name() == "attempt_started").nth(1).unwrap();
     assert!(second.at >= until, "nothing was tried before the limit ended");
-    assert!(did.err.contains("usage limit: waiting until"), "{}", did.err);
+    assert!(output.err.contains("usage limit: waiting until"), "{}", output.err);
     assert!(real.totals().waited >= Duration::from_secs(1));
 }
 
 #[test]
 fn a_limit_that_lasts_too_long_ends_the_run_with_its_end_and_the_way_on() {
-    let Some(real) = Real::begin(Scenario::of(vec![usage_limit(Duration::from_hours(30))])) else {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![usage_limit(Duration::from_hours(30))]))
+    else {
         return;
     };
     let real = real.subscribed();
-    let did = real.run("x", &["-m", "1"]).exits(1);
-    assert_eq!(ending(&real.journal()), "limit_wait_too_long", "{}", did.err);
+    let output = real.run("x", &["-m", "1"]).exits(1);
+    assert_eq!(ending(&real.journal()), "limit_wait_too_long", "{}", output.err);
     let resume = format!("nightwright resume {}", real.id());
-    assert!(did.err.contains(&resume), "{}", did.err);
+    assert!(output.err.contains(&resume), "{}", output.err);
     let Outcome::LimitWaitTooLong { until: Some(until) } = real.outcome() else {
         panic!("{:?}", real.outcome())
     };
-    assert!(did.err.contains(&until.strftime("%H:%M").to_string()), "{}", did.err);
+    assert!(output.err.contains(&until.strftime("%H:%M").to_string()), "{}", output.err);
     assert_eq!(real.api().asked().len(), 1);
 }
 
 /// What was waited for, until when, and why no longer.
-fn waits(real: &Real) -> Vec<(WaitKind, Option<jiff::Timestamp>, WaitEnd)> {
+fn waits(real: &RealEnv) -> Vec<(WaitKind, Option<jiff::Timestamp>, WaitEnd)> {
     let mut waits = Vec::new();
     let mut begun = None;
     for record in real.journal() {

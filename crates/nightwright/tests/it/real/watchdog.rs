@@ -5,14 +5,16 @@ mod extras;
 
 use std::path::Path;
 
-use nightwright_core::agent::report::{Notice, WatchSignal};
-use nightwright_core::event::{Event, Purpose};
+use nightwright_core::agent::report::{WatchdogFinding, WatchdogSignal};
+use nightwright_core::event::{CallPurpose, Event};
 use serde_json::json;
 
 use super::super::harness::ending;
-use super::super::messages_api::Request;
-use super::super::messages_api::scenario::{Answer, Fault, Moment, bash, blocks, call, say, tool};
-use super::{CALL, Real, VERDICT, believed, claim, session};
+use super::super::messages_api::ApiRequest;
+use super::super::messages_api::scenario::{
+    AnswerPhase, ApiAnswer, Fault, bash, blocks, call, say, tool,
+};
+use super::{CALL, RealEnv, VERDICT, believed, claim, session};
 
 /// How the conversation of an iteration begins.
 const WORK: &str = "# One iteration";
@@ -23,19 +25,19 @@ const ADVISOR: &str = "# A way out";
 const QUESTION: &str = "There are two names. Which one shall I take, left.txt or right.txt?";
 
 /// A file of the project is written.
-fn write(project: &Path, file: &str, text: &str) -> Answer {
+fn write(project: &Path, file: &str, text: &str) -> ApiAnswer {
     call("Write", json!({ "file_path": project.join(file), "content": text }))
 }
 
 /// What the model was asked in conversations that begin with these words.
-fn asked(real: &Real, words: &str) -> Vec<Request> {
+fn asked(real: &RealEnv, words: &str) -> Vec<ApiRequest> {
     let mut asked = real.api().asked();
     asked.retain(|request| request.opening().iter().any(|text| text.contains(words)));
     asked
 }
 
 /// What was said into running sessions, and to what.
-fn nudges(real: &Real) -> Vec<(Option<Notice>, String)> {
+fn nudges(real: &RealEnv) -> Vec<(Option<WatchdogFinding>, String)> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -46,7 +48,7 @@ fn nudges(real: &Real) -> Vec<(Option<Notice>, String)> {
 }
 
 /// What the watchdog noticed.
-fn noticed(real: &Real) -> Vec<WatchSignal> {
+fn noticed(real: &RealEnv) -> Vec<WatchdogSignal> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -57,7 +59,7 @@ fn noticed(real: &Real) -> Vec<WatchSignal> {
 }
 
 /// What was called for beside the work.
-fn calls(real: &Real) -> Vec<Purpose> {
+fn calls(real: &RealEnv) -> Vec<CallPurpose> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -76,12 +78,12 @@ fn place<'a>(conversation: &'a [(&str, String)], words: &str) -> (usize, &'a str
 
 /// The model ends its turn with these words, and goes on in the same session once it has been
 /// answered.
-fn goes_on_after(words: &'static str, signal: WatchSignal) {
+fn goes_on_after(words: &'static str, signal: WatchdogSignal) {
     let scenario =
         |project: &Path| believed(vec![say(words), write(project, "left.txt", "left\n"), claim()]);
-    let Some(real) = Real::begin_in(scenario) else { return };
-    let did = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
 
     let nudges = nudges(&real);
     let [(Some(notice), answer)] = &nudges[..] else { panic!("{nudges:?}") };
@@ -102,20 +104,20 @@ fn goes_on_after(words: &'static str, signal: WatchSignal) {
     assert_eq!(real.iterations().len(), 1);
     let report = &real.attempts()[0];
     assert_eq!((report.stream.results, report.stream.tool_calls), (2, 1));
-    assert_eq!(calls(&real), [Purpose::Verify], "nobody else was asked");
+    assert_eq!(calls(&real), [CallPurpose::Verify], "nobody else was asked");
     assert_eq!(real.read("left.txt").as_deref(), Some("left\n"));
     assert_eq!(real.totals().cost.micros(), 3 * CALL + VERDICT, "every turn is paid for");
 }
 
 #[test]
 fn a_question_is_answered_in_its_own_session_and_the_work_goes_on_there() {
-    goes_on_after(QUESTION, WatchSignal::Asking);
+    goes_on_after(QUESTION, WatchdogSignal::Asking);
 }
 
 #[test]
 fn a_surrender_is_answered_in_its_own_session_and_the_work_goes_on_there() {
     let words = "The check fails whatever I do. I give up: I am unable to complete this task.";
-    goes_on_after(words, WatchSignal::GivingUp);
+    goes_on_after(words, WatchdogSignal::GivingUp);
 }
 
 #[test]
@@ -126,11 +128,11 @@ fn a_second_question_within_a_minute_goes_to_an_advisor_whose_steps_are_in_the_n
         believed(vec![say(QUESTION), say(again), write(project, "left.txt", "left\n"), claim()])
             .with(ADVISOR, vec![say(advice)])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    let did = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(nudges(&real).len(), 1, "the second one is not answered at once");
-    assert_eq!(calls(&real), [Purpose::Advise, Purpose::Verify]);
+    assert_eq!(calls(&real), [CallPurpose::Advise, CallPurpose::Verify]);
     assert_eq!(real.iterations().len(), 2);
 
     let advisor = asked(&real, ADVISOR);
@@ -156,12 +158,12 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
         believed(vec![say(QUESTION), write(project, "left.txt", "left\n"), claim()])
             .with(ADVISOR, vec![say("Both are right. Take left.txt.")])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.run(&["config", "set", "watchdog.respond", "next"]).exits(0);
-    let did = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.run(&["config", "set", "watchdog.respond", "next"]).exits(0);
+    let output = real.run("write one of the two", &["-m", "3", "--verify", "test -e left.txt"]);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(nudges(&real), []);
-    assert_eq!(noticed(&real), [WatchSignal::Asking]);
+    assert_eq!(noticed(&real), [WatchdogSignal::Asking]);
     assert_eq!(real.outcomes(), ["finished", "finished"]);
     let work = asked(&real, WORK);
     assert_eq!(work.len(), 3, "one in the first iteration, two in the second");
@@ -170,7 +172,7 @@ fn where_only_the_next_prompt_may_answer_a_question_ends_the_session() {
     for part in [QUESTION, "Nobody is here to answer", "Both are right. Take left.txt."] {
         assert!(work[1].says(part), "`{part}` is not in {:?}", work[1].opening());
     }
-    assert_eq!(calls(&real), [Purpose::Advise, Purpose::Verify]);
+    assert_eq!(calls(&real), [CallPurpose::Advise, CallPurpose::Verify]);
 }
 
 #[test]
@@ -178,15 +180,15 @@ fn whoever_makes_the_same_call_over_and_over_is_told_in_the_running_turn() {
     let same = || tool("Bash", json!({ "command": "ls", "description": "look" }));
     let many = || blocks((0..11).map(|_| same()));
     // The last call is on its way while the watchdog speaks.
-    let last = bash("echo another way").but(Fault::Pause(Moment::Middle));
-    let Some(real) = Real::begin(believed(vec![many(), many(), last, claim()])) else { return };
+    let last = bash("echo another way").but(Fault::Pause(AnswerPhase::Middle));
+    let Some(real) = RealEnv::begin(believed(vec![many(), many(), last, claim()])) else { return };
     let child = real.start("look around", &["-m", "3", "--allowed-tools", "Bash"]);
-    real.hermit.wait_for("nudge_sent");
+    real.env.wait_for("nudge_sent");
     real.api().go_on();
-    let did = real.finish(child);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let output = real.finish(child);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
 
-    assert_eq!(noticed(&real), [WatchSignal::Repetition], "once, whatever follows");
+    assert_eq!(noticed(&real), [WatchdogSignal::Repetition], "once, whatever follows");
     let nudges = nudges(&real);
     let [(Some(_), answer)] = &nudges[..] else { panic!("{nudges:?}") };
     let work = asked(&real, WORK);
@@ -196,6 +198,6 @@ fn whoever_makes_the_same_call_over_and_over_is_told_in_the_running_turn() {
     assert!(work[3].tool_results().iter().any(|(text, _)| text.contains("another way")));
     let report = &real.attempts()[0];
     assert_eq!((report.stream.results, report.stream.tool_calls), (1, 23), "one turn");
-    assert_eq!(report.heard, Some(1));
-    assert_eq!(calls(&real), [Purpose::Verify]);
+    assert_eq!(report.acknowledged, Some(1));
+    assert_eq!(calls(&real), [CallPurpose::Verify]);
 }

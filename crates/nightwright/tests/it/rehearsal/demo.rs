@@ -6,16 +6,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use nightwright::rehearsal::script::Script;
-use nightwright::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT, Step};
+use nightwright::rehearsal::{DEMO_CHECK, DEMO_PROJECT, DEMO_SCRIPT, SceneStep};
 use nightwright_core::agent::outcome::AttemptOutcome;
 use nightwright_core::units::Usd;
 
-use crate::stage::{Stage, attempt, report};
+use crate::stage::{AgentEnv, attempt, report};
 
 /// The demo is what people see first: each attempt must do what the summary will say.
 #[tokio::test]
 async fn the_demo_fails_claims_falsely_waits_and_gets_there() {
-    let stage = Stage::with_script(DEMO_SCRIPT);
+    let stage = AgentEnv::with_script(DEMO_SCRIPT);
     for (name, text) in DEMO_PROJECT {
         fs::write(stage.project().join(name), text).unwrap();
     }
@@ -36,7 +36,7 @@ async fn the_demo_fails_claims_falsely_waits_and_gets_there() {
         assert_eq!(failing(), left, "after attempt {number}");
         let limited = matches!(report.outcome, AttemptOutcome::UsageLimited { until: Some(_) });
         assert_eq!(limited, number == 3, "{:?}", report.outcome);
-        claims.push(report.words.promise);
+        claims.push(report.text_evidence.promise);
         let cost = report.cost.unwrap();
         assert!((Usd::from_cents(8)..=Usd::from_cents(30)).contains(&cost), "{cost}");
     }
@@ -49,7 +49,7 @@ async fn the_demo_fails_claims_falsely_waits_and_gets_there() {
 fn the_demo_can_be_watched_without_patience() {
     let demo = Script::parse(DEMO_SCRIPT, Path::new("demo.toml")).unwrap();
     let waits = demo.attempt.iter().flat_map(|scene| &scene.steps).map(|step| match step {
-        Step::Wait(time) => *time,
+        SceneStep::Wait(time) => *time,
         _ => Duration::ZERO,
     });
     let sum: Duration = waits.sum();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nightwright::process::GRACE;
-use nightwright_core::agent::outcome::{AttemptOutcome, CutReason, Death, Suspicion};
+use nightwright_core::agent::outcome::{AttemptOutcome, CancelReason, ProcessExit, Suspicion};
 use nightwright_core::agent::report::{
-    AgentNews, Answer, AttemptReport, Blocker, Notice, Pulse, QuotaNews, QuotaWindow, Ready,
-    RunningTool, TurnEnd, Verdict, WatchSignal,
+    AgentNews, Answer, AttemptReport, Blocker, Pulse, QuotaNews, QuotaWindow, Ready, RunningTool,
+    TurnEnd, Verdict, WatchdogFinding, WatchdogSignal,
 };
 use nightwright_core::effect::Grace;
 use nightwright_core::permissions::denial::Denial;
@@ -21,23 +21,23 @@ use super::dice::Dice;
 pub(super) const OVERSHOOT: Usd = Usd::from_cents(3);
 
 /// The word that it is to end.
-pub(super) type Cut = Option<(CutReason, Grace)>;
+pub(super) type SimCancel = Option<(CancelReason, Grace)>;
 
 /// What an attempt or call is going to do.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
+pub(super) struct AttemptScript {
     /// What it says, and how long after the last thing.
     news: Vec<(Duration, AgentNews)>,
     /// Whether it ends by itself after that, and how much later.
     end: Option<Duration>,
-    manners: Manners,
+    manners: ExitBehaviour,
     /// What it leaves, if it comes to its own end.
     pub(super) report: AttemptReport,
 }
 
 /// What it does when it is asked to leave.
 #[derive(Clone, Copy, Debug)]
-enum Manners {
+enum ExitBehaviour {
     Leaves,
     Dawdles(Duration),
     /// Only a kill helps.
@@ -59,20 +59,20 @@ pub(super) struct Budget {
     pub(super) calm: bool,
 }
 
-impl Script {
+impl AttemptScript {
     /// For the work itself.
     pub(super) fn work(dice: &mut Dice, budget: Budget) -> Self {
         let mut script = Self::honest(dice, budget);
-        let words = &mut script.report.words;
+        let words = &mut script.report.text_evidence;
         words.promise = budget.calm || dice.one_in(budget.claims);
         words.signal = budget.calm || dice.one_in(budget.claims);
-        words.says_done = budget.calm || dice.one_in(budget.claims);
+        words.states_done = budget.calm || dice.one_in(budget.claims);
         if !budget.calm && dice.one_in(6) {
             words.conflict =
                 Some(dice.of(&["fast or safe", "Fast, or safe?", "old or new"]).into());
         }
         if !budget.calm && dice.one_in(5) {
-            words.noticed.push(notice(dice));
+            words.findings.push(notice(dice));
         }
         if !budget.calm && dice.one_in(budget.blocks) {
             words.blockers.push(Blocker { key: "k".to_owned(), text: "a key".to_owned() });
@@ -120,14 +120,14 @@ impl Script {
         }
         let slow = dice.of(&[1, 60, 1800]);
         let end = Some(Duration::from_millis(100) + dice.time(Duration::from_secs(slow)));
-        Self { news, end, manners: Manners::Leaves, report }
+        Self { news, end, manners: ExitBehaviour::Leaves, report }
     }
 
     fn misbehave(&mut self, dice: &mut Dice, budget: Budget) {
         self.manners = match dice.below(3) {
-            0 => Manners::Leaves,
-            1 => Manners::Dawdles(dice.time(GRACE)),
-            _ => Manners::Stays,
+            0 => ExitBehaviour::Leaves,
+            1 => ExitBehaviour::Dawdles(dice.time(GRACE)),
+            _ => ExitBehaviour::Stays,
         };
         match dice.below(12) {
             // It hangs: before it is ready, after it, in a tool, behind its result.
@@ -179,11 +179,11 @@ impl Script {
 
 /// Plays a script. The end is told once and last.
 pub(super) async fn play(
-    script: Script,
-    mut cuts: watch::Receiver<Cut>,
+    script: AttemptScript,
+    mut cuts: watch::Receiver<SimCancel>,
     mut tell: impl AsyncFnMut(AgentNews),
 ) {
-    let Script { news, end, manners, report } = script;
+    let AttemptScript { news, end, manners, report } = script;
     let story = async {
         for (after, news) in news {
             sleep(after).await;
@@ -203,9 +203,9 @@ pub(super) async fn play(
         None => report,
         Some((why, grace)) => {
             let patience = match manners {
-                Manners::Leaves => Duration::ZERO,
-                Manners::Dawdles(time) => time,
-                Manners::Stays => GRACE,
+                ExitBehaviour::Leaves => Duration::ZERO,
+                ExitBehaviour::Dawdles(time) => time,
+                ExitBehaviour::Stays => GRACE,
             };
             if grace == Grace::Usual {
                 let killed = cuts.wait_for(|cut| matches!(cut, Some((_, Grace::None))));
@@ -222,7 +222,7 @@ pub(super) async fn play(
     tell(AgentNews::Exited(Box::new(report))).await;
 }
 
-async fn wanted(cuts: &mut watch::Receiver<Cut>) -> (CutReason, Grace) {
+async fn wanted(cuts: &mut watch::Receiver<SimCancel>) -> (CancelReason, Grace) {
     match cuts.wait_for(Option::is_some).await.map(|cut| *cut) {
         Ok(Some(cut)) => cut,
         Ok(None) | Err(_) => std::future::pending().await,
@@ -230,13 +230,13 @@ async fn wanted(cuts: &mut watch::Receiver<Cut>) -> (CutReason, Grace) {
 }
 
 /// What comes of an attempt that is ended from outside.
-fn outcome_of(why: CutReason) -> AttemptOutcome {
+fn outcome_of(why: CancelReason) -> AttemptOutcome {
     match why {
-        CutReason::Deadline(which) => AttemptOutcome::TimedOut { which },
-        CutReason::AfterResult => AttemptOutcome::Finished,
-        CutReason::Limit => AttemptOutcome::AttemptBudget,
-        CutReason::Auth => AttemptOutcome::Auth { why: "refused".to_owned() },
-        CutReason::StopNow => AttemptOutcome::Interrupted,
+        CancelReason::Deadline(which) => AttemptOutcome::TimedOut { which },
+        CancelReason::AfterResult => AttemptOutcome::Finished,
+        CancelReason::Limit => AttemptOutcome::AttemptBudget,
+        CancelReason::Auth => AttemptOutcome::Auth { why: "refused".to_owned() },
+        CancelReason::StopNow => AttemptOutcome::Interrupted,
     }
 }
 
@@ -260,8 +260,8 @@ fn outcome(dice: &mut Dice, wall: Timestamp) -> AttemptOutcome {
         AttemptOutcome::RateLimited,
         AttemptOutcome::Overloaded,
         AttemptOutcome::Network,
-        AttemptOutcome::Crashed { how: Death::Signal(9) },
-        AttemptOutcome::Crashed { how: Death::Code(3) },
+        AttemptOutcome::Crashed { how: ProcessExit::Signal(9) },
+        AttemptOutcome::Crashed { how: ProcessExit::Code(3) },
         AttemptOutcome::NotStarted { why: why() },
         AttemptOutcome::PromptTooLong,
         AttemptOutcome::BadRequest { why: why() },
@@ -325,17 +325,17 @@ fn in_tool(beat: Option<u64>) -> Pulse {
 }
 
 fn leaving() -> Pulse {
-    Pulse { leaving: true, ..Pulse::default() }
+    Pulse { exiting: true, ..Pulse::default() }
 }
 
-fn notice(dice: &mut Dice) -> Notice {
+fn notice(dice: &mut Dice) -> WatchdogFinding {
     let signal = dice.of(&[
-        WatchSignal::Asking,
-        WatchSignal::GivingUp,
-        WatchSignal::Repetition,
-        WatchSignal::ToolErrors,
-        WatchSignal::Compaction,
+        WatchdogSignal::Asking,
+        WatchdogSignal::GivingUp,
+        WatchdogSignal::Repetition,
+        WatchdogSignal::ToolErrors,
+        WatchdogSignal::Compaction,
     ]);
     let text = dice.of(&["which?", "it can't\u{1b}[2J be\ndone", ""]).to_owned();
-    Notice { signal, key: text.clone(), text, context: String::new() }
+    WatchdogFinding { signal, key: text.clone(), text, context: String::new() }
 }

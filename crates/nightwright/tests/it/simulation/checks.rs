@@ -6,20 +6,20 @@ mod endings;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use nightwright::agent::Source;
+use nightwright::agent::NewsSource;
 use nightwright::journal::FileLayer as _;
 use nightwright::journal::fake::{FakeDisk, FakeFile};
-use nightwright::supervisor::Ending;
+use nightwright::supervisor::RunOutcome;
 use nightwright_core::agent::report::AgentNews;
 use nightwright_core::effect::{AttemptRequest, CallRequest, Effect};
 use nightwright_core::event::{Event, Record, StopWhen};
 use nightwright_core::input::{Input, TimerKey};
 use nightwright_core::machine::ledger::{Ledger, Stage, State};
-use nightwright_core::policy::limits::{LEAST_COST, LEAST_TIME};
+use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
 use nightwright_core::units::{AttemptId, CallId, Ticket, Usd};
 use tokio::time::Instant;
 
-use self::book::Book;
+use self::book::EventAccount;
 use super::dice::Dice;
 
 /// A stop at once takes no longer than this, whatever the agent does.
@@ -27,18 +27,18 @@ const STOP_NOW: Duration = Duration::from_secs(12);
 
 /// What is known of a run from outside, and must agree with what the machine believes.
 #[derive(Default)]
-pub(super) struct Checks {
+pub(super) struct Invariants {
     /// The fold of everything that was told.
     ledger: Ledger,
     told: Vec<Record>,
-    book: Book,
+    book: EventAccount,
     /// What a sync has acknowledged.
     safe: Vec<u8>,
     /// Whether the disk has let down the process that lives now.
     failed: bool,
     ever_failed: bool,
     /// The attempt or call that runs.
-    running: Option<Source>,
+    running: Option<NewsSource>,
     /// Questions without an answer, and those answered.
     owed: BTreeSet<Ticket>,
     answered: Vec<Ticket>,
@@ -54,7 +54,7 @@ pub(super) struct Checks {
     left: bool,
 }
 
-impl Checks {
+impl Invariants {
     /// A process begins with what it finds on disk.
     pub(super) fn reopened(&mut self, records: &[Record], disk: &FakeDisk) {
         assert!(disk.contents().starts_with(&self.safe), "an acknowledged event is lost");
@@ -62,7 +62,7 @@ impl Checks {
         assert!(self.told[..known] == records[..known], "the journal tells another story");
         self.ledger = Ledger::replay(records);
         self.told = records.to_vec();
-        self.book = Book::anew(&self.book);
+        self.book = EventAccount::anew(&self.book);
         for record in records {
             self.book.take(record);
         }
@@ -110,10 +110,10 @@ impl Checks {
         }
         self.stray = match input {
             Input::Agent(id, _) | Input::Timer(TimerKey::Attempt(id)) => {
-                self.running != Some(Source::Attempt(*id))
+                self.running != Some(NewsSource::Attempt(*id))
             }
             Input::Call(id, _) | Input::Timer(TimerKey::Call(id)) => {
-                self.running != Some(Source::Call(*id))
+                self.running != Some(NewsSource::Call(*id))
             }
             Input::Hook(ticket, _)
             | Input::Prepared(ticket, _)
@@ -206,9 +206,9 @@ impl Checks {
             Effect::Finish => self.left = true,
             Effect::Nudge { .. }
             | Effect::CloseInput { .. }
-            | Effect::CutAttempt { .. }
-            | Effect::CutChecks { .. }
-            | Effect::CutCall { .. }
+            | Effect::CancelAttempt { .. }
+            | Effect::CancelChecks { .. }
+            | Effect::CancelCall { .. }
             | Effect::SetTimer { .. }
             | Effect::ClearTimer { .. } => {}
         }
@@ -217,7 +217,7 @@ impl Checks {
 
     fn attempt_starts(&mut self, request: &AttemptRequest, state: &State) {
         let (id, cap) = (request.attempt, request.cap);
-        self.use_starts(Source::Attempt(id), cap, state);
+        self.use_starts(NewsSource::Attempt(id), cap, state);
         assert!(id > self.last.0, "attempt {id} was there before");
         self.last.0 = id;
         let begun = state.current().map(|current| current.stage.clone());
@@ -226,16 +226,16 @@ impl Checks {
         let limits = &state.settings.limits;
         if let Some(max) = limits.max_cost {
             let cap = cap.expect("a limit gives a cap");
-            assert!(cap >= LEAST_COST && state.totals.cost + cap <= max, "beyond max_cost");
+            assert!(cap >= MIN_COST && state.totals.cost + cap <= max, "beyond max_cost");
         }
         if let Some(max) = limits.max_duration {
-            assert!(state.active + LEAST_TIME <= max, "an attempt starts beyond max_duration");
+            assert!(state.active + MIN_TIME <= max, "an attempt starts beyond max_duration");
         }
     }
 
     fn call_starts(&mut self, request: &CallRequest, state: &State) {
         let (id, cap) = (request.call, request.cap);
-        self.use_starts(Source::Call(id), cap, state);
+        self.use_starts(NewsSource::Call(id), cap, state);
         assert!(id > self.last.1, "call {id} was there before");
         self.last.1 = id;
         let begun = state.current().and_then(|current| current.call).map(|call| call.call);
@@ -247,7 +247,7 @@ impl Checks {
         }
     }
 
-    fn use_starts(&mut self, source: Source, cap: Option<Usd>, state: &State) {
+    fn use_starts(&mut self, source: NewsSource, cap: Option<Usd>, state: &State) {
         assert_eq!(self.running, None, "two at a time: {source:?}");
         assert!(self.owed.is_empty(), "it starts before an answer has come");
         assert!(!state.paused, "{source:?} starts during a pause");
@@ -261,7 +261,7 @@ impl Checks {
     }
 
     /// The run says that it is over.
-    pub(super) fn ended(&self, ending: &Ending, on_disk: &[Record], disk: &FakeDisk) {
+    pub(super) fn ended(&self, ending: &RunOutcome, on_disk: &[Record], disk: &FakeDisk) {
         assert!(self.told == on_disk || self.failed, "what was told is not what is on disk");
         let last = match on_disk.last().map(|record| &record.event) {
             Some(Event::RunFinished { outcome, .. }) if disk.volatile() == 0 => Some(outcome),
@@ -289,16 +289,16 @@ impl Checks {
     /// The last attempt that is certainly over.
     pub(super) fn last_over_attempt(&self) -> u32 {
         match self.running {
-            Some(Source::Attempt(id)) => id.0 - 1,
-            Some(Source::Call(_)) | None => self.last.0.0,
+            Some(NewsSource::Attempt(id)) => id.0 - 1,
+            Some(NewsSource::Call(_)) | None => self.last.0.0,
         }
     }
 
     /// The last call that is certainly over.
     pub(super) fn last_over_call(&self) -> u32 {
         match self.running {
-            Some(Source::Call(id)) => id.0 - 1,
-            Some(Source::Attempt(_)) | None => self.last.1.0,
+            Some(NewsSource::Call(id)) => id.0 - 1,
+            Some(NewsSource::Attempt(_)) | None => self.last.1.0,
         }
     }
 

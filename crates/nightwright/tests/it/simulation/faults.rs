@@ -13,15 +13,15 @@ use nightwright_core::input::{CheckReport, HookAnswer, Input, Prepared, StatusRe
 use nightwright_core::units::{AttemptId, CallId, Fingerprint, Tokens, Usd};
 
 use super::dice::Dice;
-use super::sim::{Shared, Sim};
+use super::sim::{SharedSim, Sim};
 use super::wishes;
 
 /// The process dies. It unwinds to whoever gave it life; nothing of it is left but the disk.
-pub(super) struct Death;
+pub(super) struct SimulatedCrash;
 
 /// A place in the work of a process where it can die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Point {
+pub(super) enum CrashPoint {
     Input,
     Append,
     Appended,
@@ -35,7 +35,7 @@ pub(super) enum Point {
 
 /// How often each thing goes wrong: once in so many times, 0 = never.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rates {
+pub(super) struct FaultRates {
     pub(super) agent: u64,
     pub(super) world: u64,
     /// Claims that all is done.
@@ -49,7 +49,7 @@ pub(super) struct Rates {
     strays: u64,
 }
 
-impl Rates {
+impl FaultRates {
     /// Some runs suffer from one thing only, some from all.
     pub(super) fn of(dice: &mut Dice) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Rates {
 
 /// What became of a process that was let live for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strike {
+pub(super) enum CrashResult {
     Spared,
     Killed,
 }
@@ -81,14 +81,18 @@ impl Sim {
     }
 
     /// Something goes wrong in the middle of a wait.
-    pub(super) fn strike(&mut self) -> Strike {
+    pub(super) fn strike(&mut self) -> CrashResult {
         self.lose_patience();
         if self.calm {
-            return Strike::Spared;
+            return CrashResult::Spared;
         }
         self.mischief();
         // A wait is as good a moment to die as any of the many steps.
-        if self.dice.one_in(self.rates.death / 12) { Strike::Killed } else { Strike::Spared }
+        if self.dice.one_in(self.rates.death / 12) {
+            CrashResult::Killed
+        } else {
+            CrashResult::Spared
+        }
     }
 
     /// Something goes wrong, or not.
@@ -130,7 +134,7 @@ impl Sim {
         self.disk.fail(operation, nth, fault);
     }
 
-    pub(super) fn dies_at(&mut self, point: Point) -> bool {
+    pub(super) fn dies_at(&mut self, point: CrashPoint) -> bool {
         let dies = !self.calm && self.dice.one_in(self.rates.death);
         if dies {
             self.tell(|| format!("the process dies at {point:?}"));
@@ -147,7 +151,7 @@ impl Sim {
         let ticket = self.checks.some_answered_ticket(&mut self.dice);
         let mut report = AttemptReport::bare(AttemptOutcome::Finished);
         report.cost = Some(Usd::from_cents(77));
-        report.words.promise = true;
+        report.text_evidence.promise = true;
         let exited = AgentNews::Exited(Box::new(report));
         let tokens = Tokens { output: 1 << 40, ..Tokens::default() };
         let fingerprint = Fingerprint("stray".to_owned());
@@ -162,7 +166,7 @@ impl Sim {
             7 => Input::Checked(ticket, CheckReport { fingerprint, ..CheckReport::default() }),
             8 => Input::Prepared(
                 ticket,
-                Prepared { mark: None, boxes: None, status: None, disk: None },
+                Prepared { mark: None, checklist: None, status: None, disk: None },
             ),
             9 => Input::Hook(ticket, HookAnswer::Abort { why: "late".to_owned() }),
             10 => Input::Trouble { text: "x\u{1b}[2J\0\n".repeat(50) },
@@ -173,14 +177,14 @@ impl Sim {
 }
 
 /// The file of a process that can die at any of its calls.
-pub(super) struct Layer {
+pub(super) struct CrashingFile {
     file: FakeFile,
     disk: FakeDisk,
-    sim: Shared,
+    sim: SharedSim,
 }
 
-impl Layer {
-    pub(super) fn new(sim: &Shared) -> Self {
+impl CrashingFile {
+    pub(super) fn new(sim: &SharedSim) -> Self {
         let disk = sim.borrow_mut().disk.clone();
         Self { file: disk.open(), disk, sim: sim.clone() }
     }
@@ -195,7 +199,7 @@ impl Layer {
     }
 }
 
-impl FileLayer for Layer {
+impl FileLayer for CrashingFile {
     fn path(&self) -> &Path {
         self.file.path()
     }
@@ -209,24 +213,24 @@ impl FileLayer for Layer {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.sim.pass(Point::Append);
+        self.sim.pass(CrashPoint::Append);
         let result = self.file.append(bytes);
-        self.sim.pass(Point::Appended);
+        self.sim.pass(CrashPoint::Appended);
         self.noted("append", result)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.sim.pass(Point::Sync);
+        self.sim.pass(CrashPoint::Sync);
         let result = self.file.sync();
         if result.is_ok() {
             self.sim.borrow_mut().checks.synced(&self.disk, &self.file);
         }
-        self.sim.pass(Point::Synced);
+        self.sim.pass(CrashPoint::Synced);
         self.noted("sync", result)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.sim.pass(Point::Truncate);
+        self.sim.pass(CrashPoint::Truncate);
         let result = self.file.truncate(length);
         self.noted("truncate", result)
     }

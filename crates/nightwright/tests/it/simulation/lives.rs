@@ -8,21 +8,21 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use nightwright::clock::Clock;
 use nightwright::journal::{self, JournalError};
-use nightwright::supervisor::{Ending, Supervisor};
+use nightwright::supervisor::{RunOutcome, Supervisor};
 use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{AgentFacts, Record, RunStarted};
-use nightwright_core::input::{Again, Control, Input, Salvage};
+use nightwright_core::input::{Control, Input, ResumeData, ResumePolicy};
 use nightwright_core::machine::Machine;
 use nightwright_core::machine::ledger::{Stage, State};
-use nightwright_core::settings::{Change, ChangeSource};
+use nightwright_core::settings::{ChangeSource, SettingChange};
 use nightwright_core::units::RunId;
 use tokio::time::sleep;
 
-use super::faults::{Death, Layer, Point, Strike};
-use super::sim::{Shared, Sim};
+use super::faults::{CrashPoint, CrashResult, CrashingFile, SimulatedCrash};
+use super::sim::{SharedSim, Sim};
 use super::trace;
 use super::wishes;
-use super::world::Place;
+use super::world::SimEffects;
 
 /// Once nothing misbehaves any more, a run ends within the longest leash, as much again, and however
 /// far the date was set back while the process lived.
@@ -30,7 +30,7 @@ const AT_LAST: Duration = Duration::from_hours(12 + 12);
 
 /// Why a process came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Birth {
+enum ProcessStart {
     /// The run is to go on wherever it is.
     GoOn,
     /// It has ended and is to go on all the same.
@@ -38,24 +38,24 @@ enum Birth {
 }
 
 /// What became of a process.
-enum Life {
+enum ProcessEnd {
     Died,
-    Ended(Ending),
+    Ended(RunOutcome),
 }
 
 /// Plays a run to its end.
-pub(super) async fn play(sim: &Shared) {
-    let mut birth = Birth::GoOn;
+pub(super) async fn play(sim: &SharedSim) {
+    let mut birth = ProcessStart::GoOn;
     loop {
-        let life = mortal(live(sim, birth)).await.unwrap_or(Life::Died);
+        let life = mortal(live(sim, birth)).await.unwrap_or(ProcessEnd::Died);
         {
             let mut sim = sim.borrow_mut();
             (sim.operator, sim.post) = (None, None);
             sim.lose_patience();
         }
         birth = match life {
-            Life::Died => Birth::GoOn,
-            Life::Ended(ending) => match sim.borrow_mut().after(&ending) {
+            ProcessEnd::Died => ProcessStart::GoOn,
+            ProcessEnd::Ended(ending) => match sim.borrow_mut().after(&ending) {
                 Some(birth) => birth,
                 None => return,
             },
@@ -70,14 +70,14 @@ async fn mortal<F: Future>(life: F) -> Option<F::Output> {
     poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| life.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
-        Err(why) if why.is::<Death>() => Poll::Ready(None),
+        Err(why) if why.is::<SimulatedCrash>() => Poll::Ready(None),
         Err(why) => resume_unwind(why),
     })
     .await
 }
 
 /// From one process to the next: the disk keeps what it keeps, and time passes.
-async fn pass_on(sim: &Shared) {
+async fn pass_on(sim: &SharedSim) {
     let downtime = {
         let mut sim = sim.borrow_mut();
         let volatile = sim.disk.volatile() as u64;
@@ -101,19 +101,19 @@ async fn pass_on(sim: &Shared) {
     }
 }
 
-async fn live(sim: &Shared, birth: Birth) -> Life {
+async fn live(sim: &SharedSim, birth: ProcessStart) -> ProcessEnd {
     let (mut supervisor, first) = match be_born(sim, birth) {
         Ok(born) => born,
         Err(why) => {
             let sim = sim.borrow_mut();
             sim.tell(|| format!("can't go on: {}", why.reason()));
             assert!(!sim.calm, "nothing is wrong with the disk, and yet: {}", why.reason());
-            return Life::Died;
+            return ProcessEnd::Died;
         }
     };
     let heard = sim.clone();
-    supervisor.listen(Box::new(move |input| {
-        heard.pass(Point::Input);
+    supervisor.observe_inputs(Box::new(move |input| {
+        heard.pass(CrashPoint::Input);
         heard.borrow_mut().heard(input);
     }));
     let mut run = Box::pin(supervisor.run(first));
@@ -124,13 +124,13 @@ async fn live(sim: &Shared, birth: Birth) -> Life {
         };
         tokio::select! {
             biased;
-            ending = &mut run => return Life::Ended(ending),
+            ending = &mut run => return ProcessEnd::Ended(ending),
             () = sleep(gap) => {
                 let mut sim = sim.borrow_mut();
                 assert!(!calm, "the run does not end: {:?}", sim.checks.state());
-                if sim.strike() == Strike::Killed {
+                if sim.strike() == CrashResult::Killed {
                     sim.tell(|| "the process is killed".to_owned());
-                    return Life::Died;
+                    return ProcessEnd::Died;
                 }
             }
         }
@@ -138,8 +138,11 @@ async fn live(sim: &Shared, birth: Birth) -> Life {
 }
 
 /// A process takes the run over, or begins it.
-fn be_born(sim: &Shared, birth: Birth) -> Result<(Supervisor<Layer, Place>, Input), JournalError> {
-    let (journal, writer) = journal::resume(Layer::new(sim), &RunId("r".to_owned()))?;
+fn be_born(
+    sim: &SharedSim,
+    birth: ProcessStart,
+) -> Result<(Supervisor<CrashingFile, SimEffects>, Input), JournalError> {
+    let (journal, writer) = journal::resume(CrashingFile::new(sim), &RunId("r".to_owned()))?;
     let records = journal.records;
     let (machine, first) = {
         let mut sim = sim.borrow_mut();
@@ -157,10 +160,11 @@ fn be_born(sim: &Shared, birth: Birth) -> Result<(Supervisor<Layer, Place>, Inpu
             }
             sim.checks.told(records);
         }
-        watch.pass(Point::Told);
+        watch.pass(CrashPoint::Told);
     });
     let clock = sim.borrow_mut().clock.clone();
-    let (supervisor, operator) = Supervisor::new(machine, writer, clock, Place::new(sim), watcher);
+    let (supervisor, operator) =
+        Supervisor::new(machine, writer, clock, SimEffects::new(sim), watcher);
     let mut sim = sim.borrow_mut();
     sim.operator = Some(operator);
     if sim.calm {
@@ -170,7 +174,7 @@ fn be_born(sim: &Shared, birth: Birth) -> Result<(Supervisor<Layer, Place>, Inpu
 }
 
 impl Sim {
-    fn first(&mut self, records: &[Record], birth: Birth) -> (Machine, Input) {
+    fn first(&mut self, records: &[Record], birth: ProcessStart) -> (Machine, Input) {
         if records.is_empty() {
             let opening = RunStarted {
                 settings: self.settings.clone(),
@@ -187,20 +191,22 @@ impl Sim {
         }
         let machine = Machine::resume(records);
         let report = is_open(machine.state()).then(|| self.salvage()).flatten();
-        let again = match birth {
-            Birth::GoOn => Again::IfUnfinished,
-            Birth::Again => self.dice.of(&[Again::Yes, Again::IfUnfinished]),
+        let policy = match birth {
+            ProcessStart::GoOn => ResumePolicy::IfUnfinished,
+            ProcessStart::Again => {
+                self.dice.of(&[ResumePolicy::Always, ResumePolicy::IfUnfinished])
+            }
         };
         let wanted = !self.calm && self.dice.one_in(4);
         let mut settings = machine.state().settings.clone();
         if wanted {
             settings.limits = wishes::limits(&mut self.dice, &self.settings);
         }
-        let changes = Change::between(&machine.state().settings, &settings)
+        let changes = SettingChange::between(&machine.state().settings, &settings)
             .into_iter()
             .map(|change| (ChangeSource::Operator, change))
             .collect();
-        (machine, Input::Resume(Salvage { report: report.map(Box::new), changes, again }))
+        (machine, Input::Resume(ResumeData { report: report.map(Box::new), changes, policy }))
     }
 
     /// What the attempt that died with the last process has left on disk, and in the project.
@@ -220,16 +226,16 @@ impl Sim {
     }
 
     /// A process says that the run is over. Whether it goes on all the same.
-    fn after(&mut self, ending: &Ending) -> Option<Birth> {
+    fn after(&mut self, ending: &RunOutcome) -> Option<ProcessStart> {
         self.tell(|| format!("--- ended: {ending:?}"));
         let file = self.disk.crash(self.disk.volatile()).open();
         let (on_disk, _) =
             journal::resume(file, &RunId("r".to_owned())).expect("a journal that can be read");
         self.checks.ended(ending, &on_disk.records, &self.disk);
         if ending.unrecorded.is_some() {
-            return Some(Birth::GoOn);
+            return Some(ProcessStart::GoOn);
         }
-        (!self.calm && self.dice.one_in(4)).then_some(Birth::Again)
+        (!self.calm && self.dice.one_in(4)).then_some(ProcessStart::Again)
     }
 }
 

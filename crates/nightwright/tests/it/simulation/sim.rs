@@ -13,32 +13,32 @@ use nightwright_core::settings::Settings;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::checks::Checks;
+use super::checks::Invariants;
 use super::dice::Dice;
-use super::faults::{self, Point, Rates};
+use super::faults::{self, CrashPoint, FaultRates};
 use super::trace::{self, Trace};
 use super::wishes;
-use super::world::Project;
+use super::world::SimProject;
 
 /// No run has so many steps: one that does goes round in circles.
-const MOST_STEPS: u64 = 20_000;
+const MAX_STEPS: u64 = 20_000;
 
 /// One simulated run.
 pub(super) struct Sim {
     pub(super) dice: Dice,
-    pub(super) rates: Rates,
+    pub(super) rates: FaultRates,
     /// Whether faults have ceased.
     pub(super) calm: bool,
     /// Steps and strikes left until then.
     patience: u64,
     steps: u64,
     pub(super) settings: Settings,
-    pub(super) checks: Checks,
+    pub(super) checks: Invariants,
     pub(super) disk: FakeDisk,
     pub(super) clock: Clock,
     /// How far the date was set back and forth while this process lived.
     pub(super) jumped: Duration,
-    pub(super) project: Project,
+    pub(super) project: SimProject,
     /// What the running attempt or call would leave at its own end.
     pub(super) script: Option<AttemptReport>,
     /// For the operator's commands to the process that lives now.
@@ -51,27 +51,27 @@ pub(super) struct Sim {
 
 /// Everybody's handle on it.
 #[derive(Clone)]
-pub(super) struct Shared(Rc<RefCell<Sim>>);
+pub(super) struct SharedSim(Rc<RefCell<Sim>>);
 
-impl Shared {
+impl SharedSim {
     pub(super) fn borrow_mut(&self) -> RefMut<'_, Sim> {
         self.0.borrow_mut()
     }
 
     /// A place where something may go wrong. Does not come back if the process dies there.
-    pub(super) fn pass(&self, point: Point) {
+    pub(super) fn pass(&self, point: CrashPoint) {
         let dies = self.borrow_mut().dies_at(point);
         if dies {
-            std::panic::resume_unwind(Box::new(faults::Death));
+            std::panic::resume_unwind(Box::new(faults::SimulatedCrash));
         }
     }
 }
 
 impl Sim {
     #[expect(clippy::new_ret_no_self, reason = "nobody holds one alone")]
-    pub(super) fn new(seed: u64, trace: Trace) -> Shared {
+    pub(super) fn new(seed: u64, trace: Trace) -> SharedSim {
         let mut dice = Dice::new(seed);
-        let rates = Rates::of(&mut dice);
+        let rates = FaultRates::of(&mut dice);
         let settings = wishes::settings(&mut dice);
         let patience = dice.of(&[10, 60, 200, 500]);
         let start = Timestamp::from_second(1_800_000_000).expect("a date");
@@ -82,11 +82,11 @@ impl Sim {
             patience,
             steps: 0,
             settings,
-            checks: Checks::default(),
+            checks: Invariants::default(),
             disk: FakeDisk::new(),
             clock: Clock::starting_at(start),
             jumped: Duration::ZERO,
-            project: Project::default(),
+            project: SimProject::default(),
             script: None,
             operator: None,
             post: None,
@@ -94,7 +94,7 @@ impl Sim {
             began: Instant::now(),
         };
         sim.tell(|| format!("seed {seed}: {:?}", sim.rates));
-        Shared(Rc::new(RefCell::new(sim)))
+        SharedSim(Rc::new(RefCell::new(sim)))
     }
 
     pub(super) fn tell(&self, line: impl FnOnce() -> String) {
@@ -105,7 +105,7 @@ impl Sim {
     pub(super) fn heard(&mut self, input: &Input) {
         self.tell(|| trace::input(input));
         self.steps += 1;
-        assert!(self.steps < MOST_STEPS, "the run goes round in circles");
+        assert!(self.steps < MAX_STEPS, "the run goes round in circles");
         self.checks.input(input);
         if let Input::Agent(_, AgentNews::Exited(_)) | Input::Call(_, AgentNews::Exited(_)) = input
             && !self.checks.is_stray()

@@ -79,7 +79,7 @@ pub(super) fn input(input: &Input) -> String {
 fn agent_news(news: &AgentNews) -> String {
     match news {
         AgentNews::Exited(report) => {
-            let (outcome, cost, words) = (&report.outcome, report.cost, &report.words);
+            let (outcome, cost, words) = (&report.outcome, report.cost, &report.text_evidence);
             let tokens = report.tokens.counted();
             format!("exited {outcome:?} {cost:?} {tokens} tokens, promise {}", words.promise)
         }

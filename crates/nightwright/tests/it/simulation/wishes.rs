@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use nightwright_core::event::{Origin, StopWhen};
+use nightwright_core::event::{StopSource, StopWhen};
 use nightwright_core::input::Control;
 use nightwright_core::settings::{
-    Council, EvidenceKind, Excuse, Judge, Limits, Respond, Settings, Stagnation, Tamper,
+    Council, EvidenceKind, Excuse, Limits, Settings, Stagnation, Tamper, VerdictMode,
+    WatchdogResponse,
 };
 use nightwright_core::units::Usd;
 
@@ -30,11 +31,12 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
     settings.delay = dice.of(&[0, 1, 60]).seconds();
     settings.verify.commands = dice.of(&[vec![], vec!["make test".to_owned()]]);
     settings.verify.baseline = dice.of(&[None, Some(Duration::from_mins(5))]);
-    settings.verify.model = dice.of(&[Judge::Off, Judge::Auto, Judge::Always]);
+    settings.verify.model = dice.of(&[VerdictMode::Off, VerdictMode::Auto, VerdictMode::Always]);
     settings.verify.tamper = dice.of(&[Tamper::Off, Tamper::Warn, Tamper::Reject]);
     settings.extras.review = dice.of(&[None, None, Some(String::new())]);
     settings.extras.council = dice.of(&[Council::Off, Council::On]);
-    settings.extras.watchdog = dice.of(&[Respond::Off, Respond::Live, Respond::Next]);
+    settings.extras.watchdog =
+        dice.of(&[WatchdogResponse::Off, WatchdogResponse::Live, WatchdogResponse::Next]);
     settings.deadlines.attempt = dice.of(&[None, Some(600), Some(3600)]).map(Seconds::seconds);
     settings.hooks.started = dice.one_in(4);
     settings.hooks.next_iteration = dice.one_in(4);
@@ -65,7 +67,7 @@ pub(super) fn limits(dice: &mut Dice, settings: &Settings) -> Limits {
 
 /// Something the operator may want at any moment.
 pub(super) fn control(dice: &mut Dice, settings: &Settings) -> Control {
-    let by = dice.of(&[Origin::Signal, Origin::Operator, Origin::StopFile]);
+    let by = dice.of(&[StopSource::Signal, StopSource::Operator, StopSource::StopFile]);
     let when = if dice.one_in(3) { StopWhen::Now } else { StopWhen::AfterIteration };
     match dice.below(11) {
         0 => Control::Stop { when, by },

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use nightwright::agent::Source;
-use nightwright::supervisor::World;
-use nightwright_core::agent::outcome::{CutReason, Death};
+use nightwright::agent::NewsSource;
+use nightwright::supervisor::Effects;
+use nightwright_core::agent::outcome::{CancelReason, ProcessExit};
 use nightwright_core::effect::{Effect, Grace, Needed};
 use nightwright_core::input::{
-    Boxes, CheckReport, CheckResult, CheckVerdict, Disk, Finding, HookAnswer, Input, Inspection,
-    Mark, Prepared, StatusReport, Survey,
+    CheckReport, CheckResult, CheckVerdict, Checklist, Disk, HookAnswer, Input, Inspection,
+    Prepared, StatusReport, Survey, TamperFinding, WorkspaceMark,
 };
 use nightwright_core::machine::ledger::State;
 use nightwright_core::units::{Fingerprint, Ticket, Usd};
@@ -17,25 +17,25 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::agent::{self, Budget, Cut, Script};
+use super::agent::{self, AttemptScript, Budget, SimCancel};
 use super::dice::Dice;
-use super::faults::{Point, Rates};
-use super::sim::{Shared, Sim};
+use super::faults::{CrashPoint, FaultRates};
+use super::sim::{SharedSim, Sim};
 use super::trace;
 
 /// Checks that are cut are gone within this time.
-const CHECKS_LEAVE: Duration = Duration::from_secs(5);
+const CHECKS_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The project as it really is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Project {
+pub(super) struct SimProject {
     tree: u64,
     trees: u64,
     /// Which writing of the status file is there.
     status: Option<u64>,
 }
 
-impl Project {
+impl SimProject {
     /// Somebody worked on it: there is something new, something old, or nothing.
     pub(super) fn change(&mut self, dice: &mut Dice, calm: bool) {
         match dice.below(5) {
@@ -55,22 +55,22 @@ impl Project {
         Fingerprint(self.tree.to_string())
     }
 
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> WorkspaceMark {
         let status = self.status.map(|status| status.to_string());
-        Mark { fingerprint: self.fingerprint(), head: None, head_tree: None, status }
+        WorkspaceMark { fingerprint: self.fingerprint(), head: None, head_tree: None, status }
     }
 }
 
 /// What one process has under way. All of it ends with the process.
-pub(super) struct Place {
-    sim: Shared,
+pub(super) struct SimEffects {
+    sim: SharedSim,
     jobs: JoinSet<()>,
-    using: Option<(Source, watch::Sender<Cut>)>,
-    checks: Option<(Ticket, watch::Sender<Cut>)>,
+    using: Option<(NewsSource, watch::Sender<SimCancel>)>,
+    checks: Option<(Ticket, watch::Sender<SimCancel>)>,
 }
 
-impl Place {
-    pub(super) fn new(sim: &Shared) -> Self {
+impl SimEffects {
+    pub(super) fn new(sim: &SharedSim) -> Self {
         Self { sim: sim.clone(), jobs: JoinSet::new(), using: None, checks: None }
     }
 
@@ -84,20 +84,20 @@ impl Place {
         });
     }
 
-    fn start(&mut self, source: Source, script: Script, news: &mpsc::Sender<Input>) {
+    fn start(&mut self, source: NewsSource, script: AttemptScript, news: &mpsc::Sender<Input>) {
         let (cutter, cuts) = watch::channel(None);
         let news = news.clone();
         self.jobs.spawn(agent::play(script, cuts, async move |said| {
             let input = match source {
-                Source::Attempt(id) => Input::Agent(id, said),
-                Source::Call(id) => Input::Call(id, said),
+                NewsSource::Attempt(id) => Input::Agent(id, said),
+                NewsSource::Call(id) => Input::Call(id, said),
             };
             let _ = news.send(input).await;
         }));
         self.using = Some((source, cutter));
     }
 
-    fn cut(&self, source: Source, why: CutReason, grace: Grace) {
+    fn cut(&self, source: NewsSource, why: CancelReason, grace: Grace) {
         if let Some((running, cutter)) = &self.using
             && *running == source
         {
@@ -109,7 +109,7 @@ impl Place {
         let (cutter, mut cuts) = watch::channel(None);
         let (news, mut sim) = (news.clone(), self.sim.borrow_mut());
         let time = sim.dice.any_time();
-        let late = sim.dice.time(CHECKS_LEAVE);
+        let late = sim.dice.time(CHECKS_EXIT_TIMEOUT);
         drop(sim);
         self.jobs.spawn(async move {
             let mut answer = answer;
@@ -130,10 +130,10 @@ impl Place {
     }
 }
 
-impl World for Place {
+impl Effects for SimEffects {
     fn perform(&mut self, effect: Effect, state: &State, news: &mpsc::Sender<Input>) {
         let sim = self.sim.clone();
-        sim.pass(Point::Effect);
+        sim.pass(CrashPoint::Effect);
         {
             let mut sim = sim.borrow_mut();
             sim.tell(|| trace::effect(&effect));
@@ -143,26 +143,26 @@ impl World for Place {
         }
         match effect {
             Effect::StartAttempt(request) => {
-                let script = sim.borrow_mut().script(request.cap, Script::work);
-                self.start(Source::Attempt(request.attempt), script, news);
+                let script = sim.borrow_mut().script(request.cap, AttemptScript::work);
+                self.start(NewsSource::Attempt(request.attempt), script, news);
             }
             Effect::StartCall(request) => {
-                let script = sim.borrow_mut().script(request.cap, Script::call);
-                self.start(Source::Call(request.call), script, news);
+                let script = sim.borrow_mut().script(request.cap, AttemptScript::call);
+                self.start(NewsSource::Call(request.call), script, news);
             }
-            Effect::CutAttempt { attempt, why, grace } => {
-                self.cut(Source::Attempt(attempt), why, grace);
+            Effect::CancelAttempt { attempt, why, grace } => {
+                self.cut(NewsSource::Attempt(attempt), why, grace);
             }
-            Effect::CutCall { call, why, grace } => self.cut(Source::Call(call), why, grace),
+            Effect::CancelCall { call, why, grace } => self.cut(NewsSource::Call(call), why, grace),
             Effect::RunChecks { ticket, .. } => {
                 let report = sim.borrow_mut().checks_report();
                 self.run_checks(ticket, report, news);
             }
-            Effect::CutChecks { ticket, grace } => {
+            Effect::CancelChecks { ticket, grace } => {
                 if let Some((running, cutter)) = &self.checks
                     && *running == ticket
                 {
-                    cutter.send_replace(Some((CutReason::StopNow, grace)));
+                    cutter.send_replace(Some((CancelReason::StopNow, grace)));
                 }
             }
             other => {
@@ -172,10 +172,10 @@ impl World for Place {
                 }
             }
         }
-        sim.pass(Point::Performed);
+        sim.pass(CrashPoint::Performed);
     }
 
-    async fn leave(&mut self) {
+    async fn shut_down(&mut self) {
         self.using = None;
         self.jobs.abort_all();
     }
@@ -183,9 +183,13 @@ impl World for Place {
 
 impl Sim {
     /// What the agent that is started now is going to do.
-    fn script(&mut self, cap: Option<Usd>, make: fn(&mut Dice, Budget) -> Script) -> Script {
+    fn script(
+        &mut self,
+        cap: Option<Usd>,
+        make: fn(&mut Dice, Budget) -> AttemptScript,
+    ) -> AttemptScript {
         let bad = if self.calm { 0 } else { self.rates.agent };
-        let Rates { claims, blocks, .. } = self.rates;
+        let FaultRates { claims, blocks, .. } = self.rates;
         let wall = self.clock.now().wall;
         let budget = Budget { cap, wall, bad, claims, blocks, calm: self.calm };
         let script = make(&mut self.dice, budget);
@@ -196,7 +200,7 @@ impl Sim {
     fn checks_report(&mut self) -> CheckReport {
         let lies = !self.calm;
         let verdict = match self.dice.below(5) {
-            0 if lies => CheckVerdict::Failed { how: Death::Code(1) },
+            0 if lies => CheckVerdict::Failed { how: ProcessExit::Code(1) },
             1 if lies => CheckVerdict::TimedOut,
             2 if lies => CheckVerdict::Flaky,
             3 if lies && self.dice.one_in(8) => {
@@ -224,14 +228,14 @@ impl Sim {
 
     /// The answer to a question about the project, and how long it takes.
     fn reply(&mut self, effect: &Effect) -> Option<(Duration, Input)> {
-        let after = self.dice.of(&[Duration::ZERO, Duration::from_millis(3), CHECKS_LEAVE]);
+        let after = self.dice.of(&[Duration::ZERO, Duration::from_millis(3), CHECKS_EXIT_TIMEOUT]);
         let after = self.dice.time(after);
         let input = match effect {
             Effect::Prepare { ticket, mark } => Input::Prepared(*ticket, self.prepared(*mark)),
             Effect::Survey { ticket, .. } => Input::Surveyed(*ticket, Box::new(self.survey())),
             Effect::InspectChanges { ticket } => {
                 let found = !self.calm && self.dice.one_in(4);
-                let finding = || Finding { path: "t".to_owned(), what: "gone".to_owned() };
+                let finding = || TamperFinding { path: "t".to_owned(), what: "gone".to_owned() };
                 let findings = found.then(finding).into_iter().collect();
                 let inspection = Inspection { findings, ..Inspection::default() };
                 Input::Inspected(*ticket, Box::new(inspection))
@@ -239,10 +243,10 @@ impl Sim {
             Effect::RunHook { ticket, .. } => Input::Hook(*ticket, self.hook()),
             Effect::StartAttempt(_)
             | Effect::StartCall(_)
-            | Effect::CutAttempt { .. }
-            | Effect::CutCall { .. }
+            | Effect::CancelAttempt { .. }
+            | Effect::CancelCall { .. }
             | Effect::RunChecks { .. }
-            | Effect::CutChecks { .. }
+            | Effect::CancelChecks { .. }
             | Effect::Nudge { .. }
             | Effect::CloseInput { .. }
             | Effect::SetTimer { .. }
@@ -257,7 +261,7 @@ impl Sim {
         let mark = (!known).then(|| self.project.mark());
         let full = !self.calm && self.dice.one_in(self.rates.world * 30);
         let disk = full.then_some(Disk { free: 1, floor: 2 });
-        Prepared { mark, boxes: None, status: None, disk }
+        Prepared { mark, checklist: None, status: None, disk }
     }
 
     fn survey(&mut self) -> Survey {
@@ -269,18 +273,18 @@ impl Sim {
             ..StatusReport::default()
         });
         let open = if calm { 0 } else { u32::from(!dice.one_in(self.rates.claims)) };
-        let boxes = (calm || dice.one_in(2)).then_some(Boxes { open, done: 2 });
+        let checklist = (calm || dice.one_in(2)).then_some(Checklist { open, done: 2 });
         let warnings = dice.one_in(9).then(|| "odd".to_owned()).into_iter().collect();
         Survey {
             mark: self.project.mark(),
             files_changed: 1,
-            beside_list: None,
+            files_changed_outside_plan: None,
             list: String::new(),
             principles: None,
             commits: 0,
             changes: None,
             status,
-            boxes,
+            checklist,
             warnings,
         }
     }

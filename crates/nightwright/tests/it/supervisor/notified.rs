@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use nightwright::config::{Layer, Origin, Resolved};
-use nightwright::notify::{Address, Complain, Notifier};
-use nightwright::publish::Followed;
-use nightwright::supervisor::Notes;
+use nightwright::config::{ConfigLayer, ResolvedConfig, ValueOrigin};
+use nightwright::notify::{Address, Notifier, NotifyWarnFn};
+use nightwright::publish::FollowTarget;
+use nightwright::supervisor::WarningSender;
 use nightwright_core::redact::Secrets;
 use nightwright_core::view;
 
 use super::*;
-use crate::notify::server::{Answer, Sent, Server, nobody};
+use crate::notify::server::{Sent, Server, ServerAnswer, nobody};
 
 /// What came of a run in virtual time.
-struct Told {
+struct NotifiedRun {
     /// What was recorded, but for the warnings.
     records: Vec<Record>,
     /// What was warned of, in the journal or after the end.
@@ -26,14 +26,14 @@ struct Told {
 }
 
 /// A run in virtual time with these addresses.
-async fn run(addresses: &[String]) -> Told {
+async fn run(addresses: &[String]) -> NotifiedRun {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.jsonl");
-    let notes: Arc<OnceLock<Notes>> = Arc::default();
+    let notes: Arc<OnceLock<WarningSender>> = Arc::default();
     let heard = Arc::clone(&notes);
-    let complain: Complain = Arc::new(move |text| heard.wait().warn(text));
+    let complain: NotifyWarnFn = Arc::new(move |text| heard.wait().warn(text));
     let followed =
-        Followed { journal: path.clone(), output: folder.path().join("output"), after: 0 };
+        FollowTarget { journal: path.clone(), output: folder.path().join("output"), after: 0 };
     let notifier = Notifier::start(&of(addresses), followed, &Secrets::default(), &complain);
     let wake = notifier.as_ref().map(Notifier::waker);
     let until = Some("2026-11-16T03:00:00Z".parse().expect("a date"));
@@ -43,7 +43,7 @@ async fn run(addresses: &[String]) -> Told {
         fails(AttemptOutcome::Overloaded),
         finishes(true),
     ];
-    let (play, _) = Play::new(scripts, &["one", "two"]);
+    let (play, _) = ScriptedEffects::new(scripts, &["one", "two"]);
     let writer = journal::create(&path, RunId("r".to_owned())).unwrap();
     let clock = Clock::starting_at("2026-11-15T22:00:00Z".parse().expect("a date"));
     let watcher = Box::new(move |_: &[Record]| {
@@ -58,7 +58,7 @@ async fn run(addresses: &[String]) -> Told {
     let begun = std::time::Instant::now();
     let ending = supervisor.run(Input::Start).await;
     let took = begun.elapsed();
-    let ending = view::Ending { outcome: ending.outcome, note: ending.note };
+    let ending = view::FinalOutcome { outcome: ending.outcome, note: ending.note };
     let late = notifier.map(|notifier| notifier.close(ending).wait()).unwrap_or_default();
     let mut complaints: BTreeSet<_> = late.into_iter().collect();
     let mut records = journal::read(&path).unwrap().records;
@@ -69,14 +69,15 @@ async fn run(addresses: &[String]) -> Told {
         }
         _ => true,
     });
-    Told { records, complaints, took }
+    NotifiedRun { records, complaints, took }
 }
 
 fn of(urls: &[String]) -> Vec<Address> {
     let path = Path::new("config.toml");
     let tables: Vec<_> = urls.iter().map(|url| format!("[[notify]]\nurl = '{url}'\n")).collect();
-    let layer = Layer::parse(Origin::User(path.to_owned()), path, &tables.concat()).unwrap();
-    Address::all(&Resolved::new([layer]), |_| None).unwrap()
+    let layer =
+        ConfigLayer::parse(ValueOrigin::User(path.to_owned()), path, &tables.concat()).unwrap();
+    Address::all(&ResolvedConfig::new([layer]), |_| None).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,11 +86,11 @@ async fn a_run_takes_the_same_time_whoever_is_dead() {
     assert_eq!(alone.complaints.len(), 0);
     assert_eq!(alone.records.last().map(|record| record.event.name()), Some("run_finished"));
     let answers = [
-        Answer::Never,
-        Answer::Drip,
-        Answer::With(500, "", ""),
-        Answer::With(429, "retry-after: 3600\r\n", ""),
-        Answer::Elsewhere("https://example.org/".to_owned()),
+        ServerAnswer::Never,
+        ServerAnswer::Drip,
+        ServerAnswer::With(500, "", ""),
+        ServerAnswer::With(429, "retry-after: 3600\r\n", ""),
+        ServerAnswer::Elsewhere("https://example.org/".to_owned()),
     ];
     let servers = answers.map(|answer| Server::start(vec![answer]));
     let mut urls: Vec<_> = servers.iter().map(|server| server.url("/x")).collect();

@@ -11,14 +11,14 @@ use std::time::{Duration, SystemTime};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use nightwright::journal::{Lock, Owner};
+use nightwright::journal::{Lock, LockOwner};
 use tar::{EntryType, Header};
 
-use super::{Hermit, recorded, tree, with_task};
+use super::{TestEnv, recorded, tree, with_task};
 
 /// The archives of a project, by name.
-fn archives(hermit: &Hermit) -> Vec<PathBuf> {
-    let mut all: Vec<_> = fs::read_dir(hermit.project().join(".nightwright/archive"))
+fn archives(env: &TestEnv) -> Vec<PathBuf> {
+    let mut all: Vec<_> = fs::read_dir(env.project().join(".nightwright/archive"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
@@ -28,8 +28,8 @@ fn archives(hermit: &Hermit) -> Vec<PathBuf> {
 
 #[test]
 fn a_restored_task_is_the_archived_one_byte_for_byte() {
-    let hermit = with_task();
-    let task = hermit.project().join(".nightwright/tasks/a");
+    let env = with_task();
+    let task = env.project().join(".nightwright/tasks/a");
     fs::create_dir_all(task.join("reports/deep")).unwrap();
     fs::write(task.join("reports/deep/ünï code.md"), [0, 255, 10]).unwrap();
     fs::write(task.join(OsStr::from_bytes(b"not \xff utf-8")), "x").unwrap();
@@ -44,35 +44,34 @@ fn a_restored_task_is_the_archived_one_byte_for_byte() {
     fs::File::open(task.join("empty")).unwrap().set_modified(old).unwrap();
     let before = tree(&task);
 
-    let did = hermit.run(&["archive", "a"]).exits(0);
-    assert!(did.out.contains("nightwright restore a"), "{}", did.out);
+    let output = env.run(&["archive", "a"]).exits(0);
+    assert!(output.out.contains("nightwright restore a"), "{}", output.out);
     assert!(!task.exists());
-    hermit.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright restore a"]);
-    hermit.run(&["restore", "a"]).exits(0);
+    env.run(&["show", "a"]).exits(2).says(&["Task not found: a", "nightwright restore a"]);
+    env.run(&["restore", "a"]).exits(0);
     assert_eq!(tree(&task), before);
     assert_eq!(fs::metadata(task.join("empty")).unwrap().modified().unwrap(), old);
-    assert_eq!(archives(&hermit).len(), 1, "the archive stays, and nothing beside it");
-    hermit.run(&["restore", "a"]).exits(2).says(&["Task already exists: a"]);
+    assert_eq!(archives(&env).len(), 1, "the archive stays, and nothing beside it");
+    env.run(&["restore", "a"]).exits(2).says(&["Task already exists: a"]);
     assert_eq!(tree(&task), before);
 }
 
 #[test]
 fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
-    let hermit = Hermit::new();
+    let env = TestEnv::new();
     for text in ["first", "second", "third"] {
-        hermit.run(&["new", "a"]).exits(0);
-        hermit.file(".nightwright/tasks/a/INSTRUCTIONS.md", text);
-        hermit.run(&["archive", "a"]).exits(0);
+        env.run(&["new", "a"]).exits(0);
+        env.file(".nightwright/tasks/a/INSTRUCTIONS.md", text);
+        env.run(&["archive", "a"]).exits(0);
     }
-    assert_eq!(archives(&hermit).len(), 3);
-    hermit.run(&["restore", "a"]).exits(0);
-    let text = || {
-        fs::read_to_string(hermit.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap()
-    };
+    assert_eq!(archives(&env).len(), 3);
+    env.run(&["restore", "a"]).exits(0);
+    let text =
+        || fs::read_to_string(env.project().join(".nightwright/tasks/a/INSTRUCTIONS.md")).unwrap();
     assert_eq!(text(), "third");
 
     // A certain one, by its file name, with or without its ending, or by its path.
-    let mut by_age = archives(&hermit);
+    let mut by_age = archives(&env);
     by_age.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
     let first = by_age[0].file_name().unwrap().to_str().unwrap().to_owned();
     for reference in [
@@ -81,87 +80,87 @@ fn archives_of_one_second_stand_side_by_side_and_the_newest_is_restored() {
         &format!(".nightwright/archive/{first}"),
         by_age[0].to_str().unwrap(),
     ] {
-        hermit.run(&["delete", "a", "--force"]).exits(0);
-        hermit.run(&["restore", reference]).exits(0);
+        env.run(&["delete", "a", "--force"]).exits(0);
+        env.run(&["restore", reference]).exits(0);
         assert_eq!(text(), "first", "{reference}");
     }
 }
 
 #[test]
 fn deletion_needs_force_and_archives_first() {
-    let hermit = with_task();
-    let before = tree(&hermit.project());
-    hermit.run(&["delete", "a"]).exits(2).says(&["needs --force", "archived"]);
-    assert_eq!(tree(&hermit.project()), before);
-    hermit.run(&["delete", "a", "--force"]).exits(0);
-    assert!(!hermit.project().join(".nightwright/tasks/a").exists());
-    hermit.run(&["restore", "a"]).exits(0);
-    assert!(hermit.project().join(super::INSTRUCTIONS).exists());
+    let env = with_task();
+    let before = tree(&env.project());
+    env.run(&["delete", "a"]).exits(2).says(&["needs --force", "archived"]);
+    assert_eq!(tree(&env.project()), before);
+    env.run(&["delete", "a", "--force"]).exits(0);
+    assert!(!env.project().join(".nightwright/tasks/a").exists());
+    env.run(&["restore", "a"]).exits(0);
+    assert!(env.project().join(super::INSTRUCTIONS).exists());
 }
 
 #[test]
 fn what_could_not_be_restored_is_not_archived() {
-    let hermit = with_task();
-    let task = hermit.project().join(".nightwright/tasks/a");
+    let env = with_task();
+    let task = env.project().join(".nightwright/tasks/a");
     symlink("../../../secret", task.join("out")).unwrap();
     let before = tree(&task);
     for command in [vec!["archive", "a"], vec!["delete", "a", "--force"]] {
-        hermit.run(&command).exits(1).says(&["/a/out`", "leads out of the task", "untouched"]);
+        env.run(&command).exits(1).says(&["/a/out`", "leads out of the task", "untouched"]);
         assert_eq!(tree(&task), before);
-        assert_eq!(archives(&hermit), Vec::<PathBuf>::new());
+        assert_eq!(archives(&env), Vec::<PathBuf>::new());
     }
 }
 
 #[test]
 fn a_task_that_a_run_works_on_is_left_alone() {
-    let hermit = with_task();
-    let run = recorded(&hermit, "a", 1, None);
-    let owner = Owner::current(run.id().clone(), Timestamp::now());
+    let env = with_task();
+    let run = recorded(&env, "a", 1, None);
+    let owner = LockOwner::current(run.id().clone(), Timestamp::now());
     let lock = Lock::take(&run.lock(), &owner).unwrap();
-    let before = tree(&hermit.project());
+    let before = tree(&env.project());
     for command in
         [vec!["reset", "a", "--yes"], vec!["archive", "a"], vec!["delete", "a", "--force"]]
     {
         let stop = format!("nightwright stop {}", run.id());
-        hermit.run(&command).exits(1).says(&["the task `a` is in use", &stop]);
-        assert_eq!(tree(&hermit.project()), before);
+        env.run(&command).exits(1).says(&["the task `a` is in use", &stop]);
+        assert_eq!(tree(&env.project()), before);
     }
     // One that has not said yet what it is for may be for this task.
     fs::write(run.journal(), "").unwrap();
-    hermit.run(&["archive", "a"]).exits(1).says(&["may work on it"]);
+    env.run(&["archive", "a"]).exits(1).says(&["may work on it"]);
     drop(lock);
-    hermit.run(&["archive", "a"]).exits(0);
+    env.run(&["archive", "a"]).exits(0);
 }
 
 #[test]
 fn there_is_no_archive_of_what_was_never_archived() {
-    let hermit = with_task();
-    hermit.run(&["restore", "a"]).exits(2).says(&["there is no archive of `a`"]);
-    hermit.run(&["archive", "a"]).exits(0);
-    hermit.run(&["restore", "b"]).exits(2).says(&["hint: did you mean `a`? archived: a"]);
-    hermit.run(&["restore", "../../x.tar.gz"]).exits(2).says(&["there is no archive"]);
-    hermit.run(&["restore", ""]).exits(2).says(&["there is no archive"]);
+    let env = with_task();
+    env.run(&["restore", "a"]).exits(2).says(&["there is no archive of `a`"]);
+    env.run(&["archive", "a"]).exits(0);
+    env.run(&["restore", "b"]).exits(2).says(&["hint: did you mean `a`? archived: a"]);
+    env.run(&["restore", "../../x.tar.gz"]).exits(2).says(&["there is no archive"]);
+    env.run(&["restore", ""]).exits(2).says(&["there is no archive"]);
 }
 
 /// An entry of an archive, named as no honest program would name it.
-struct Bad {
+struct HostileEntry {
     name: &'static str,
     kind: EntryType,
     target: &'static str,
 }
 
-const fn file(name: &'static str) -> Bad {
-    Bad { name, kind: EntryType::Regular, target: "" }
+const fn file(name: &'static str) -> HostileEntry {
+    HostileEntry { name, kind: EntryType::Regular, target: "" }
 }
 
-const fn link(name: &'static str, target: &'static str) -> Bad {
-    Bad { name, kind: EntryType::Symlink, target }
+const fn link(name: &'static str, target: &'static str) -> HostileEntry {
+    HostileEntry { name, kind: EntryType::Symlink, target }
 }
 
-fn write(path: &std::path::Path, entries: &[Bad]) {
+fn write(path: &std::path::Path, entries: &[HostileEntry]) {
     let mut archive =
         tar::Builder::new(GzEncoder::new(fs::File::create(path).unwrap(), Compression::fast()));
-    for Bad { name, kind, target } in entries {
+    for HostileEntry { name, kind, target } in entries {
         let mut header = Header::new_gnu();
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
@@ -178,11 +177,11 @@ fn write(path: &std::path::Path, entries: &[Bad]) {
 
 #[test]
 fn a_malicious_archive_writes_nothing() {
-    let hermit = Hermit::new();
-    fs::create_dir_all(hermit.project().join(".nightwright/archive")).unwrap();
-    fs::create_dir(hermit.path("outside")).unwrap();
-    fs::create_dir(hermit.project().join(".nightwright/tasks")).unwrap();
-    let cases: Vec<(&str, Vec<Bad>)> = vec![
+    let env = TestEnv::new();
+    fs::create_dir_all(env.project().join(".nightwright/archive")).unwrap();
+    fs::create_dir(env.path("outside")).unwrap();
+    fs::create_dir(env.project().join(".nightwright/tasks")).unwrap();
+    let cases: Vec<(&str, Vec<HostileEntry>)> = vec![
         ("leads out of the task", vec![file("m/ok"), file("m/../../evil")]),
         ("leads out of the task", vec![file("../evil")]),
         ("is an absolute path", vec![file("/tmp/nightwright-evil")]),
@@ -197,31 +196,34 @@ fn a_malicious_archive_writes_nothing() {
         ("a task's name", vec![file(".git/hooks/pre-commit")]),
         ("a task's name", vec![file("./m/x")]),
         ("more than one folder", vec![file("m/x"), file("n/x")]),
-        ("neither a file", vec![Bad { name: "m/x", kind: EntryType::Link, target: "/etc/passwd" }]),
-        ("neither a file", vec![Bad { name: "m/x", kind: EntryType::Fifo, target: "" }]),
-        ("neither a file", vec![Bad { name: "m/x", kind: EntryType::Char, target: "" }]),
+        (
+            "neither a file",
+            vec![HostileEntry { name: "m/x", kind: EntryType::Link, target: "/etc/passwd" }],
+        ),
+        ("neither a file", vec![HostileEntry { name: "m/x", kind: EntryType::Fifo, target: "" }]),
+        ("neither a file", vec![HostileEntry { name: "m/x", kind: EntryType::Char, target: "" }]),
         ("there is nothing in it", vec![]),
     ];
-    let path = hermit.project().join(".nightwright/archive/m-20261116T070000Z.tar.gz");
+    let path = env.project().join(".nightwright/archive/m-20261116T070000Z.tar.gz");
     for (why, entries) in cases {
         write(&path, &entries);
-        let before = tree(&hermit.path(""));
-        hermit.run(&["restore", "m"]).exits(1).says(&["is refused", why, "nothing was written"]);
-        assert_eq!(tree(&hermit.path("")), before, "{why}");
+        let before = tree(&env.path(""));
+        env.run(&["restore", "m"]).exits(1).says(&["is refused", why, "nothing was written"]);
+        assert_eq!(tree(&env.path("")), before, "{why}");
     }
     assert!(!std::path::Path::new("/tmp/nightwright-evil").exists());
 
     // The same without the bad entries is fine: it is they that are refused.
     write(&path, &[file("m/ok"), link("m/x", "ok")]);
-    hermit.run(&["restore", "m"]).exits(0);
+    env.run(&["restore", "m"]).exits(0);
 }
 
 #[test]
 fn a_damaged_archive_restores_nothing() {
-    let hermit = with_task();
-    hermit.file(".nightwright/tasks/a/NOTES.md", &"some words to fill it\n".repeat(5000));
-    hermit.run(&["archive", "a"]).exits(0);
-    let path = archives(&hermit).remove(0);
+    let env = with_task();
+    env.file(".nightwright/tasks/a/NOTES.md", &"some words to fill it\n".repeat(5000));
+    env.run(&["archive", "a"]).exits(0);
+    let path = archives(&env).remove(0);
     let whole = fs::read(&path).unwrap();
     let mut flipped = whole.clone();
     let middle = flipped.len() / 2;
@@ -230,9 +232,9 @@ fn a_damaged_archive_restores_nothing() {
         [&whole[..whole.len() / 2], &whole[..whole.len() - 4], &[][..], b"no archive", &flipped]
     {
         fs::File::create(&path).unwrap().write_all(damaged).unwrap();
-        hermit.run(&["restore", "a"]).exits(1).says(&["is refused", "nothing was written"]);
-        assert_eq!(tree(&hermit.project().join(".nightwright/tasks")).len(), 1);
+        env.run(&["restore", "a"]).exits(1).says(&["is refused", "nothing was written"]);
+        assert_eq!(tree(&env.project().join(".nightwright/tasks")).len(), 1);
     }
     fs::write(&path, whole).unwrap();
-    hermit.run(&["restore", "a"]).exits(0);
+    env.run(&["restore", "a"]).exits(0);
 }

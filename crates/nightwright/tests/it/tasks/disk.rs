@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::harness::Did;
+use super::super::harness::Output;
 use super::super::harness::finish;
 use super::super::stage::NIGHTWRIGHT;
-use super::{Hermit, tree, with_task};
+use super::{TestEnv, tree, with_task};
 
 /// Nobody in particular, and not root.
 const NOBODY: u32 = 65534;
@@ -23,13 +23,13 @@ pub(crate) fn skip(why: &str) {
 }
 
 /// Runs a command as somebody whom the rights of files hold back.
-fn run_as_nobody(hermit: &Hermit, arguments: &[&str]) -> Did {
-    let plain = hermit.command(arguments);
+fn run_as_nobody(env: &TestEnv, arguments: &[&str]) -> Output {
+    let plain = env.command(arguments);
     let mut command = Command::new("setpriv");
     command
         .args([&format!("--reuid={NOBODY}"), "--clear-groups", "--", NIGHTWRIGHT])
         .args(arguments);
-    command.current_dir(hermit.project()).env_clear();
+    command.current_dir(env.project()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(std::process::Stdio::null());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -37,11 +37,11 @@ fn run_as_nobody(hermit: &Hermit, arguments: &[&str]) -> Did {
 }
 
 /// Lets everybody into the hermit's folders.
-fn open_up(hermit: &Hermit) {
+fn open_up(env: &TestEnv) {
     for name in ["", "project", "state", "home", "tmp"] {
-        fs::set_permissions(hermit.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(env.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let mut left = vec![hermit.path("state")];
+    let mut left = vec![env.path("state")];
     while let Some(path) = left.pop() {
         chown(&path, Some(NOBODY), None).unwrap();
         if path.is_dir() {
@@ -55,17 +55,17 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
     if !is_root() {
         return skip("only root can become somebody else");
     }
-    let hermit = with_task();
-    hermit.run(&["new", "b"]).exits(0);
-    hermit.run(&["archive", "b"]).exits(0);
-    hermit.file(".nightwright/tasks/a/NOTES.md", "notes");
-    hermit.run(&["template", "save", "a", "t"]).exits(0);
-    open_up(&hermit);
-    let can_run = run_as_nobody(&hermit, &["list"]);
+    let env = with_task();
+    env.run(&["new", "b"]).exits(0);
+    env.run(&["archive", "b"]).exits(0);
+    env.file(".nightwright/tasks/a/NOTES.md", "notes");
+    env.run(&["template", "save", "a", "t"]).exits(0);
+    open_up(&env);
+    let can_run = run_as_nobody(&env, &["list"]);
     if can_run.code != Some(0) {
         return skip(&format!("another user can't run nightwright here: {}", can_run.err));
     }
-    let before = tree(&hermit.project());
+    let before = tree(&env.project());
     for command in [
         &["new", "c"][..],
         &["new", "c", "--from", "t"],
@@ -76,14 +76,14 @@ fn a_project_that_can_not_be_written_is_a_clear_error_and_loses_nothing() {
         &["template", "save", "a", "u"],
         &["template", "delete", "t", "--force"],
     ] {
-        run_as_nobody(&hermit, command).exits(1).says(&[
+        run_as_nobody(&env, command).exits(1).says(&[
             "error: can't write `",
             "/.nightwright/",
             "ermission denied",
         ]);
-        assert_eq!(tree(&hermit.project()), before, "{command:?}");
+        assert_eq!(tree(&env.project()), before, "{command:?}");
     }
-    run_as_nobody(&hermit, &["show", "a"]).exits(0);
+    run_as_nobody(&env, &["show", "a"]).exits(0);
 }
 
 /// A disk of 64 KiB; it is gone when this is.
@@ -123,20 +123,20 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
     if !is_root() {
         return skip("only root can mount a small disk");
     }
-    let hermit = Hermit::new();
-    let disk = match SmallDisk::mount(&hermit.project()) {
+    let env = TestEnv::new();
+    let disk = match SmallDisk::mount(&env.project()) {
         Ok(disk) => disk,
         Err(why) => return skip(&format!("no small disk: {why}")),
     };
-    hermit.run(&["new", "b"]).exits(0);
-    hermit.file(".nightwright/tasks/b/INSTRUCTIONS.md", &noise(12_000));
-    hermit.run(&["template", "save", "b", "t"]).exits(0);
-    hermit.run(&["archive", "b"]).exits(0);
-    hermit.run(&["new", "a"]).exits(0);
-    hermit.file(super::INSTRUCTIONS, &noise(9_000));
-    fill(&hermit.project(), 4096);
+    env.run(&["new", "b"]).exits(0);
+    env.file(".nightwright/tasks/b/INSTRUCTIONS.md", &noise(12_000));
+    env.run(&["template", "save", "b", "t"]).exits(0);
+    env.run(&["archive", "b"]).exits(0);
+    env.run(&["new", "a"]).exits(0);
+    env.file(super::INSTRUCTIONS, &noise(9_000));
+    fill(&env.project(), 4096);
 
-    let before = tree(&hermit.project());
+    let before = tree(&env.project());
     for command in [
         &["new", "c", "--from", "t"][..],
         &["archive", "a"],
@@ -144,13 +144,13 @@ fn a_full_disk_is_a_clear_error_and_the_task_stays_whole() {
         &["restore", "b"],
         &["template", "save", "a", "u"],
     ] {
-        let did = hermit.run(command).exits(1).says(&["error: can't ", "o space left on device"]);
-        assert_eq!(tree(&hermit.project()), before, "{command:?}: {}", did.err);
+        let output = env.run(command).exits(1).says(&["error: can't ", "o space left on device"]);
+        assert_eq!(tree(&env.project()), before, "{command:?}: {}", output.err);
     }
     // With room again everything is there and goes on.
-    fs::remove_file(hermit.project().join("filler")).unwrap();
-    hermit.run(&["archive", "a"]).exits(0);
-    hermit.run(&["restore", "b"]).exits(0);
+    fs::remove_file(env.project().join("filler")).unwrap();
+    env.run(&["archive", "a"]).exits(0);
+    env.run(&["restore", "b"]).exits(0);
     drop(disk);
 }
 

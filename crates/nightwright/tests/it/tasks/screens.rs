@@ -3,33 +3,33 @@
 use std::fs;
 
 use jiff::Timestamp;
-use nightwright::journal::{Lock, Owner};
+use nightwright::journal::{Lock, LockOwner};
 use nightwright_core::outcome::{Outcome, Proof};
 use serde_json::Value;
 
 use super::super::harness::finish;
-use super::{Hermit, recorded, steady, with_task};
+use super::{TestEnv, recorded, steady, with_task};
 
 #[test]
 fn a_list_of_tasks_shows_how_each_stands() {
-    let hermit = Hermit::new();
-    hermit.run(&["list"]).exits(0).says(&["there are no tasks", "nightwright new NAME"]);
-    assert_eq!(hermit.run(&["list", "--json"]).exits(0).out, "[]\n");
+    let env = TestEnv::new();
+    env.run(&["list"]).exits(0).says(&["there are no tasks", "nightwright new NAME"]);
+    assert_eq!(env.run(&["list", "--json"]).exits(0).out, "[]\n");
 
-    hermit.run(&["new", "docs"]).exits(0);
-    hermit.run(&["new", "migrate-api", "--mode", "loop"]).exits(0);
-    hermit.run(&["new", "stuck", "--mode", "iterative"]).exits(0);
-    hermit.run(&["new", "torn"]).exits(0);
-    hermit.run(&["new", "unfinished"]).exits(0);
-    hermit.file(".nightwright/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
-    fs::create_dir(hermit.project().join(".nightwright/tasks/no name")).unwrap();
-    recorded(&hermit, "migrate-api", 12, Some(Outcome::completed(Proof::Checks)));
+    env.run(&["new", "docs"]).exits(0);
+    env.run(&["new", "migrate-api", "--mode", "loop"]).exits(0);
+    env.run(&["new", "stuck", "--mode", "iterative"]).exits(0);
+    env.run(&["new", "torn"]).exits(0);
+    env.run(&["new", "unfinished"]).exits(0);
+    env.file(".nightwright/tasks/torn/task.toml", "mode = \"loop\"\nmode = [\n");
+    fs::create_dir(env.project().join(".nightwright/tasks/no name")).unwrap();
+    recorded(&env, "migrate-api", 12, Some(Outcome::completed(Proof::Checks)));
     let needs = "a password\u{1b}[31m for the\nstaging database".to_owned();
-    recorded(&hermit, "stuck", 2, Some(Outcome::Blocked { needs }));
-    hermit.file(".nightwright/tasks/docs/TODO.md", "- [x] one\n- [ ] two\n- [ ] three\n");
-    let unfinished = recorded(&hermit, "unfinished", 1, None);
-    let did = hermit.run(&["list"]).exits(0);
-    insta::assert_snapshot!(steady(&hermit, &[unfinished.id()], &did.out), @r"
+    recorded(&env, "stuck", 2, Some(Outcome::Blocked { needs }));
+    env.file(".nightwright/tasks/docs/TODO.md", "- [x] one\n- [ ] two\n- [ ] three\n");
+    let unfinished = recorded(&env, "unfinished", 1, None);
+    let output = env.run(&["list"]).exits(0);
+    insta::assert_snapshot!(steady(&env, &[unfinished.id()], &output.out), @r"
     NAME         MODE       STATE        ITERATIONS  PROGRESS  COST   LAST RUN
     docs         loop       new          0           1/3       -
     migrate-api  loop       completed    12          35/60     $0.00  2026-11-16T07:13:00Z Task completed successfully after 12 iterations
@@ -39,7 +39,7 @@ fn a_list_of_tasks_shows_how_each_stands() {
     unfinished   loop       interrupted  1           35/60     $0.00  2026-11-16T07:01:00Z [run]
     ");
     let rows: Vec<Value> =
-        serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+        serde_json::from_str(&env.run(&["list", "--json"]).exits(0).out).unwrap();
     let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["new", "completed", "broken", "blocked", "broken", "interrupted"]);
     assert_eq!(rows[0]["progress"], serde_json::json!({ "completed": 1, "total": 3 }));
@@ -48,34 +48,33 @@ fn a_list_of_tasks_shows_how_each_stands() {
 
 #[test]
 fn the_mode_is_the_one_that_a_run_would_have() {
-    let hermit = with_task();
-    let mode = |hermit: &Hermit| -> Value {
-        let all: Value =
-            serde_json::from_str(&hermit.run(&["list", "--json"]).exits(0).out).unwrap();
+    let env = with_task();
+    let mode = |env: &TestEnv| -> Value {
+        let all: Value = serde_json::from_str(&env.run(&["list", "--json"]).exits(0).out).unwrap();
         all[0]["mode"].clone()
     };
-    assert_eq!(mode(&hermit), "loop");
-    hermit.file(".nightwright/config.toml", "mode = \"iterative\"\n");
-    assert_eq!(mode(&hermit), "iterative");
-    let did = hermit.run(&["show", "a"]).exits(0);
-    assert!(did.out.contains("mode          iterative\n"), "{}", did.out);
+    assert_eq!(mode(&env), "loop");
+    env.file(".nightwright/config.toml", "mode = \"iterative\"\n");
+    assert_eq!(mode(&env), "iterative");
+    let output = env.run(&["show", "a"]).exits(0);
+    assert!(output.out.contains("mode          iterative\n"), "{}", output.out);
     // A configuration that can't be read costs no more than this.
-    hermit.file(".nightwright/config.toml", "mode = [\n");
-    assert_eq!(mode(&hermit), Value::Null);
-    let did = hermit.run(&["list"]).exits(0);
-    assert!(did.out.contains("a     -     ready"), "{}", did.out);
-    let did = hermit.run(&["show", "a"]).exits(0);
-    assert!(did.out.contains("state         ready\n"), "{}", did.out);
-    hermit.file(".nightwright/tasks/a/task.toml", "mode = \"plan\"\n");
-    assert_eq!(mode(&hermit), "plan");
+    env.file(".nightwright/config.toml", "mode = [\n");
+    assert_eq!(mode(&env), Value::Null);
+    let output = env.run(&["list"]).exits(0);
+    assert!(output.out.contains("a     -     ready"), "{}", output.out);
+    let output = env.run(&["show", "a"]).exits(0);
+    assert!(output.out.contains("state         ready\n"), "{}", output.out);
+    env.file(".nightwright/tasks/a/task.toml", "mode = \"plan\"\n");
+    assert_eq!(mode(&env), "plan");
 }
 
 #[test]
 fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
-    let hermit = with_task();
+    let env = with_task();
     let list = |text: &str| {
-        hermit.file(".nightwright/tasks/a/TODO.md", text);
-        let out = hermit.run(&["show", "a"]).exits(0).out;
+        env.file(".nightwright/tasks/a/TODO.md", text);
+        let out = env.run(&["show", "a"]).exits(0).out;
         out.lines().find(|line| line.starts_with("list ")).map(str::to_owned)
     };
     let text = "- [x] one\n- [ ] two\u{1b}[31m\n- [ ] three\n";
@@ -89,12 +88,12 @@ fn the_boxes_of_the_list_are_counted_and_the_next_one_is_named() {
 #[test]
 fn a_secret_in_the_list_is_masked_before_it_is_cut() {
     const SECRET: &str = "hunter2-of-the-environment";
-    let hermit = with_task();
+    let env = with_task();
     // The second ends behind what is shown.
     for before in ["use ".to_owned(), "x".repeat(90)] {
-        hermit.file(".nightwright/tasks/a/TODO.md", &format!("- [ ] {before}{SECRET} here\n"));
+        env.file(".nightwright/tasks/a/TODO.md", &format!("- [ ] {before}{SECRET} here\n"));
         for words in [&["show", "a"][..], &["show", "a", "--json"]] {
-            let mut command = hermit.command(words);
+            let mut command = env.command(words);
             let shown = finish(command.env("DB_PASSWORD", SECRET).spawn().unwrap()).exits(0).out;
             assert!(shown.contains(&format!("{before}****")), "{shown}");
             assert!(!shown.contains("hunter2"), "{shown}");
@@ -104,10 +103,10 @@ fn a_secret_in_the_list_is_masked_before_it_is_cut() {
 
 #[test]
 fn a_new_task_is_shown_with_what_it_lacks() {
-    let hermit = Hermit::new();
-    hermit.run(&["new", "a"]).exits(0);
-    let did = hermit.run(&["show", "a"]).exits(0);
-    insta::assert_snapshot!(steady(&hermit, &[], &did.out), @r"
+    let env = TestEnv::new();
+    env.run(&["new", "a"]).exits(0);
+    let output = env.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&env, &[], &output.out), @r"
     task          a
     state         new
     mode          loop
@@ -117,18 +116,22 @@ fn a_new_task_is_shown_with_what_it_lacks() {
 
     next: write `.nightwright/tasks/a/INSTRUCTIONS.md`, or write it together with the agent: nightwright setup a
     ");
-    hermit.file(super::INSTRUCTIONS, " \n");
-    let did = hermit.run(&["show", "a"]).exits(0);
-    assert!(did.out.contains("state         new"), "empty instructions are none: {}", did.out);
+    env.file(super::INSTRUCTIONS, " \n");
+    let output = env.run(&["show", "a"]).exits(0);
+    assert!(
+        output.out.contains("state         new"),
+        "empty instructions are none: {}",
+        output.out
+    );
 }
 
 #[test]
 fn a_task_that_ran_is_shown_with_its_last_run() {
-    let hermit = with_task();
-    hermit.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
-    let run = recorded(&hermit, "a", 3, Some(Outcome::MaxIterations { limit: 3 }));
-    let did = hermit.run(&["show", "a"]).exits(0);
-    insta::assert_snapshot!(steady(&hermit, &[run.id()], &did.out), @r"
+    let env = with_task();
+    env.file(".nightwright/tasks/a/TODO.md", "- [ ] one\n");
+    let run = recorded(&env, "a", 3, Some(Outcome::MaxIterations { limit: 3 }));
+    let output = env.run(&["show", "a"]).exits(0);
+    insta::assert_snapshot!(steady(&env, &[run.id()], &output.out), @r"
     task          a
     state         limit
     mode          loop
@@ -147,27 +150,27 @@ fn a_task_that_ran_is_shown_with_its_last_run() {
 
 #[test]
 fn the_last_line_says_what_to_do_next() {
-    let hermit = with_task();
-    let next = |hermit: &Hermit| {
-        let out = hermit.run(&["show", "a"]).exits(0).out;
+    let env = with_task();
+    let next = |env: &TestEnv| {
+        let out = env.run(&["show", "a"]).exits(0).out;
         out.lines().last().unwrap().to_owned()
     };
-    let mut lines = vec![next(&hermit)];
-    let live = recorded(&hermit, "a", 1, None);
-    let owner = Owner::current(live.id().clone(), Timestamp::now());
+    let mut lines = vec![next(&env)];
+    let live = recorded(&env, "a", 1, None);
+    let owner = LockOwner::current(live.id().clone(), Timestamp::now());
     let lock = Lock::take(&live.lock(), &owner).unwrap();
-    lines.push(next(&hermit));
+    lines.push(next(&env));
     drop(lock);
-    lines.push(steady(&hermit, &[live.id()], &next(&hermit)));
+    lines.push(steady(&env, &[live.id()], &next(&env)));
     for outcome in [
         Outcome::completed(Proof::Checks),
         Outcome::Blocked { needs: "a password".to_owned() },
         Outcome::Stopped,
         Outcome::Failed { why: "no such library".to_owned() },
     ] {
-        let hermit = with_task();
-        let run = recorded(&hermit, "a", 1, Some(outcome));
-        lines.push(steady(&hermit, &[run.id()], &next(&hermit)));
+        let env = with_task();
+        let run = recorded(&env, "a", 1, Some(outcome));
+        lines.push(steady(&env, &[run.id()], &next(&env)));
     }
     insta::assert_snapshot!(lines.join("\n"), @r"
     next: check the instructions with `nightwright validate a`, then start a run: nightwright run a

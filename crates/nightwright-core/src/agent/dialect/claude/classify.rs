@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use super::reset;
-use crate::agent::dialect::{Ending, short};
+use crate::agent::dialect::{FinishedAttempt, short};
 use crate::agent::message::{ErrorFacts, ResultFacts};
-use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Usd;
 
 /// No model answers and is done with it in less time than this without a single token.
 const TOO_QUICK: Duration = Duration::from_secs(5);
 
 /// What the program itself says came of it; `None` when it did not live to say.
-pub fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
+pub fn classify(ending: &FinishedAttempt<'_>) -> Option<AttemptOutcome> {
     match (ending.result, ending.error) {
         (Some(result), _) => Some(of_result(ending, result)),
         // The result was lost, but the program ended by itself after naming an error.
-        (None, Some(error)) if ending.exit == Some(Death::Code(1)) => {
+        (None, Some(error)) if ending.exit == Some(ProcessExit::Code(1)) => {
             Some(of_error(ending, error, ""))
         }
         // It may not have got as far as to print messages.
-        (None, None) if ending.exit == Some(Death::Code(1)) && !ending.saw_stdout => {
+        (None, None) if ending.exit == Some(ProcessExit::Code(1)) && !ending.saw_stdout => {
             ending.stderr.trim().lines().last().and_then(|line| of_text(ending, line))
         }
         (None, Some(_) | None) => None,
@@ -28,13 +28,13 @@ pub fn judge(ending: &Ending<'_>) -> Option<AttemptOutcome> {
 }
 
 /// What a text of the program itself says came of an attempt, if it is one that passes by itself.
-fn of_text(ending: &Ending<'_>, text: &str) -> Option<AttemptOutcome> {
+fn of_text(ending: &FinishedAttempt<'_>, text: &str) -> Option<AttemptOutcome> {
     let error = ErrorFacts { text: text.to_owned(), ..ErrorFacts::default() };
     let error = with_status(&error);
     of_limit(ending, &error).or_else(|| of_provider(&error))
 }
 
-fn of_result(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+fn of_result(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     match result.subtype.as_str() {
         "error_max_turns" => return AttemptOutcome::TurnLimit,
         "error_max_budget_usd" => return AttemptOutcome::AttemptBudget,
@@ -62,7 +62,7 @@ fn of_result(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
 }
 
 /// A success that bears no mark of work is none.
-fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+fn of_success(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     let no_tools = ending.tool_calls == 0;
     let nothing_written = result.total_tokens.is_some_and(|tokens| tokens.output == 0);
     let no_model = nothing_written && no_tools && result.took < TOO_QUICK;
@@ -87,7 +87,7 @@ fn of_success(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
 }
 
 /// An error that is not the provider's.
-fn of_failure(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
+fn of_failure(ending: &FinishedAttempt<'_>, result: &ResultFacts) -> AttemptOutcome {
     if let Some(outcome) = result.errors.iter().find_map(|text| of_text(ending, text)) {
         return outcome;
     }
@@ -95,7 +95,7 @@ fn of_failure(ending: &Ending<'_>, result: &ResultFacts) -> AttemptOutcome {
     if result.turns == Some(0) && no_work {
         AttemptOutcome::BadStart { why: why(result, ending.stderr) }
     } else {
-        AttemptOutcome::Crashed { how: ending.exit.unwrap_or(Death::Code(1)) }
+        AttemptOutcome::Crashed { how: ending.exit.unwrap_or(ProcessExit::Code(1)) }
     }
 }
 
@@ -115,7 +115,11 @@ fn merged(result: &ResultFacts, message: Option<&ErrorFacts>) -> ErrorFacts {
     error
 }
 
-fn of_error(ending: &Ending<'_>, error: &ErrorFacts, terminal_reason: &str) -> AttemptOutcome {
+fn of_error(
+    ending: &FinishedAttempt<'_>,
+    error: &ErrorFacts,
+    terminal_reason: &str,
+) -> AttemptOutcome {
     let error = &with_status(error);
     of_limit(ending, error)
         .or_else(|| of_account(error))
@@ -124,7 +128,7 @@ fn of_error(ending: &Ending<'_>, error: &ErrorFacts, terminal_reason: &str) -> A
         .unwrap_or_else(|| AttemptOutcome::BadRequest { why: short(&error.text) })
 }
 
-fn of_limit(ending: &Ending<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
+fn of_limit(ending: &FinishedAttempt<'_>, error: &ErrorFacts) -> Option<AttemptOutcome> {
     let event = ending.rate_limit.filter(|limit| limit.rejected).and_then(|limit| limit.resets_at);
     let is_429 = error.status == Some(429) || error.kind == "rate_limit";
     // An event of an earlier refusal does not explain an error of another kind.

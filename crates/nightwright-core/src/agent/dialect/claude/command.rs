@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::agent::dialect::{Ask, InputShape, Tools};
+use crate::agent::dialect::{InputShape, LaunchOptions, ToolAccess};
 use crate::permissions::Permissions;
 
 /// Set whatever the user's environment says: waiting and retrying have one owner, us, and a
@@ -40,8 +40,8 @@ pub const PASSED_ON: &[&str] = &[
 ];
 
 /// The arguments for an attempt or call. The prompt goes over standard input, always.
-pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
-    let mut arguments = Arguments(vec!["--print".to_owned()]);
+pub fn arguments(ask: &LaunchOptions<'_>) -> Vec<String> {
+    let mut arguments = ArgumentList(vec!["--print".to_owned()]);
     // Options with several values take everything up to the next option, so they come first.
     match ask.permissions {
         Permissions::None => arguments.several("--allowedTools", ask.allowed_tools),
@@ -55,12 +55,12 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
     // The user's own servers for further tools come with their own tools, which would be there
     // beside these.
     match ask.tools {
-        Tools::Usual => {}
-        Tools::ReadOnly => {
+        ToolAccess::Usual => {}
+        ToolAccess::ReadOnly => {
             arguments.with("--tools", Some("Read,Grep,Glob"));
             arguments.option("--strict-mcp-config");
         }
-        Tools::None => {
+        ToolAccess::None => {
             arguments.with("--tools", Some(""));
             arguments.option("--strict-mcp-config");
         }
@@ -95,8 +95,8 @@ pub fn arguments(ask: &Ask<'_>) -> Vec<String> {
 }
 
 /// The arguments for a conversation with a person at a terminal, which begins with `opening`.
-pub fn talk_arguments(ask: &Ask<'_>, opening: &str) -> Vec<String> {
-    let mut arguments = Arguments(Vec::new());
+pub fn talk_arguments(ask: &LaunchOptions<'_>, opening: &str) -> Vec<String> {
+    let mut arguments = ArgumentList(Vec::new());
     arguments.with("--permission-mode", Some("acceptEdits"));
     arguments.with("--model", ask.model);
     arguments.with("--append-system-prompt-file", ask.system_prompt_file);
@@ -108,9 +108,9 @@ pub fn talk_arguments(ask: &Ask<'_>, opening: &str) -> Vec<String> {
     arguments.0
 }
 
-struct Arguments(Vec<String>);
+struct ArgumentList(Vec<String>);
 
-impl Arguments {
+impl ArgumentList {
     fn option(&mut self, name: &str) {
         self.0.push(name.to_owned());
     }
@@ -152,13 +152,13 @@ mod tests {
     use super::*;
     use crate::units::Usd;
 
-    fn words(ask: &Ask<'_>) -> String {
+    fn words(ask: &LaunchOptions<'_>) -> String {
         arguments(ask).join(" ")
     }
 
     #[test]
     fn the_stream_is_asked_for_always() {
-        let ask = Ask { permissions: Permissions::None, ..Ask::default() };
+        let ask = LaunchOptions { permissions: Permissions::None, ..LaunchOptions::default() };
         assert_eq!(
             words(&ask),
             "--print --output-format stream-json --verbose --include-partial-messages \
@@ -171,7 +171,7 @@ mod tests {
         let tools = ["Bash(cargo test:*)".to_owned(), "Read".to_owned()];
         let extra = ["--effort".to_owned(), "high".to_owned()];
         let sources = ["user".to_owned(), "project".to_owned()];
-        let ask = Ask {
+        let ask = LaunchOptions {
             model: Some("haiku"),
             max_turns: Some(7),
             cap: Some(Usd::from_micros(250_100)),
@@ -180,7 +180,7 @@ mod tests {
             setting_sources: &sources,
             input: InputShape::Messages,
             extra: &extra,
-            ..Ask::default()
+            ..LaunchOptions::default()
         };
         assert_eq!(
             words(&ask),
@@ -194,14 +194,14 @@ mod tests {
 
     #[test]
     fn a_question_can_do_without_tools_and_without_the_words_about_them() {
-        let ask = Ask {
+        let ask = LaunchOptions {
             model: Some("haiku"),
             max_turns: Some(3),
             permissions: Permissions::None,
-            tools: Tools::None,
+            tools: ToolAccess::None,
             system_prompt: Some("You judge."),
             json_schema: Some("{}"),
-            ..Ask::default()
+            ..LaunchOptions::default()
         };
         let arguments = arguments(&ask);
         let value = |name: &str| {
@@ -212,7 +212,8 @@ mod tests {
         assert_eq!(value("--system-prompt"), "You judge.");
         assert_eq!(value("--json-schema"), "{}");
         assert_eq!((value("--max-turns"), value("--model")), ("3", "haiku"));
-        let reads = words(&Ask { tools: Tools::ReadOnly, ..Ask::default() });
+        let reads =
+            words(&LaunchOptions { tools: ToolAccess::ReadOnly, ..LaunchOptions::default() });
         assert!(reads.contains("--tools Read,Grep,Glob"), "{reads}");
     }
 
@@ -220,7 +221,7 @@ mod tests {
     fn each_permission_has_its_own_flags() {
         let tools = ["Bash".to_owned()];
         let flags = |permissions| {
-            words(&Ask { permissions, allowed_tools: &tools, ..Ask::default() })
+            words(&LaunchOptions { permissions, allowed_tools: &tools, ..LaunchOptions::default() })
                 .split(" --output-format")
                 .next()
                 .map(str::to_owned)

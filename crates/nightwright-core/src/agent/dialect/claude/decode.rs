@@ -8,12 +8,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::known;
-use super::lenient::{Number, Object, Text, Values, names};
-use super::lines::{Block, Limits, Line, ModelUsage, Piece, StreamEvent, ToolInput, Usage, Window};
-use super::quick::{Quick, quick};
+use super::lenient::{LenientMap, LenientNumber, LenientObject, LenientText, names};
+use super::lines::{
+    ClaudeLine, ContentBlock, ModelUsage, PartialLine, RateLimitInfo, RateLimitWindow, StreamEvent,
+    ToolInput, Usage,
+};
+use super::quick::{FastDelta, fast_delta};
 use crate::agent::message::{
-    AgentMessage, BadLine, DeniedCall, ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said,
-    UsageAt, Went,
+    AgentMessage, BadLine, DeniedCall, ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts,
+    TextPart, ToolStatus, UsageAt,
 };
 use crate::agent::report::{QuotaNews, QuotaWindow, Ready};
 use crate::units::{Tokens, Usd};
@@ -51,17 +54,17 @@ const MILLISECONDS: u64 = 100_000_000_000;
 /// Reads one line. There are several messages in it if it has several blocks.
 pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let bytes = line;
-    if let Some(Quick { text, .. }) = quick(bytes) {
-        let said = Said::Text { text, part: Part::Delta };
-        each(AgentMessage { owner: Owner::Main, said });
+    if let Some(FastDelta { text, .. }) = fast_delta(bytes) {
+        let kind = MessageKind::Text { text, part: TextPart::Delta };
+        each(AgentMessage { owner: Owner::Main, kind });
         return Ok(());
     }
     if let Some(piece) = piece(bytes) {
         let owner = owner(piece.parent_tool_use_id);
-        each(AgentMessage { owner, said: streamed(piece.event.0.unwrap_or_default()) });
+        each(AgentMessage { owner, kind: streamed(piece.event.0.unwrap_or_default()) });
         return Ok(());
     }
-    let line: Line<'_> = read(bytes).map_err(|error| BadLine { why: error.to_string() })?;
+    let line: ClaudeLine<'_> = read(bytes).map_err(|error| BadLine { why: error.to_string() })?;
     match &*line.kind.0 {
         "" => {
             return Err(BadLine { why: "it has no type".to_owned() });
@@ -75,17 +78,20 @@ pub fn decode(line: &[u8], each: &mut impl FnMut(AgentMessage<'_>)) -> Result<()
                 unknown_fields: unknown.unwrap_or_default(),
                 ..result(line)
             });
-            each(AgentMessage { owner: Owner::Main, said: Said::Result(result) });
+            each(AgentMessage { owner: Owner::Main, kind: MessageKind::Result(result) });
         }
         "stream_event" => {
             let owner = owner(line.parent_tool_use_id);
-            each(AgentMessage { owner, said: streamed(line.event.0.unwrap_or_default()) });
+            each(AgentMessage { owner, kind: streamed(line.event.0.unwrap_or_default()) });
         }
         // A sub-agent has a context of its own to cut down.
         "system" if line.subtype.0 == "compact_boundary" => {
-            each(AgentMessage { owner: owner(line.parent_tool_use_id), said: Said::Compaction });
+            each(AgentMessage {
+                owner: owner(line.parent_tool_use_id),
+                kind: MessageKind::Compaction,
+            });
         }
-        _ => each(AgentMessage { owner: Owner::Main, said: plain(line) }),
+        _ => each(AgentMessage { owner: Owner::Main, kind: plain(line) }),
     }
     Ok(())
 }
@@ -98,11 +104,11 @@ pub fn is_only_a_part(line: &[u8]) -> bool {
 
 /// Nine lines of ten are pieces of a message, and short. Most of what a line can have they have not,
 /// and room for all of it would cost more than reading them.
-fn piece(line: &[u8]) -> Option<Piece<'_>> {
+fn piece(line: &[u8]) -> Option<PartialLine<'_>> {
     if line.len() > PIECE_MAX {
         return None;
     }
-    read(line).ok().filter(|piece: &Piece<'_>| piece.kind.0 == "stream_event")
+    read(line).ok().filter(|piece: &PartialLine<'_>| piece.kind.0 == "stream_event")
 }
 
 /// A line that is UTF-8 throughout, as nearly all are, is checked once and not string by string.
@@ -114,11 +120,11 @@ pub(super) fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> serde_json::Result
     }
 }
 
-fn owner(parent: Text<'_>) -> Owner<'_> {
+fn owner(parent: LenientText<'_>) -> Owner<'_> {
     if parent.0.is_empty() { Owner::Main } else { Owner::Sub { call: parent.0 } }
 }
 
-fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
+fn assistant(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<(), BadLine> {
     let message = line.message.message.unwrap_or_default();
     let owner = owner(line.parent_tool_use_id);
     let blocks = message.content.entries.into_iter().filter_map(|block| block.0);
@@ -134,91 +140,92 @@ fn assistant(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) -> Result<
             status: line.api_error_status.status(),
             text,
         };
-        each(AgentMessage { owner, said: Said::SyntheticError(error) });
+        each(AgentMessage { owner, kind: MessageKind::SyntheticError(error) });
     } else if message.model.0 == NO_MODEL {
         // The program's own words: the answer to a command that it ran itself.
-        each(AgentMessage { owner, said: Said::Other { kind: message.model.0 } });
+        each(AgentMessage { owner, kind: MessageKind::Other { kind: message.model.0 } });
     } else {
         if let Some(usage) = message.usage.0 {
             let (id, model, tokens) = (message.id.0, message.model.0, tokens(usage));
-            let said = Said::Usage { when: UsageAt::Part, id, model, tokens };
-            each(AgentMessage { owner: owner.clone(), said });
+            let kind = MessageKind::Usage { when: UsageAt::Part, id, model, tokens };
+            each(AgentMessage { owner: owner.clone(), kind });
         }
         for block in blocks {
-            each(AgentMessage { owner: owner.clone(), said: block_said(block)? });
+            each(AgentMessage { owner: owner.clone(), kind: content_block(block)? });
         }
     }
     Ok(())
 }
 
-fn block_said(block: Block<'_>) -> Result<Said<'_>, BadLine> {
+fn content_block(block: ContentBlock<'_>) -> Result<MessageKind<'_>, BadLine> {
     Ok(match &*block.kind.0 {
-        "text" => Said::Text { text: words(block.text)?, part: Part::Whole },
-        "thinking" | "redacted_thinking" => Said::Thinking,
+        "text" => MessageKind::Text { text: words(block.text)?, part: TextPart::Whole },
+        "thinking" | "redacted_thinking" => MessageKind::Thinking,
         // A call that the provider makes by itself comes back within the same message.
-        "tool_use" | "mcp_tool_use" => Said::ToolCall {
+        "tool_use" | "mcp_tool_use" => MessageKind::ToolCall {
             id: block.id.0,
             name: block.name.0,
             input: block.input.map_or("", RawValue::get),
         },
-        _ => Said::Other { kind: block.kind.0 },
+        _ => MessageKind::Other { kind: block.kind.0 },
     })
 }
 
 /// What a text says; nothing if it is none.
 fn words(text: Option<&RawValue>) -> Result<Cow<'_, str>, BadLine> {
     let Some(text) = text else { return Ok(Cow::Borrowed("")) };
-    let read: serde_json::Result<Text<'_>> = serde_json::from_str(text.get());
+    let read: serde_json::Result<LenientText<'_>> = serde_json::from_str(text.get());
     read.map(|text| text.0).map_err(|error| BadLine { why: error.to_string() })
 }
 
-fn user(line: Line<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
+fn user(line: ClaudeLine<'_>, each: &mut impl FnMut(AgentMessage<'_>)) {
     let owner = owner(line.parent_tool_use_id);
     let content = line.message.message.unwrap_or_default().content;
     if line.is_replay.0 == Some(true) {
         // Several messages that waited are taken up together, as a block each.
-        let said = Said::TakenUp { messages: content.length.max(1) };
-        return each(AgentMessage { owner, said });
+        let kind = MessageKind::Acknowledged { messages: content.length.max(1) };
+        return each(AgentMessage { owner, kind });
     }
     let mut results = 0;
     for block in content.entries {
         let Some(block) = block.0.filter(|block| block.kind.0 == "tool_result") else {
             continue;
         };
-        let went = if block.is_error.0 == Some(true) { Went::Wrong } else { Went::Well };
+        let status =
+            if block.is_error.0 == Some(true) { ToolStatus::Failed } else { ToolStatus::Ok };
         let content = block.content.map_or("", RawValue::get);
-        let said = Said::ToolResult { id: block.tool_use_id.0, went, content };
-        each(AgentMessage { owner: owner.clone(), said });
+        let kind = MessageKind::ToolResult { id: block.tool_use_id.0, status, content };
+        each(AgentMessage { owner: owner.clone(), kind });
         results += 1;
     }
     if results == 0 {
-        each(AgentMessage { owner, said: Said::Other { kind: line.kind.0 } });
+        each(AgentMessage { owner, kind: MessageKind::Other { kind: line.kind.0 } });
     }
 }
 
-fn streamed(event: StreamEvent<'_>) -> Said<'_> {
+fn streamed(event: StreamEvent<'_>) -> MessageKind<'_> {
     match &*event.kind.0 {
         "message_start" => {
             let message = event.message.0.unwrap_or_default();
             let tokens = tokens(message.usage.0.unwrap_or_default());
             let (id, model) = (message.id.0, message.model.0);
-            Said::Usage { when: UsageAt::Start, id, model, tokens }
+            MessageKind::Usage { when: UsageAt::Start, id, model, tokens }
         }
         "message_delta" => {
             let tokens = tokens(event.usage.0.unwrap_or_default());
             let (id, model) = (Cow::Borrowed(""), Cow::Borrowed(""));
-            Said::Usage { when: UsageAt::End, id, model, tokens }
+            MessageKind::Usage { when: UsageAt::End, id, model, tokens }
         }
         "content_block_delta" => {
             let delta = event.delta.0.unwrap_or_default();
             match &*delta.kind.0 {
-                "text_delta" => Said::Text { text: delta.text.0, part: Part::Delta },
-                "thinking_delta" => Said::Thinking,
-                _ => Said::Other { kind: delta.kind.0 },
+                "text_delta" => MessageKind::Text { text: delta.text.0, part: TextPart::Delta },
+                "thinking_delta" => MessageKind::Thinking,
+                _ => MessageKind::Other { kind: delta.kind.0 },
             }
         }
-        "content_block_stop" => Said::Text { text: Cow::Borrowed(""), part: Part::End },
-        _ => Said::Other { kind: event.kind.0 },
+        "content_block_stop" => MessageKind::Text { text: Cow::Borrowed(""), part: TextPart::End },
+        _ => MessageKind::Other { kind: event.kind.0 },
     }
 }
 
@@ -227,7 +234,7 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 fn tokens(usage: Usage) -> Tokens {
-    let count = |number: Number| number.count().unwrap_or(0);
+    let count = |number: LenientNumber| number.count().unwrap_or(0);
     Tokens {
         input: count(usage.input),
         output: count(usage.output),
@@ -237,30 +244,30 @@ fn tokens(usage: Usage) -> Tokens {
 }
 
 /// Lines that say one thing, and the program says it.
-fn plain(line: Line<'_>) -> Said<'_> {
+fn plain(line: ClaudeLine<'_>) -> MessageKind<'_> {
     match (&*line.kind.0, &*line.subtype.0) {
-        ("system", "init") => Said::Ready(ready(line)),
-        ("system", "api_retry") => Said::ApiRetry {
+        ("system", "init") => MessageKind::Ready(ready(line)),
+        ("system", "api_retry") => MessageKind::ApiRetry {
             status: line.error_status.status(),
             delay: Duration::from_millis(line.retry_delay_ms.count().unwrap_or(0)),
         },
         ("system", "permission_denied") => {
             let (tool, id, why) = (line.tool_name.0, line.tool_use_id.0, line.message.text);
-            Said::Denied { tool, id, why }
+            MessageKind::Denied { tool, id, why }
         }
-        ("system", kind) if known::is_system(kind) => Said::Other { kind: line.subtype.0 },
-        ("system", kind) => Said::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
+        ("system", kind) if known::is_system(kind) => MessageKind::Other { kind: line.subtype.0 },
+        ("system", kind) => MessageKind::Unknown { kind: Cow::Owned(format!("system/{kind}")) },
         ("rate_limit_event", _) => {
-            Said::RateLimit(line.rate_limit_info.0.map(rate_limit).unwrap_or_default())
+            MessageKind::RateLimit(line.rate_limit_info.0.map(rate_limit).unwrap_or_default())
         }
-        ("tool_progress", _) => Said::Heartbeat { id: beating(line) },
-        (kind, _) if known::is_type(kind) => Said::Other { kind: line.kind.0 },
-        (_, _) => Said::Unknown { kind: line.kind.0 },
+        ("tool_progress", _) => MessageKind::Heartbeat { id: beating(line) },
+        (kind, _) if known::is_type(kind) => MessageKind::Other { kind: line.kind.0 },
+        (_, _) => MessageKind::Unknown { kind: line.kind.0 },
     }
 }
 
 /// The call that a heartbeat belongs to. The heartbeat has an id of its own.
-fn beating(line: Line<'_>) -> Cow<'_, str> {
+fn beating(line: ClaudeLine<'_>) -> Cow<'_, str> {
     if line.parent_tool_use_id.0.is_empty() {
         line.tool_use_id.0
     } else {
@@ -268,7 +275,7 @@ fn beating(line: Line<'_>) -> Cow<'_, str> {
     }
 }
 
-fn ready(line: Line<'_>) -> Ready {
+fn ready(line: ClaudeLine<'_>) -> Ready {
     let servers = line.mcp_servers.entries.into_iter().filter_map(|server| server.0);
     Ready {
         model: line.model.0.into_owned(),
@@ -287,7 +294,7 @@ fn ready(line: Line<'_>) -> Ready {
     }
 }
 
-fn result(line: Line<'_>) -> ResultFacts {
+fn result(line: ClaudeLine<'_>) -> ResultFacts {
     // Whatever else it says: only what is called a success can be one.
     let is_error = line.is_error.0 == Some(true) || line.subtype.0 != "success";
     let (turn_tokens, turn_cost) = summed(line.model_usage_since_last_result);
@@ -336,7 +343,7 @@ fn result(line: Line<'_>) -> ResultFacts {
 
 /// What a call of a tool is about: the command, file or address.
 pub fn subject_of(input: &str) -> String {
-    read::<Object<ToolInput<'_>>>(input.as_bytes())
+    read::<LenientObject<ToolInput<'_>>>(input.as_bytes())
         .ok()
         .and_then(|input| input.0)
         .map(subject)
@@ -352,7 +359,7 @@ fn subject(input: ToolInput<'_>) -> String {
 
 /// Tokens and cost of all models. An empty list is a figure too: nothing was used. Where the cost of a
 /// model that was used is missing, that of all is unknown.
-fn summed(models: Values<Object<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
+fn summed(models: LenientMap<LenientObject<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
     let Some(models) = models.0 else {
         return (None, None);
     };
@@ -373,8 +380,8 @@ fn summed(models: Values<Object<ModelUsage>>) -> (Option<Tokens>, Option<Usd>) {
     (Some(sum), cost.and_then(Usd::from_dollars))
 }
 
-fn rate_limit(limits: Limits<'_>) -> RateLimit {
-    let whole = Window {
+fn rate_limit(limits: RateLimitInfo<'_>) -> RateLimit {
+    let whole = RateLimitWindow {
         status: limits.status,
         resets_at: limits.resets_at,
         utilization: limits.utilization,
@@ -397,7 +404,7 @@ fn rate_limit(limits: Limits<'_>) -> RateLimit {
 }
 
 /// What is used of a window. A window that refuses is used up, whether it says so or not.
-fn quota(name: &str, window: &Window<'_>) -> Option<QuotaNews> {
+fn quota(name: &str, window: &RateLimitWindow<'_>) -> Option<QuotaNews> {
     let name = match name {
         "five_hour" => QuotaWindow::FiveHour,
         "seven_day" => QuotaWindow::SevenDay,
@@ -418,7 +425,7 @@ fn quota(name: &str, window: &Window<'_>) -> Option<QuotaNews> {
     Some(QuotaNews { window: name, used, resets_at: moment(window.resets_at) })
 }
 
-fn moment(epoch: Number) -> Option<Timestamp> {
+fn moment(epoch: LenientNumber) -> Option<Timestamp> {
     let epoch = epoch.count().filter(|epoch| *epoch > 0)?;
     let whole = i64::try_from(epoch).ok()?;
     if epoch < MILLISECONDS {

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::decode::read;
-use super::lenient::{Object, Text};
-use super::quick::{Quick, quick};
-use crate::agent::deltas::{Delta, Streamed};
+use super::lenient::{LenientObject, LenientText};
+use super::quick::{FastDelta, fast_delta};
+use crate::agent::deltas::{StreamedPart, TextDelta};
 use crate::redact::text_of;
 
 /// What such a line has in it, whatever the order of its fields.
@@ -19,31 +19,31 @@ static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("stream_ev
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line<'a> {
+struct DeltaLine<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    parent_tool_use_id: Text<'a>,
+    parent_tool_use_id: LenientText<'a>,
     #[serde(borrow)]
-    event: Object<Event<'a>>,
+    event: LenientObject<DeltaEvent<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+struct DeltaEvent<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
     index: Option<&'a RawValue>,
     #[serde(borrow)]
-    delta: Object<Piece<'a>>,
+    delta: LenientObject<DeltaBody<'a>>,
     #[serde(borrow)]
-    content_block: Object<Piece<'a>>,
+    content_block: LenientObject<DeltaBody<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Piece<'a> {
+struct DeltaBody<'a> {
     #[serde(borrow)]
     text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -54,12 +54,12 @@ struct Piece<'a> {
 
 /// What a line brings of a message that is being written; `None` if it is another line. One that has
 /// not the name in it is not read.
-pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
-    if let Some(Quick { index, at, text }) = quick(line) {
-        return Some(Streamed::Text(Delta { speaker: Cow::Borrowed(""), index, at, text }));
+pub fn streamed(line: &[u8]) -> Option<StreamedPart<'_>> {
+    if let Some(FastDelta { index, at, text }) = fast_delta(line) {
+        return Some(StreamedPart::Text(TextDelta { speaker: Cow::Borrowed(""), index, at, text }));
     }
     NAME.find(line)?;
-    let read: Line<'_> = read(line).ok()?;
+    let read: DeltaLine<'_> = read(line).ok()?;
     if read.kind.0 != "stream_event" {
         return None;
     }
@@ -70,7 +70,7 @@ pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
         "content_block_delta" => {
             let piece = event.delta.0.unwrap_or_default();
             if let Some((at, text)) = string(line, piece.text) {
-                return Some(Streamed::Text(Delta { speaker, index, at, text }));
+                return Some(StreamedPart::Text(TextDelta { speaker, index, at, text }));
             }
             unread(line, &piece)
         }
@@ -79,35 +79,37 @@ pub fn streamed(line: &[u8]) -> Option<Streamed<'_>> {
             let piece = event.content_block.0.unwrap_or_default();
             match string(line, piece.text) {
                 Some((at, text)) if !text.is_empty() => {
-                    Streamed::Text(Delta { speaker, index, at, text })
+                    StreamedPart::Text(TextDelta { speaker, index, at, text })
                 }
                 Some(_) | None => unread(line, &piece),
             }
         }
-        "content_block_stop" => Streamed::Ends { speaker, index: event.index.map(RawValue::get) },
-        "message_start" | "message_stop" => Streamed::Ends { speaker, index: None },
-        _ => Streamed::Aside,
+        "content_block_stop" => {
+            StreamedPart::Ends { speaker, index: event.index.map(RawValue::get) }
+        }
+        "message_start" | "message_stop" => StreamedPart::Ends { speaker, index: None },
+        _ => StreamedPart::Aside,
     })
 }
 
 /// What comes whole later.
-fn unread<'a>(line: &[u8], piece: &Piece<'_>) -> Streamed<'a> {
+fn unread<'a>(line: &[u8], piece: &DeltaBody<'_>) -> StreamedPart<'a> {
     string(line, piece.partial_json)
         .or_else(|| string(line, piece.thinking))
-        .map_or(Streamed::Aside, |(at, _)| Streamed::Unread { at })
+        .map_or(StreamedPart::Aside, |(at, _)| StreamedPart::Unread { at })
 }
 
 /// Whether the result of a turn is in these lines: whatever was being written is at its end.
 pub fn ends_turn(lines: &[u8]) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Kind<'a> {
+    struct LineType<'a> {
         #[serde(rename = "type", borrow)]
-        kind: Text<'a>,
+        kind: LenientText<'a>,
     }
     let is_result = |line: &[u8]| {
         memmem::find(line, b"\"result\"").is_some()
-            && read::<Kind<'_>>(line).is_ok_and(|line| line.kind.0 == "result")
+            && read::<LineType<'_>>(line).is_ok_and(|line| line.kind.0 == "result")
     };
     lines.split(|byte| *byte == b'\n').any(is_result)
 }
@@ -116,7 +118,7 @@ pub fn ends_turn(lines: &[u8]) -> bool {
 fn string<'a>(line: &[u8], value: Option<&'a RawValue>) -> Option<(Range<usize>, Cow<'a, str>)> {
     let value = value?;
     let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
-    let text = match serde_json::from_str::<Text<'a>>(value.get()) {
+    let text = match serde_json::from_str::<LenientText<'a>>(value.get()) {
         Ok(text) => text.0,
         Err(_) => Cow::Owned(text_of(inside.as_bytes())),
     };

@@ -7,12 +7,12 @@ pub fn edited_file(tool: &str, input: &str) -> Option<String> {
     if !matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
         return None;
     }
-    let Input { file_path, notebook_path } = serde_json::from_str(input).unwrap_or_default();
+    let EditInput { file_path, notebook_path } = serde_json::from_str(input).unwrap_or_default();
     Some(file_path.or(notebook_path).unwrap_or_default())
 }
 
 #[derive(Default, Deserialize)]
-struct Input {
+struct EditInput {
     file_path: Option<String>,
     notebook_path: Option<String>,
 }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::lines::Message;
+use super::lines::ApiMessage;
 use crate::units::Usd;
 
 /// No list that matters is longer, and a line of nothing but commas must not fill the memory.
@@ -54,36 +54,36 @@ fn anything(f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 /// A string; empty for everything else.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+pub(super) struct LenientText<'a>(pub(super) Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take;
-        impl<'de> Visitor<'de> for Take {
-            type Value = Text<'de>;
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = LenientText<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
+                Ok(LenientText(Cow::Borrowed(text)))
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+                Ok(LenientText(Cow::Owned(text.to_owned())))
             }
             fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text)))
+                Ok(LenientText(Cow::Owned(text)))
             }
             ignore!(bool number null list map);
         }
-        deserializer.deserialize_any(Take)
+        deserializer.deserialize_any(TextVisitor)
     }
 }
 
 /// A number; `None` for everything else. `3.0` is a whole number too.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Number(Option<f64>);
+pub(super) struct LenientNumber(Option<f64>);
 
-impl Number {
+impl LenientNumber {
     /// As a count: never negative, fractions cut off.
     pub(super) fn count(self) -> Option<u64> {
         #[expect(
@@ -115,96 +115,97 @@ impl Number {
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for LenientNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take;
-        impl<'de> Visitor<'de> for Take {
-            type Value = Number;
+        struct NumberVisitor;
+        impl<'de> Visitor<'de> for NumberVisitor {
+            type Value = LenientNumber;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
             #[expect(clippy::cast_precision_loss, reason = "exact far beyond any count of tokens")]
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                Ok(Number(Some(number as f64)))
+            fn visit_u64<E: Error>(self, number: u64) -> Result<LenientNumber, E> {
+                Ok(LenientNumber(Some(number as f64)))
             }
             #[expect(clippy::cast_precision_loss, reason = "exact far beyond any count of tokens")]
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
-                Ok(Number(Some(number as f64)))
+            fn visit_i64<E: Error>(self, number: i64) -> Result<LenientNumber, E> {
+                Ok(LenientNumber(Some(number as f64)))
             }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
-                Ok(Number(Some(number)))
+            fn visit_f64<E: Error>(self, number: f64) -> Result<LenientNumber, E> {
+                Ok(LenientNumber(Some(number)))
             }
             ignore!(bool str null list map);
         }
-        deserializer.deserialize_any(Take)
+        deserializer.deserialize_any(NumberVisitor)
     }
 }
 
 /// A yes or no; `None` for everything else.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flag(pub(super) Option<bool>);
+pub(super) struct LenientBool(pub(super) Option<bool>);
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for LenientBool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take;
-        impl<'de> Visitor<'de> for Take {
-            type Value = Flag;
+        struct BoolVisitor;
+        impl<'de> Visitor<'de> for BoolVisitor {
+            type Value = LenientBool;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
-            fn visit_bool<E: Error>(self, value: bool) -> Result<Flag, E> {
-                Ok(Flag(Some(value)))
+            fn visit_bool<E: Error>(self, value: bool) -> Result<LenientBool, E> {
+                Ok(LenientBool(Some(value)))
             }
             ignore!(number str null list map);
         }
-        deserializer.deserialize_any(Take)
+        deserializer.deserialize_any(BoolVisitor)
     }
 }
 
 /// An object; `None` for everything else.
 #[derive(Clone, Debug)]
-pub(super) struct Object<T>(pub(super) Option<T>);
+pub(super) struct LenientObject<T>(pub(super) Option<T>);
 
-impl<T> Default for Object<T> {
+impl<T> Default for LenientObject<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
-            type Value = Object<T>;
+        struct ObjectVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = LenientObject<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(|found| Object(Some(found)))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LenientObject<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+                    .map(|found| LenientObject(Some(found)))
             }
             ignore!(bool number str null list);
         }
-        deserializer.deserialize_any(Take(PhantomData))
+        deserializer.deserialize_any(ObjectVisitor(PhantomData))
     }
 }
 
 /// The field `message`: an object in most lines, and a reason in words in a few.
 #[derive(Debug, Default)]
 pub(super) struct MessageOrText<'a> {
-    pub(super) message: Option<Message<'a>>,
+    pub(super) message: Option<ApiMessage<'a>>,
     pub(super) text: Cow<'a, str>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for MessageOrText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take;
-        impl<'de> Visitor<'de> for Take {
+        struct MessageVisitor;
+        impl<'de> Visitor<'de> for MessageVisitor {
             type Value = MessageOrText<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let message = Message::deserialize(MapAccessDeserializer::new(map))?;
+                let message = ApiMessage::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(MessageOrText { message: Some(message), text: Cow::default() })
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -215,34 +216,34 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageOrText<'a> {
             }
             ignore!(bool number null list);
         }
-        deserializer.deserialize_any(Take)
+        deserializer.deserialize_any(MessageVisitor)
     }
 }
 
 /// The entries of a list, the first of them; none for everything else.
 #[derive(Clone, Debug)]
-pub(super) struct List<T> {
+pub(super) struct LenientList<T> {
     pub(super) entries: Vec<T>,
     /// How many there were in all.
     pub(super) length: u32,
 }
 
-impl<T> Default for List<T> {
+impl<T> Default for LenientList<T> {
     fn default() -> Self {
         Self { entries: Vec::new(), length: 0 }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
-            type Value = List<T>;
+        struct ListVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = LenientList<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
-                let mut found = List::default();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientList<T>, A::Error> {
+                let mut found = LenientList::default();
                 while found.entries.len() < LIST_MAX
                     && let Some(entry) = list.next_element()?
                 {
@@ -256,29 +257,29 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             }
             ignore!(bool number str null map);
         }
-        deserializer.deserialize_any(Take(PhantomData))
+        deserializer.deserialize_any(ListVisitor(PhantomData))
     }
 }
 
 /// An object as a list of names and values; `None` for everything else.
 #[derive(Clone, Debug)]
-pub(super) struct Values<T>(pub(super) Option<Vec<(String, T)>>);
+pub(super) struct LenientMap<T>(pub(super) Option<Vec<(String, T)>>);
 
-impl<T> Default for Values<T> {
+impl<T> Default for LenientMap<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Values<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Take<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Take<T> {
-            type Value = Values<T>;
+        struct MapVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MapVisitor<T> {
+            type Value = LenientMap<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 anything(f)
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientMap<T>, A::Error> {
                 let mut found = Vec::new();
                 while found.len() < LIST_MAX
                     && let Some(entry) = map.next_entry()?
@@ -286,11 +287,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Values<T> {
                     found.push(entry);
                 }
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Values(Some(found)))
+                Ok(LenientMap(Some(found)))
             }
             ignore!(bool number str null list);
         }
-        deserializer.deserialize_any(Take(PhantomData))
+        deserializer.deserialize_any(MapVisitor(PhantomData))
     }
 }
 
@@ -300,18 +301,18 @@ pub(super) fn names(
     wanted: impl Fn(&str) -> bool,
     most: usize,
 ) -> serde_json::Result<Vec<String>> {
-    struct Take<W> {
+    struct PrefixVisitor<W> {
         wanted: W,
         most: usize,
     }
-    impl<'de, W: Fn(&str) -> bool> Visitor<'de> for Take<W> {
+    impl<'de, W: Fn(&str) -> bool> Visitor<'de> for PrefixVisitor<W> {
         type Value = Vec<String>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             anything(f)
         }
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
             let mut found = Vec::new();
-            while let Some((Text(name), IgnoredAny)) = map.next_entry()? {
+            while let Some((LenientText(name), IgnoredAny)) = map.next_entry()? {
                 if found.len() < self.most && (self.wanted)(&name) {
                     found.push(name.into_owned());
                 }
@@ -320,5 +321,5 @@ pub(super) fn names(
         }
         ignore!(bool number str null list);
     }
-    serde_json::Deserializer::from_slice(line).deserialize_any(Take { wanted, most })
+    serde_json::Deserializer::from_slice(line).deserialize_any(PrefixVisitor { wanted, most })
 }

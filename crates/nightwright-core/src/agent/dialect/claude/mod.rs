@@ -17,7 +17,7 @@ mod quick;
 mod reset;
 mod version;
 
-pub use classify::judge;
+pub use classify::classify;
 pub use command::{
     ENVIRONMENT, ENVIRONMENT_DEFAULTS, OUTPUT_TOKENS, PASSED_ON, PROMPT_MAX, TEMP_VARIABLES,
     arguments, message_line, prompt_text, talk_arguments,

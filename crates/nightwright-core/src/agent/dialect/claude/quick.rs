@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-use super::lenient::Text;
+use super::lenient::LenientText;
 
 /// Up to the number of the text.
 const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
@@ -20,7 +20,7 @@ const TAIL_MAX: usize = 256;
 
 /// Some characters of an answer of the agent itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Quick<'a> {
+pub(super) struct FastDelta<'a> {
     /// Which of the texts of a message.
     pub(super) index: &'a str,
     /// Where in the line they are, as a JSON string.
@@ -30,7 +30,7 @@ pub(super) struct Quick<'a> {
 }
 
 /// Reads a line of that form.
-pub(super) fn quick(line: &[u8]) -> Option<Quick<'_>> {
+pub(super) fn fast_delta(line: &[u8]) -> Option<FastDelta<'_>> {
     let rest = line.strip_prefix(HEAD)?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let index = str::from_utf8(&rest[..digits]).ok().filter(|index| !index.is_empty())?;
@@ -43,10 +43,10 @@ pub(super) fn quick(line: &[u8]) -> Option<Quick<'_>> {
     is_end(rest).then_some(())?;
     let inside = &string[1..string.len() - 1];
     let text = match memchr(b'\\', inside) {
-        Some(_) => serde_json::from_slice::<Text<'_>>(string).ok()?.0,
+        Some(_) => serde_json::from_slice::<LenientText<'_>>(string).ok()?.0,
         None => Cow::Borrowed(str::from_utf8(inside).ok()?),
     };
-    Some(Quick { index, at, text })
+    Some(FastDelta { index, at, text })
 }
 
 /// The length of the string at the beginning, with its quotes.
@@ -106,7 +106,7 @@ mod tests {
             (r"\ud83d\ude00", "😀"),
         ] {
             let line = line(text, ",\"parent_tool_use_id\":null,\"uuid\":\"u\",\"x\":\"y\"}\n");
-            let read = quick(line.as_bytes()).unwrap();
+            let read = fast_delta(line.as_bytes()).unwrap();
             assert_eq!((read.index, &*read.text), ("12", wanted));
             assert_eq!(line[read.at], format!("\"{text}\""));
         }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_differs_in_anything_is_left_alone() {
         let fine = line("a", ",\"parent_tool_use_id\":null}");
-        assert!(quick(fine.as_bytes()).is_some());
+        assert!(fast_delta(fine.as_bytes()).is_some());
         for odd in [
             fine.replace("null", "\"t\""),
             fine.replace("text_delta", "thinking_delta"),
@@ -131,7 +131,7 @@ mod tests {
             fine.replace("{\"type\"", "{ \"type\""),
             String::new(),
         ] {
-            assert_eq!(quick(odd.as_bytes()), None, "{odd}");
+            assert_eq!(fast_delta(odd.as_bytes()), None, "{odd}");
         }
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{decode, judge};
-use crate::agent::dialect::{Dialect, Ending};
-use crate::agent::message::{ErrorFacts, Owner, Part, RateLimit, ResultFacts, Said};
-use crate::agent::outcome::{AttemptOutcome, Death, Suspicion};
+use super::{classify, decode};
+use crate::agent::dialect::{Dialect, FinishedAttempt};
+use crate::agent::message::{ErrorFacts, MessageKind, Owner, RateLimit, ResultFacts, TextPart};
+use crate::agent::outcome::{AttemptOutcome, ProcessExit, Suspicion};
 use crate::units::Tokens;
 
 /// What the messages in a line say, in short.
@@ -19,14 +19,16 @@ fn said(line: &str) -> Vec<String> {
             Owner::Main => String::new(),
             Owner::Sub { call } => format!("{call}: "),
         };
-        found.push(match message.said {
-            Said::Text { text, part: Part::Whole } => format!("{owner}{text}"),
-            Said::Text { text, part: Part::Delta } => format!("{owner}{text}..."),
-            Said::Text { text, part: Part::End } => format!("{owner}{text}(end)"),
-            Said::ToolCall { id, name, input } => format!("{owner}{name} {id} {input}"),
-            Said::ToolResult { id, went, content } => format!("{owner}{id} {went:?} {content}"),
-            Said::Other { kind } => format!("{owner}({kind})"),
-            Said::Unknown { kind } => format!("{owner}({kind}?)"),
+        found.push(match message.kind {
+            MessageKind::Text { text, part: TextPart::Whole } => format!("{owner}{text}"),
+            MessageKind::Text { text, part: TextPart::Delta } => format!("{owner}{text}..."),
+            MessageKind::Text { text, part: TextPart::End } => format!("{owner}{text}(end)"),
+            MessageKind::ToolCall { id, name, input } => format!("{owner}{name} {id} {input}"),
+            MessageKind::ToolResult { id, status, content } => {
+                format!("{owner}{id} {status:?} {content}")
+            }
+            MessageKind::Other { kind } => format!("{owner}({kind})"),
+            MessageKind::Unknown { kind } => format!("{owner}({kind}?)"),
             other => format!("{owner}{other:?}"),
         });
     })
@@ -44,7 +46,7 @@ fn a_line_with_several_blocks_says_several_things() {
     let line = r#"{"type":"user","message":{"content":[
         {"type":"tool_result","tool_use_id":"t1","content":"x","is_error":true},
         {"type":"tool_result","tool_use_id":"t2","content":[1]}]}}"#;
-    assert_eq!(said(line), [r#"t1 Wrong "x""#, "t2 Well [1]"]);
+    assert_eq!(said(line), [r#"t1 Failed "x""#, "t2 Ok [1]"]);
 }
 
 #[test]
@@ -57,8 +59,8 @@ fn fields_of_another_kind_than_expected_cost_only_themselves() {
     let line = r#"{"type":"result","subtype":"success","is_error":"?","num_turns":"many","errors":{},
         "modelUsage":[],"total_cost_usd":-1,"permission_denials":[3],"result":null}"#;
     let mut seen = None;
-    decode(line.as_bytes(), &mut |message| match message.said {
-        Said::Result(result) => seen = Some(*result),
+    decode(line.as_bytes(), &mut |message| match message.kind {
+        MessageKind::Result(result) => seen = Some(*result),
         other => panic!("{other:?}"),
     })
     .unwrap();
@@ -85,15 +87,15 @@ fn what_is_unknown_is_something_that_was_said() {
 fn fields_of_a_result_that_no_version_had_are_named() {
     let line =
         r#"{"type":"result","subtype":"success","mood":{"a":1},"uuid":"u","a\u0062":[],"mood":2}"#;
-    decode(line.as_bytes(), &mut |message| match message.said {
-        Said::Result(result) => assert_eq!(result.unknown_fields, ["mood", "ab", "mood"]),
+    decode(line.as_bytes(), &mut |message| match message.kind {
+        MessageKind::Result(result) => assert_eq!(result.unknown_fields, ["mood", "ab", "mood"]),
         other => panic!("{other:?}"),
     })
     .unwrap();
     let many = (0..100).map(|number| format!(r#","f{number}":0"#)).collect::<Vec<_>>().concat();
     let line = format!(r#"{{"type":"result"{many}}}"#);
-    decode(line.as_bytes(), &mut |message| match message.said {
-        Said::Result(result) => assert_eq!(result.unknown_fields.len(), 8),
+    decode(line.as_bytes(), &mut |message| match message.kind {
+        MessageKind::Result(result) => assert_eq!(result.unknown_fields.len(), 8),
         other => panic!("{other:?}"),
     })
     .unwrap();
@@ -103,9 +105,9 @@ fn fields_of_a_result_that_no_version_had_are_named() {
 fn what_we_said_is_no_word_of_the_agent_when_it_is_repeated() {
     let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":[
         {"type":"text","text":"second\n"},{"type":"text","text":"third"}]}}"#;
-    assert_eq!(said(line), ["TakenUp { messages: 2 }"]);
+    assert_eq!(said(line), ["Acknowledged { messages: 2 }"]);
     let line = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":"first"}}"#;
-    assert_eq!(said(line), ["TakenUp { messages: 1 }"]);
+    assert_eq!(said(line), ["Acknowledged { messages: 1 }"]);
 }
 
 #[test]
@@ -125,7 +127,7 @@ fn junk_in_fields_nobody_reads_does_no_harm() {
 fn words_without_escapes_are_not_copied() {
     let line = br#"{"type":"assistant","message":{"content":[{"type":"text","text":"plain"}]}}"#;
     decode(line, &mut |message| {
-        assert!(matches!(message.said, Said::Text { text: Cow::Borrowed("plain"), .. }));
+        assert!(matches!(message.kind, MessageKind::Text { text: Cow::Borrowed("plain"), .. }));
     })
     .unwrap();
 }
@@ -139,14 +141,14 @@ fn failed(kind: &str, detail: &str, status: Option<u16>, text: &str) -> AttemptO
         text: text.to_owned(),
     };
     let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
-    let ending = Ending { result: Some(&result), error: Some(&error), ..nothing() };
-    judge(&ending).unwrap()
+    let ending = FinishedAttempt { result: Some(&result), error: Some(&error), ..nothing() };
+    classify(&ending).unwrap()
 }
 
-fn nothing() -> Ending<'static> {
-    Ending {
+fn nothing() -> FinishedAttempt<'static> {
+    FinishedAttempt {
         cut: None,
-        exit: Some(Death::Code(1)),
+        exit: Some(ProcessExit::Code(1)),
         result: None,
         error: None,
         rate_limit: None,
@@ -200,7 +202,7 @@ fn errors_that_are_known_only_by_their_text_are_retried_or_waited_out() {
 #[test]
 fn the_text_of_an_error_may_be_all_that_a_failed_start_leaves() {
     let stderr = |stderr| {
-        let ending = Ending { saw_stdout: false, stderr, ..nothing() };
+        let ending = FinishedAttempt { saw_stdout: false, stderr, ..nothing() };
         Dialect::Claude.classify(&ending).name()
     };
     assert_eq!(stderr("API Error: Connection error.\n"), "network");
@@ -213,8 +215,8 @@ fn the_text_of_an_error_may_be_all_that_a_failed_start_leaves() {
         errors: vec!["API Error: Connection error.".to_owned()],
         ..ResultFacts::default()
     };
-    let ending = Ending { result: Some(&listed), ..nothing() };
-    assert_eq!(judge(&ending).unwrap().name(), "network");
+    let ending = FinishedAttempt { result: Some(&listed), ..nothing() };
+    assert_eq!(classify(&ending).unwrap().name(), "network");
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn a_success_that_no_model_wrote_may_be_an_error_by_its_text() {
         ..ResultFacts::default()
     };
     let name = |result: &ResultFacts, tool_calls| {
-        judge(&Ending { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
+        classify(&FinishedAttempt { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
     };
     let limit = "5-hour limit reached ∙ resets 3am";
     assert_eq!(name(&result(limit, 0), 0), "usage_limited");
@@ -248,8 +250,9 @@ fn a_time_without_a_zone_is_that_of_the_machine() {
     let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
     let now = "2026-11-15T20:05:00Z".parse().unwrap();
     let until = |zone| {
-        let ending = Ending { result: Some(&result), error: Some(&error), now, zone, ..nothing() };
-        match judge(&ending) {
+        let ending =
+            FinishedAttempt { result: Some(&result), error: Some(&error), now, zone, ..nothing() };
+        match classify(&ending) {
             Some(AttemptOutcome::UsageLimited { until }) => until.map(|until| until.to_string()),
             other => panic!("{other:?}"),
         }
@@ -314,10 +317,10 @@ fn words_decide_only_where_no_field_does_and_only_at_the_beginning() {
 fn only_what_is_called_a_success_is_one() {
     let outcome = |line: &str| {
         let mut name = None;
-        decode(line.as_bytes(), &mut |message| match message.said {
-            Said::Result(result) => {
-                let ending = Ending { result: Some(&result), tool_calls: 1, ..nothing() };
-                name = judge(&ending).map(|outcome| outcome.name());
+        decode(line.as_bytes(), &mut |message| match message.kind {
+            MessageKind::Result(result) => {
+                let ending = FinishedAttempt { result: Some(&result), tool_calls: 1, ..nothing() };
+                name = classify(&ending).map(|outcome| outcome.name());
             }
             other => panic!("{other:?}"),
         })
@@ -333,13 +336,13 @@ fn only_what_is_called_a_success_is_one() {
     assert_eq!(with("error_during_execution"), "crashed");
     assert_eq!(with("error_of_a_new_kind"), "crashed");
     let result = ResultFacts { subtype: "error_new".to_owned(), ..ResultFacts::default() };
-    let ending = Ending { result: Some(&result), ..nothing() };
-    assert_eq!(judge(&ending).unwrap().name(), "crashed", "how many turns it had was not said");
+    let ending = FinishedAttempt { result: Some(&result), ..nothing() };
+    assert_eq!(classify(&ending).unwrap().name(), "crashed", "how many turns it had was not said");
     let result = ResultFacts { turns: Some(0), ..result };
-    let ending = Ending { result: Some(&result), ..nothing() };
-    assert_eq!(judge(&ending).unwrap().name(), "bad_start");
-    let ending = Ending { tokens: Tokens { input: 1, ..Tokens::default() }, ..ending };
-    assert_eq!(judge(&ending).unwrap().name(), "crashed", "a model was asked");
+    let ending = FinishedAttempt { result: Some(&result), ..nothing() };
+    assert_eq!(classify(&ending).unwrap().name(), "bad_start");
+    let ending = FinishedAttempt { tokens: Tokens { input: 1, ..Tokens::default() }, ..ending };
+    assert_eq!(classify(&ending).unwrap().name(), "crashed", "a model was asked");
 }
 
 #[test]
@@ -352,13 +355,13 @@ fn an_earlier_refusal_does_not_explain_a_later_error_of_another_kind() {
     let outcome = |status, kind: &str| {
         let error = ErrorFacts { status, kind: kind.to_owned(), ..ErrorFacts::default() };
         let result = ResultFacts { is_error: true, turns: Some(1), ..ResultFacts::default() };
-        let ending = Ending {
+        let ending = FinishedAttempt {
             result: Some(&result),
             error: Some(&error),
             rate_limit: Some(&limit),
             ..nothing()
         };
-        judge(&ending).unwrap().name()
+        classify(&ending).unwrap().name()
     };
     assert_eq!(outcome(Some(429), "rate_limit"), "usage_limited");
     assert_eq!(outcome(Some(401), "authentication_failed"), "auth");
@@ -375,7 +378,7 @@ fn a_success_without_any_sign_of_work_is_suspect() {
         ..ResultFacts::default()
     };
     let name = |result: &ResultFacts, tool_calls| {
-        judge(&Ending { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
+        classify(&FinishedAttempt { result: Some(result), tool_calls, ..nothing() }).unwrap().name()
     };
     let change = |change: fn(&mut ResultFacts)| {
         let mut result = good.clone();
@@ -391,9 +394,9 @@ fn a_success_without_any_sign_of_work_is_suspect() {
         result.turns = Some(0);
         result.total_cost = Some(crate::units::Usd::ZERO);
     });
-    let ending = Ending { result: Some(&command), ..nothing() };
+    let ending = FinishedAttempt { result: Some(&command), ..nothing() };
     let why = Suspicion::LocalCommand;
-    assert_eq!(judge(&ending), Some(AttemptOutcome::Suspect { why }));
+    assert_eq!(classify(&ending), Some(AttemptOutcome::Suspect { why }));
     let slow = change(|result| {
         result.total_tokens = Some(Tokens::default());
         result.took = Duration::from_secs(6);
@@ -410,18 +413,19 @@ fn a_success_without_any_sign_of_work_is_suspect() {
 
 #[test]
 fn a_process_that_left_no_result_is_judged_by_how_it_ended() {
-    let cases: [(Option<Death>, bool, &str, &str); 8] = [
+    let cases: [(Option<ProcessExit>, bool, &str, &str); 8] = [
         (None, true, "", "lost"),
-        (Some(Death::Code(0)), true, "", "crashed"),
-        (Some(Death::Code(1)), true, "warning", "crashed"),
-        (Some(Death::Code(1)), false, "error: unknown option", "bad_start"),
-        (Some(Death::Code(1)), false, "", "crashed"),
-        (Some(Death::Code(127)), false, "", "bad_start"),
-        (Some(Death::Code(143)), false, "terminated", "crashed"),
-        (Some(Death::Signal(9)), false, "x", "crashed"),
+        (Some(ProcessExit::Code(0)), true, "", "crashed"),
+        (Some(ProcessExit::Code(1)), true, "warning", "crashed"),
+        (Some(ProcessExit::Code(1)), false, "error: unknown option", "bad_start"),
+        (Some(ProcessExit::Code(1)), false, "", "crashed"),
+        (Some(ProcessExit::Code(127)), false, "", "bad_start"),
+        (Some(ProcessExit::Code(143)), false, "terminated", "crashed"),
+        (Some(ProcessExit::Signal(9)), false, "x", "crashed"),
     ];
     for (exit, saw_stdout, stderr, name) in cases {
-        let outcome = Dialect::Claude.classify(&Ending { exit, saw_stdout, stderr, ..nothing() });
+        let outcome =
+            Dialect::Claude.classify(&FinishedAttempt { exit, saw_stdout, stderr, ..nothing() });
         assert_eq!(outcome.name(), name, "{exit:?} {stderr}");
     }
 }
@@ -429,8 +433,8 @@ fn a_process_that_left_no_result_is_judged_by_how_it_ended() {
 #[test]
 fn an_error_is_known_even_if_the_result_was_lost() {
     let error = ErrorFacts { status: Some(401), ..ErrorFacts::default() };
-    let ending = Ending { error: Some(&error), ..nothing() };
+    let ending = FinishedAttempt { error: Some(&error), ..nothing() };
     assert_eq!(Dialect::Claude.classify(&ending).name(), "auth");
-    let killed = Ending { exit: Some(Death::Signal(9)), ..ending };
+    let killed = FinishedAttempt { exit: Some(ProcessExit::Signal(9)), ..ending };
     assert_eq!(Dialect::Claude.classify(&killed).name(), "crashed");
 }

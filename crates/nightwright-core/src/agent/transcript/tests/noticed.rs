@@ -1,15 +1,15 @@
 //! What is noticed in an agent's words and in the rhythm of its work.
 
 use super::*;
-use crate::agent::report::WatchSignal;
+use crate::agent::report::WatchdogSignal;
 
 /// A turn that ends with these words.
 fn ends_with(words: &str) -> String {
     serde_json::json!({"type": "result", "subtype": "success", "result": words}).to_string()
 }
 
-fn of_purpose(purpose: Option<Purpose>) -> Transcript {
-    Transcript::new(Reading {
+fn of_purpose(purpose: Option<CallPurpose>) -> Transcript {
+    Transcript::new(TranscriptOptions {
         dialect: Dialect::Claude,
         completion: &Completion::default(),
         purpose,
@@ -19,18 +19,20 @@ fn of_purpose(purpose: Option<Purpose>) -> Transcript {
 }
 
 /// What was noticed at the ends of turns.
-fn at_ends(news: &[AgentNews]) -> Vec<Option<WatchSignal>> {
+fn at_ends(news: &[AgentNews]) -> Vec<Option<WatchdogSignal>> {
     let ends = news.iter().filter_map(|news| match news {
-        AgentNews::TurnEnded { noticed, .. } => Some(noticed.as_ref().map(|notice| notice.signal)),
+        AgentNews::TurnEnded { noticed, .. } => {
+            Some(noticed.as_ref().map(|finding| finding.signal))
+        }
         _ => None,
     });
     ends.collect()
 }
 
 /// What was noticed in the middle of turns.
-fn on_the_way(news: &[AgentNews]) -> Vec<WatchSignal> {
+fn on_the_way(news: &[AgentNews]) -> Vec<WatchdogSignal> {
     let noticed = news.iter().filter_map(|news| match news {
-        AgentNews::Noticed(notice) => Some(notice.signal),
+        AgentNews::Noticed(finding) => Some(finding.signal),
         _ => None,
     });
     noticed.collect()
@@ -40,18 +42,18 @@ fn on_the_way(news: &[AgentNews]) -> Vec<WatchSignal> {
 fn a_question_is_noticed_at_the_end_of_its_turn_and_in_the_report_if_it_was_the_last_word() {
     let mut live = transcript(true);
     let asks = ends_with("I see two ways. Should I take the first?");
-    assert_eq!(at_ends(&feed(&mut live, &[INIT, &asks])), [Some(WatchSignal::Asking)]);
-    assert_eq!(report(live).words.noticed.len(), 1);
+    assert_eq!(at_ends(&feed(&mut live, &[INIT, &asks])), [Some(WatchdogSignal::Asking)]);
+    assert_eq!(report(live).text_evidence.findings.len(), 1);
 
     let mut live = transcript(true);
     let news = feed(&mut live, &[INIT, &asks, INIT, &ends_with("I took the first.")]);
-    assert_eq!(at_ends(&news), [Some(WatchSignal::Asking), None]);
-    assert_eq!(report(live).words.noticed, []);
+    assert_eq!(at_ends(&news), [Some(WatchdogSignal::Asking), None]);
+    assert_eq!(report(live).text_evidence.findings, []);
 
     let mut plain = transcript(false);
     feed(&mut plain, &[INIT, &ends_with("I'm unable to fix the linker error.")]);
-    let noticed = report(plain).words.noticed;
-    assert_eq!(noticed[0].signal, WatchSignal::GivingUp);
+    let noticed = report(plain).text_evidence.findings;
+    assert_eq!(noticed[0].signal, WatchdogSignal::GivingUp);
     assert_eq!(noticed[0].key, "giving_up error linker");
 }
 
@@ -63,7 +65,7 @@ fn the_same_words_at_the_end_of_a_turn_and_of_the_attempt_have_the_same_key() {
         AgentNews::TurnEnded { noticed, .. } => noticed.clone(),
         _ => None,
     });
-    assert_eq!(report(live).words.noticed, [key.unwrap()]);
+    assert_eq!(report(live).text_evidence.findings, [key.unwrap()]);
 }
 
 #[test]
@@ -79,8 +81,8 @@ fn what_is_answered_in_another_way_is_neither_a_question_nor_a_surrender() {
         let mut live = transcript(true);
         let news = feed(&mut live, &[INIT, &ends_with(&format!("{beside}\n\n{question}"))]);
         assert_eq!(at_ends(&news), [None], "{beside}");
-        let words = report(live).words;
-        assert_eq!(words.noticed, [], "{beside}");
+        let words = report(live).text_evidence;
+        assert_eq!(words.findings, [], "{beside}");
         assert_eq!(words.conflict.is_some(), beside.starts_with("PRINCIPLE"), "{beside}");
     }
 }
@@ -90,9 +92,9 @@ fn words_that_all_is_done_hide_neither_a_pressing_question_nor_a_surrender() {
     let noticed = |words: &str| {
         let mut live = transcript(true);
         let news = feed(&mut live, &[INIT, &ends_with(words)]);
-        let words = report(live).words;
-        assert!(words.says_done, "{words:?}");
-        assert_eq!(at_ends(&news), [words.noticed.first().map(|notice| notice.signal)]);
+        let words = report(live).text_evidence;
+        assert!(words.states_done, "{words:?}");
+        assert_eq!(at_ends(&news), [words.findings.first().map(|finding| finding.signal)]);
         at_ends(&news)[0]
     };
     for asks in [
@@ -100,10 +102,10 @@ fn words_that_all_is_done_hide_neither_a_pressing_question_nor_a_surrender() {
         "All items are done. Should I start with the second milestone?",
         "The work is complete. Do you want to keep the old table, or may I drop it?",
     ] {
-        assert_eq!(noticed(asks), Some(WatchSignal::Asking), "{asks}");
+        assert_eq!(noticed(asks), Some(WatchdogSignal::Asking), "{asks}");
     }
     let gives_up = "The task is done for Linux. I was unable to fix the build on Windows.";
-    assert_eq!(noticed(gives_up), Some(WatchSignal::GivingUp));
+    assert_eq!(noticed(gives_up), Some(WatchdogSignal::GivingUp));
     for polite in [
         "All done. Would you like me to also add a benchmark?",
         "Task complete. Want me to document it, too?",
@@ -123,7 +125,7 @@ fn a_conflict_of_principles_is_told_in_the_words_of_the_agent() {
     let conflict = |words: &str| {
         let mut plain = transcript(false);
         feed(&mut plain, &[INIT, &ends_with(words)]);
-        report(plain).words.conflict
+        report(plain).text_evidence.conflict
     };
     let told = "PRINCIPLE_CONFLICT_UNRESOLVED: privacy forbids the log, auditability wants it.";
     assert_eq!(conflict(&format!("Half done.\n\n{told}\n")).as_deref(), Some(told));
@@ -135,7 +137,7 @@ fn a_plain_program_that_repeats_its_prompt_names_no_conflict() {
     let conflict = |lines: &[&str]| {
         let mut plain = of(Dialect::Command, false);
         feed(&mut plain, lines);
-        report(plain).words.conflict
+        report(plain).text_evidence.conflict
     };
     let marker = "PRINCIPLE_CONFLICT_UNRESOLVED: a against b";
     assert_eq!(conflict(&["1", "", marker]).as_deref(), Some(marker));
@@ -145,21 +147,23 @@ fn a_plain_program_that_repeats_its_prompt_names_no_conflict() {
 #[test]
 fn nothing_is_noticed_in_calls_in_failed_turns_or_in_attempts_that_did_not_come_to_an_end() {
     let asks = ends_with("Should I go on?");
-    for purpose in [Purpose::Verify, Purpose::Review, Purpose::Advise, Purpose::Council] {
+    for purpose in
+        [CallPurpose::Verify, CallPurpose::Review, CallPurpose::Advise, CallPurpose::Council]
+    {
         let mut call = of_purpose(Some(purpose));
         let mut lines = vec![INIT];
         lines.extend([BASH, BASH_BACK].repeat(30));
         lines.push(&asks);
         let news = feed(&mut call, &lines);
         assert_eq!((at_ends(&news), on_the_way(&news)), (vec![None], vec![]), "{purpose:?}");
-        assert_eq!(report(call).words.noticed, [], "{purpose:?}");
+        assert_eq!(report(call).text_evidence.findings, [], "{purpose:?}");
     }
     let failed = asks.replace("\"success\"", "\"error_during_execution\"");
     let mut live = transcript(true);
     assert_eq!(at_ends(&feed(&mut live, &[INIT, &failed])), [None]);
     let mut crashed = transcript(false);
     feed(&mut crashed, &[INIT, &text("null", "Should I go on?")]);
-    assert_eq!(report(crashed).words.noticed, []);
+    assert_eq!(report(crashed).text_evidence.findings, []);
 }
 
 #[test]
@@ -167,7 +171,7 @@ fn a_call_that_is_made_again_and_again_is_noticed_once_while_it_happens() {
     let mut transcript = transcript(false);
     let twenty = [BASH, BASH_BACK].repeat(20);
     assert_eq!(on_the_way(&feed(&mut transcript, &twenty[..38])), []);
-    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[38..])), [WatchSignal::Repetition]);
+    assert_eq!(on_the_way(&feed(&mut transcript, &twenty[38..])), [WatchdogSignal::Repetition]);
     assert_eq!(on_the_way(&feed(&mut transcript, &twenty)), []);
 }
 
@@ -186,10 +190,10 @@ fn errors_in_a_row_and_compactions_of_the_main_agent_are_noticed() {
     let of_sub = |line: &str| line.replacen('{', r#"{"parent_tool_use_id":"t9","#, 1);
 
     let mut main = transcript(false);
-    assert_eq!(on_the_way(&feed(&mut main, &[&*wrong; 5])), [WatchSignal::ToolErrors]);
+    assert_eq!(on_the_way(&feed(&mut main, &[&*wrong; 5])), [WatchdogSignal::ToolErrors]);
     let three = [compacting, compact].repeat(3);
     assert_eq!(on_the_way(&feed(&mut main, &three)), [], "a status is no compaction");
-    assert_eq!(on_the_way(&feed(&mut main, &[compact])), [WatchSignal::Compaction]);
+    assert_eq!(on_the_way(&feed(&mut main, &[compact])), [WatchdogSignal::Compaction]);
 
     let mut sub = transcript(false);
     let (wrong, compact, call) = (of_sub(&wrong), of_sub(compact), of_sub(BASH));
@@ -223,7 +227,7 @@ fn what_tools_give_is_in_no_notice() {
         told.extend(feed(&mut main, &[&call, &back]));
     }
     let told = told.into_iter().find_map(|news| match news {
-        AgentNews::Noticed(notice) => Some(notice),
+        AgentNews::Noticed(finding) => Some(finding),
         _ => None,
     });
     let told = told.unwrap();
@@ -249,20 +253,20 @@ fn without_the_agreed_word_a_question_about_principles_is_a_question() {
         which one wins. Which one should I follow?";
     let mut live = transcript(true);
     let news = feed(&mut live, &[INIT, &ends_with(words)]);
-    assert_eq!(at_ends(&news), [Some(WatchSignal::Asking)]);
-    assert!(report(live).words.conflict.is_some());
+    assert_eq!(at_ends(&news), [Some(WatchdogSignal::Asking)]);
+    assert!(report(live).text_evidence.conflict.is_some());
 }
 
 /// A session to which something was said while it wrote its last words, and that answered with
 /// these lines.
-fn after_a_claim(answer: &[&str]) -> Words {
+fn after_a_claim(answer: &[&str]) -> TextEvidence {
     let mut live = transcript(true);
     feed(&mut live, &[INIT, BASH, BASH_BACK]);
     live.nudge_noted();
     feed(&mut live, &[&ends_with("All is there.\n\n<promise>COMPLETE</promise>")]);
     feed(&mut live, answer);
     live.close_input_noted();
-    report(live).words
+    report(live).text_evidence
 }
 
 #[test]
@@ -278,13 +282,13 @@ fn a_council_that_ran_out_of_money_or_turns_has_decided_nothing() {
     let said = text("null", "Let me read the project before I decide anything.");
     for subtype in ["error_max_turns", "error_max_budget_usd"] {
         let end = format!(r#"{{"type":"result","subtype":"{subtype}","is_error":true}}"#);
-        for purpose in [Purpose::Advise, Purpose::Council] {
+        for purpose in [CallPurpose::Advise, CallPurpose::Council] {
             let mut call = of_purpose(Some(purpose));
             feed(&mut call, &[INIT, &said, &end]);
             assert_eq!(report(call).answer, None, "{purpose:?} {subtype}");
         }
     }
-    let mut call = of_purpose(Some(Purpose::Council));
+    let mut call = of_purpose(Some(CallPurpose::Council));
     feed(&mut call, &[INIT, &said, &ends_with("Safety first.")]);
     assert!(report(call).answer.is_some());
 }

@@ -6,15 +6,15 @@ use nightwright_core::display::one_line;
 use nightwright_core::units::human;
 use serde_json::{Value, json};
 
-use crate::ask::Answer;
-use crate::cli::doctor::finding::{Finding, Grade};
+use crate::ask::AgentAnswer;
+use crate::cli::doctor::finding::{DoctorFinding, Grade};
 use crate::report::summary::thousands;
 
 /// The most that is shown of an answer, and of the reason for none.
 const SHOWN_MAX: usize = 200;
 
 /// Judges a call that is over.
-pub(super) fn verdict(answer: &Answer) -> Finding {
+pub(super) fn verdict(answer: &AgentAnswer) -> DoctorFinding {
     let report = &answer.report;
     let missing = missing(answer);
     let odd = oddities(answer, &missing);
@@ -25,15 +25,15 @@ pub(super) fn verdict(answer: &Answer) -> Finding {
         (grade(&report.outcome), failed(report))
     };
     let text = [vec![text], odd].concat().join("; ");
-    let finding = facts(Finding::new(grade, "probe", text), answer);
+    let finding = facts(DoctorFinding::new(grade, "probe", text), answer);
     let finding = finding.fact("missing", missing);
     match report.outcome.consequence() {
         Consequence::EndRun { .. } if is_account(&report.outcome) => {
             finding.hint("run `claude` and log in, or set ANTHROPIC_API_KEY")
         }
         Consequence::EndRun { .. }
-        | Consequence::Judge
-        | Consequence::JudgeTree
+        | Consequence::Assess
+        | Consequence::AssessWorkTree
         | Consequence::Wait { .. }
         | Consequence::Retry
         | Consequence::FailIteration { .. } => finding,
@@ -47,15 +47,15 @@ fn is_account(outcome: &AttemptOutcome) -> bool {
 /// A run would wait for a limit, and nothing is wrong with a call that reached one of ours.
 fn grade(outcome: &AttemptOutcome) -> Grade {
     match outcome.consequence() {
-        Consequence::Judge | Consequence::Wait { .. } => Grade::Warning,
-        Consequence::JudgeTree
+        Consequence::Assess | Consequence::Wait { .. } => Grade::Warning,
+        Consequence::AssessWorkTree
         | Consequence::Retry
         | Consequence::FailIteration { .. }
         | Consequence::EndRun { .. } => Grade::Problem,
     }
 }
 
-fn answered(answer: &Answer) -> String {
+fn answered(answer: &AgentAnswer) -> String {
     let report = &answer.report;
     let model = answer.model.as_deref().filter(|model| !model.is_empty()).unwrap_or("the model");
     let text = answer.result.as_ref().and_then(|result| result.text.as_deref()).unwrap_or_default();
@@ -90,7 +90,7 @@ fn cost(report: &AttemptReport) -> String {
 }
 
 /// What we use of a good result and did not find in it.
-fn missing(answer: &Answer) -> Vec<&'static str> {
+fn missing(answer: &AgentAnswer) -> Vec<&'static str> {
     let report = &answer.report;
     let Some(result) =
         answer.result.as_ref().filter(|_| report.outcome == AttemptOutcome::Finished)
@@ -109,7 +109,7 @@ fn missing(answer: &Answer) -> Vec<&'static str> {
 }
 
 /// What is not as it is with the versions that we know.
-fn oddities(answer: &Answer, missing: &[&str]) -> Vec<String> {
+fn oddities(answer: &AgentAnswer, missing: &[&str]) -> Vec<String> {
     let report = &answer.report;
     let mut odd = Vec::new();
     if !missing.is_empty() {
@@ -129,7 +129,7 @@ fn oddities(answer: &Answer, missing: &[&str]) -> Vec<String> {
     odd
 }
 
-fn facts(finding: Finding, answer: &Answer) -> Finding {
+fn facts(finding: DoctorFinding, answer: &AgentAnswer) -> DoctorFinding {
     let report = &answer.report;
     let dollars =
         |usd: Option<nightwright_core::units::Usd>| usd.map(nightwright_core::units::Usd::dollars);

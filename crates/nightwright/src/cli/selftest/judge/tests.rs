@@ -4,23 +4,23 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nightwright_core::event::{Figure, IterationFinished, Movement, Record, StopWhen, Totals};
+use nightwright_core::event::{CostSource, IterationFinished, Progress, Record, StopWhen, Totals};
 use nightwright_core::units::{AttemptId, Iteration};
 
 use super::*;
-use crate::cli::selftest::rows::{ROWS, Row};
+use crate::cli::selftest::rows::{CASES, SelftestCase};
 
 /// The record with this index was made so many seconds after the epoch.
 fn at(second: usize) -> Timestamp {
     Timestamp::from_second(i64::try_from(second).unwrap()).unwrap()
 }
 
-fn seen(code: i32, events: Vec<Event>) -> Seen {
+fn seen(code: i32, events: Vec<Event>) -> CaseObservation {
     let record = |(second, event)| Record { at: at(second), active: Duration::ZERO, event };
-    Seen {
+    CaseObservation {
         records: events.into_iter().enumerate().map(record).collect(),
-        exit: Some(Exit(Death::Code(code))),
-        ..Seen::default()
+        exit: Some(Exit(ProcessExit::Code(code))),
+        ..CaseObservation::default()
     }
 }
 
@@ -28,7 +28,7 @@ fn attempt(outcome: AttemptOutcome) -> Event {
     Event::AttemptFinished {
         attempt: AttemptId(1),
         cost: Usd::from_cents(1),
-        figure: Figure::Estimated,
+        figure: CostSource::Estimated,
         duration: Duration::ZERO,
         report: Box::new(AttemptReport::bare(outcome)),
     }
@@ -44,7 +44,7 @@ fn retry() -> Event {
 }
 
 fn cut() -> Event {
-    Event::AttemptCut { attempt: AttemptId(1), why: CutReason::AfterResult }
+    Event::AttemptCancelled { attempt: AttemptId(1), why: CancelReason::AfterResult }
 }
 
 fn wait(until: usize) -> Event {
@@ -66,7 +66,7 @@ fn passed() -> Event {
 }
 
 fn feedback() -> Event {
-    Event::FeedbackAdded { source: FeedbackSource::Checks, text: format!("no: {CHECK_SAYS}") }
+    Event::FeedbackAdded { source: FeedbackSource::Checks, text: format!("no: {CHECK_OUTPUT}") }
 }
 
 fn iteration() -> Event {
@@ -74,18 +74,18 @@ fn iteration() -> Event {
         iteration: Iteration(1),
         result: IterationResult::Done,
         ends: None,
-        progress: Movement::Work,
+        progress: Progress::Work,
         claim: Vec::new(),
         blockers: Vec::new(),
         signal: false,
         end: None,
         files_changed: 1,
-        beside_list: None,
+        files_changed_outside_plan: None,
         commits: 0,
         changes: None,
         task: None,
         phase: None,
-        boxes: None,
+        checklist: None,
         cost: Usd::ZERO,
         duration: Duration::ZERO,
         summary: String::new(),
@@ -100,13 +100,13 @@ fn done() -> Event {
     over(Outcome::completed(Proof::Checks))
 }
 
-fn row(name: &str) -> &'static Row {
-    ROWS.iter().find(|row| row.name == name).expect("a row of this name")
+fn row(name: &str) -> &'static SelftestCase {
+    CASES.iter().find(|row| row.name == name).expect("a row of this name")
 }
 
 /// What it misses; it has to miss something.
 #[track_caller]
-fn missed(row: &Row, seen: &Seen) -> Miss {
+fn missed(row: &SelftestCase, seen: &CaseObservation) -> Mismatch {
     match judge(row, seen) {
         Err(Shortfall::Missed(miss)) => miss,
         other => panic!("{}: {other:?} by {seen:?}", row.name),
@@ -115,7 +115,7 @@ fn missed(row: &Row, seen: &Seen) -> Miss {
 
 /// Why it was not tested.
 #[track_caller]
-fn not_tested(row: &Row, seen: &Seen) -> String {
+fn not_tested(row: &SelftestCase, seen: &CaseObservation) -> String {
     match judge(row, seen) {
         Err(Shortfall::NotTested(why)) => why,
         other => panic!("{}: {other:?} by {seen:?}", row.name),
@@ -123,10 +123,11 @@ fn not_tested(row: &Row, seen: &Seen) -> String {
 }
 
 /// What is seen of a row when all is well.
-fn good(name: &str) -> Seen {
+fn good(name: &str) -> CaseObservation {
     use AttemptOutcome::{Crashed, Finished, Lost, TimedOut, UsageLimited};
     let finished = || attempt(Finished);
-    let left = |seen| Seen { noted: FAMILY, leaders: LEADERS, met: Some(Vec::new()), ..seen };
+    let left =
+        |seen| CaseObservation { noted: FAMILY, leaders: LEADERS, met: Some(Vec::new()), ..seen };
     let timed_out = |which| attempt(TimedOut { which });
     match name {
         "hang-at-start" => seen(0, vec![timed_out(Deadline::Start), retry(), finished(), done()]),
@@ -142,8 +143,8 @@ fn good(name: &str) -> Seen {
             seen
         }
         "crash" => {
-            let killed = attempt(Crashed { how: Death::Signal(9) });
-            let exited = attempt(Crashed { how: Death::Code(3) });
+            let killed = attempt(Crashed { how: ProcessExit::Signal(9) });
+            let exited = attempt(Crashed { how: ProcessExit::Code(3) });
             seen(0, vec![killed, retry(), exited, retry(), finished(), done()])
         }
         "garbage" => {
@@ -158,7 +159,10 @@ fn good(name: &str) -> Seen {
         "lie" => {
             let seen =
                 seen(0, vec![finished(), feedback(), rejected(), finished(), passed(), done()]);
-            Seen { prompts: vec!["go".to_owned(), format!("go: {CHECK_SAYS}")], ..seen }
+            CaseObservation {
+                prompts: vec!["go".to_owned(), format!("go: {CHECK_OUTPUT}")],
+                ..seen
+            }
         }
         "stubborn-lie" => {
             let end = over(Outcome::Unverified { why: String::new() });
@@ -166,7 +170,7 @@ fn good(name: &str) -> Seen {
         }
         "orphans" => left(seen(0, vec![finished(), finished(), done()])),
         "sigterm" => {
-            let stop = Event::StopRequested { when: StopWhen::Now, by: Origin::Terminate };
+            let stop = Event::StopRequested { when: StopWhen::Now, by: StopSource::Terminate };
             left(seen(130, vec![stop, over(Outcome::Interrupted)]))
         }
         "sigkill" => {
@@ -184,28 +188,28 @@ fn good(name: &str) -> Seen {
 
 #[test]
 fn every_row_holds_when_all_is_well() {
-    for row in &ROWS {
+    for row in &CASES {
         assert_eq!(judge(row, &good(row.name)), Ok(()), "{}", row.name);
     }
 }
 
 #[test]
 fn no_row_holds_if_somebody_is_left_or_the_journal_is_damaged_or_says_nothing() {
-    for row in &ROWS {
+    for row in &CASES {
         let good = good(row.name);
-        let left = Seen { survivors: vec!["17 sleep 300".to_owned()], ..good.clone() };
+        let left = CaseObservation { survivors: vec!["17 sleep 300".to_owned()], ..good.clone() };
         let miss = missed(row, &left);
         assert!(miss.seen.contains("17 sleep 300"), "{}: {miss:?}", row.name);
-        let damaged = Seen { damage: Some("line 3".to_owned()), ..good.clone() };
+        let damaged = CaseObservation { damage: Some("line 3".to_owned()), ..good.clone() };
         assert!(missed(row, &damaged).seen.contains("line 3"), "{}", row.name);
-        let empty = Seen { records: Vec::new(), ..good };
+        let empty = CaseObservation { records: Vec::new(), ..good };
         missed(row, &empty);
     }
 }
 
 #[test]
 fn no_row_holds_with_another_ending_or_another_exit() {
-    for row in &ROWS {
+    for row in &CASES {
         let mut failed = good(row.name);
         failed.records.pop();
         missed(row, &failed);
@@ -217,15 +221,16 @@ fn no_row_holds_with_another_ending_or_another_exit() {
         }
         let code = good(row.name).exit.and_then(Exit::code);
         let code = i32::from(code == Some(0));
-        for exit in [None, Some(Exit(Death::Code(code))), Some(Exit(Death::Signal(9)))] {
-            let other = Seen { exit, ..good(row.name) };
+        for exit in [None, Some(Exit(ProcessExit::Code(code))), Some(Exit(ProcessExit::Signal(9)))]
+        {
+            let other = CaseObservation { exit, ..good(row.name) };
             missed(row, &other);
         }
     }
 }
 
 /// Takes the first event of a kind away.
-fn without(name: &str, mut seen: Seen) -> Seen {
+fn without(name: &str, mut seen: CaseObservation) -> CaseObservation {
     let place = seen.records.iter().position(|record| record.event.name() == name);
     seen.records.remove(place.expect("an event of this name"));
     seen
@@ -236,7 +241,7 @@ fn each_thing_that_a_row_is_played_for_is_missed_when_it_did_not_happen() {
     for (name, event) in [
         ("hang-at-start", "attempt_finished"),
         ("hang-at-start", "retry_scheduled"),
-        ("hang-after-result", "attempt_cut"),
+        ("hang-after-result", "attempt_cancelled"),
         ("silence", "attempt_finished"),
         ("silence", "retry_scheduled"),
         ("usage-limit", "limit_wait_started"),
@@ -335,25 +340,28 @@ fn a_full_disk_on_which_everything_could_be_recorded_is_no_journal_without_room(
     roomy.records.last_mut().unwrap().event = full;
     assert!(not_tested(row("full-journal"), &roomy).contains("fitted"));
     // That is no excuse for anything else.
-    missed(row("full-journal"), &Seen { exit: Some(Exit(Death::Code(0))), ..roomy.clone() });
+    missed(
+        row("full-journal"),
+        &CaseObservation { exit: Some(Exit(ProcessExit::Code(0))), ..roomy.clone() },
+    );
     missed(row("full-journal"), &without("iteration_finished", roomy));
 }
 
 #[test]
 fn orphans_without_a_session_of_their_own_are_not_what_was_to_be_tested() {
     for name in ["orphans", "sigterm", "sigkill"] {
-        let plain = Seen { leaders: LEADERS - 1, ..good(name) };
+        let plain = CaseObservation { leaders: LEADERS - 1, ..good(name) };
         assert!(not_tested(row(name), &plain).contains("setsid"), "{name}");
-        missed(row(name), &Seen { exit: None, ..plain });
+        missed(row(name), &CaseObservation { exit: None, ..plain });
     }
 }
 
 #[test]
 fn every_miss_says_how_the_run_ended() {
-    for row in &ROWS {
+    for row in &CASES {
         let complaint = "error: no space left".to_owned();
-        let exit = Some(Exit(Death::Code(77)));
-        let failed = Seen { complaint, exit, records: Vec::new(), ..good(row.name) };
+        let exit = Some(Exit(ProcessExit::Code(77)));
+        let failed = CaseObservation { complaint, exit, records: Vec::new(), ..good(row.name) };
         let ended = missed(row, &failed).ended;
         assert_eq!(ended, "no event, exit code 77, and it said: error: no space left");
     }
@@ -362,13 +370,13 @@ fn every_miss_says_how_the_run_ended() {
 #[test]
 fn orphans_who_were_never_there_or_were_met_later_prove_nothing() {
     for name in ["orphans", "sigkill"] {
-        let fewer = Seen { noted: FAMILY - 1, ..good(name) };
+        let fewer = CaseObservation { noted: FAMILY - 1, ..good(name) };
         missed(row(name), &fewer);
         for met in [None, Some(vec!["17 (sleep) S 1".to_owned()])] {
-            missed(row(name), &Seen { met, ..good(name) });
+            missed(row(name), &CaseObservation { met, ..good(name) });
         }
     }
-    missed(row("sigterm"), &Seen { noted: 0, ..good("sigterm") });
+    missed(row("sigterm"), &CaseObservation { noted: 0, ..good("sigterm") });
 }
 
 #[test]
@@ -387,7 +395,7 @@ fn what_was_missed_is_said_in_words() {
     let miss = missed(row("silence"), &spoiled);
     assert_eq!(miss.expected, "a first attempt that was silent for too long");
     assert_eq!(miss.seen, "finished, then finished");
-    let late = Seen { complaint: "error: no room".to_owned(), ..seen(1, Vec::new()) };
-    let miss = missed(row("sigterm"), &Seen { noted: FAMILY, ..late });
+    let late = CaseObservation { complaint: "error: no room".to_owned(), ..seen(1, Vec::new()) };
+    let miss = missed(row("sigterm"), &CaseObservation { noted: FAMILY, ..late });
     assert_eq!(miss.seen, "no event, exit code 1, and it said: error: no room");
 }

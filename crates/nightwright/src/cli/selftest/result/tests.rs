@@ -2,10 +2,12 @@
 
 use super::*;
 
-fn row(name: &'static str, verdict: Verdict) -> RowResult {
-    let levels =
-        Levels { containment: Level::GuardAndGroup.name().to_owned(), sandbox: "off".to_owned() };
-    RowResult {
+fn row(name: &'static str, verdict: CaseVerdict) -> CaseResult {
+    let levels = ProtectionLevels {
+        containment: ContainmentLevel::GuardAndGroup.name().to_owned(),
+        sandbox: "off".to_owned(),
+    };
+    CaseResult {
         name,
         title: name,
         verdict,
@@ -15,17 +17,17 @@ fn row(name: &'static str, verdict: Verdict) -> RowResult {
     }
 }
 
-fn report(rows: Vec<RowResult>) -> Report {
-    Report { rows, left: Vec::new(), watched: true, took: Duration::from_secs(2) }
+fn report(cases: Vec<CaseResult>) -> SelftestReport {
+    SelftestReport { cases, survivors: Vec::new(), watched: true, took: Duration::from_secs(2) }
 }
 
-fn not_tested() -> Verdict {
-    Verdict::NotTested { why: "no disk".to_owned() }
+fn not_tested() -> CaseVerdict {
+    CaseVerdict::NotTested { why: "no disk".to_owned() }
 }
 
-fn missed(seen: &str, ended: &str) -> Verdict {
+fn missed(seen: &str, ended: &str) -> CaseVerdict {
     let (seen, ended) = (seen.to_owned(), ended.to_owned());
-    Verdict::Missed(Miss { expected: "an end".to_owned(), seen, ended })
+    CaseVerdict::Missed(Mismatch { expected: "an end".to_owned(), seen, ended })
 }
 
 #[test]
@@ -45,9 +47,9 @@ fn programs_are_told_how_many_held_and_nothing_held_that_was_not_tested() {
 #[test]
 fn each_result_is_counted_once() {
     let rows = vec![
-        row("lie", Verdict::Held),
+        row("lie", CaseVerdict::Held),
         row("crash", missed("nothing", "exit code 1")),
-        row("orphans", Verdict::Held),
+        row("orphans", CaseVerdict::Held),
         row("full-disk", not_tested()),
     ];
     let json = report(rows).json();
@@ -58,13 +60,14 @@ fn each_result_is_counted_once() {
 
 #[test]
 fn where_nobody_looked_for_survivors_that_is_said_to_people_and_programs() {
-    let unwatched = Report { watched: false, ..report(vec![row("lie", Verdict::Held)]) };
+    let unwatched =
+        SelftestReport { watched: false, ..report(vec![row("lie", CaseVerdict::Held)]) };
     let text = unwatched.show(false).unwrap();
     assert!(text.contains("\nNobody looked for survivors: "), "{text}");
     assert!(text.ends_with("1 of 1 held; nobody looked for survivors\n"), "{text}");
     let json = unwatched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(false), &Value::Null));
-    let watched = report(vec![row("lie", Verdict::Held)]);
+    let watched = report(vec![row("lie", CaseVerdict::Held)]);
     assert!(!watched.show(false).unwrap().contains("survivors"));
     let json = watched.json();
     assert_eq!((&json["survivors_looked_for"], &json["left"]), (&json!(true), &json!([])));
@@ -72,7 +75,7 @@ fn where_nobody_looked_for_survivors_that_is_said_to_people_and_programs() {
 
 #[test]
 fn nothing_is_said_to_have_held_on_a_control_group() {
-    let text = report(vec![row("lie", Verdict::Held)]).show(false).unwrap();
+    let text = report(vec![row("lie", CaseVerdict::Held)]).show(false).unwrap();
     let words = "Containment: guard (a control group is there too, and no row needs it).";
     assert!(text.contains(words), "{text}");
 }

@@ -4,17 +4,19 @@ use std::env;
 use std::ffi::OsString;
 
 use nightwright_core::agent::dialect::claude;
-use nightwright_core::agent::version::{Standing, Version};
+use nightwright_core::agent::version::{Version, VersionSupport};
 use nightwright_core::event::AgentFacts;
 use nightwright_core::permissions::{self, Permissions};
 use nightwright_core::settings::Settings;
 
-use crate::agent::program::cache::Cache;
-use crate::agent::program::{self, ANSWER_TIME, Found, Freshness, Trouble, Wanted};
-use crate::cli::say;
+use crate::agent::program::cache::VersionCache;
+use crate::agent::program::{
+    self, ANSWER_TIME, FoundProgram, Freshness, ProgramError, ProgramQuery,
+};
+use crate::cli::eprint_safe;
 use crate::error::Failure;
 use crate::process::Containment;
-use crate::report::Level;
+use crate::report::OutputLevel;
 
 /// With this, the agent program believes that it is in a sandbox.
 pub(super) const SANDBOXED: &str = "IS_SANDBOX";
@@ -23,43 +25,43 @@ pub(super) const SANDBOXED: &str = "IS_SANDBOX";
 pub(in crate::cli) async fn find_claude(
     environment: Vec<(OsString, OsString)>,
     freshness: Freshness,
-) -> Result<Found, Trouble> {
+) -> Result<FoundProgram, ProgramError> {
     let path = env::var_os("PATH");
-    let wanted = Wanted {
+    let wanted = ProgramQuery {
         name: "claude",
         path: path.as_deref(),
         covered: claude::COVERED,
         environment,
         containment: Containment::choose(None),
-        patience: ANSWER_TIME,
-        cache: Cache::of_user(env::var_os),
+        timeout: ANSWER_TIME,
+        cache: VersionCache::of_user(env::var_os),
         freshness,
     };
     program::find(&wanted).await
 }
 
 /// What people should know before it starts.
-pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: Level) {
-    if let Some(note) = newer(agent).filter(|_| level.speaks()) {
-        say(&note);
+pub(super) fn introduce(agent: &AgentFacts, settings: &Settings, level: OutputLevel) {
+    if let Some(note) = newer(agent).filter(|_| level.shows_messages()) {
+        eprint_safe(&note);
     }
     if may_do_everything(settings) {
-        say("warning: the agent may do everything without asking, and there is no sandbox");
-    } else if level.speaks() {
-        say(&permissions::describe(settings));
+        eprint_safe("warning: the agent may do everything without asking, and there is no sandbox");
+    } else if level.shows_messages() {
+        eprint_safe(&permissions::describe(settings));
     }
 }
 
 /// What to say of a version that nobody has tried yet.
 fn newer(agent: &AgentFacts) -> Option<String> {
     let version = Version::parse(agent.version.as_deref()?)?;
-    match claude::COVERED.standing(version) {
-        Standing::Newer => Some(format!(
+    match claude::COVERED.support(version) {
+        VersionSupport::Newer => Some(format!(
             "claude {version} is newer than {}, the newest that nightwright is tested with; \
              `nightwright doctor --probe` tries it out.",
             claude::COVERED.newest
         )),
-        Standing::TooOld | Standing::Covered => None,
+        VersionSupport::TooOld | VersionSupport::Covered => None,
     }
 }
 

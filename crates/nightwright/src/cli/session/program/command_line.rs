@@ -6,13 +6,13 @@ use crate::error::Failure;
 
 /// A command line, in words.
 #[derive(Debug)]
-pub(in crate::cli) struct CommandLine {
+pub(in crate::cli) struct AgentCommandLine {
     /// A name, or a whole path.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
 
-impl CommandLine {
+impl AgentCommandLine {
     /// The program: a name, or a whole path.
     pub(in crate::cli) fn program(&self) -> &str {
         &self.program

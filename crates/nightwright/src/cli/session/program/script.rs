@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use nightwright_core::hook::{Hook, Hooks};
 
-use crate::cli::say;
+use crate::cli::eprint_safe;
 use crate::error::Failure;
 use crate::journal::{RunDir, create_file};
 use crate::rehearsal::{self, script};
-use crate::report::Level;
+use crate::report::OutputLevel;
 
 /// A script that was read and understood.
 #[derive(Debug)]
-pub(in crate::cli) struct Script(String);
+pub(in crate::cli) struct RehearsalScript(String);
 
-impl Script {
+impl RehearsalScript {
     /// One of ours.
     pub(in crate::cli) fn built_in(text: &str) -> Self {
         Self(text.to_owned())
@@ -49,13 +49,13 @@ impl Script {
 
 /// The script and the log of a rehearsal, in the folder of the run.
 pub(super) fn stage(
-    script: Option<&Script>,
+    script: Option<&RehearsalScript>,
     folder: &RunDir,
-    level: Level,
+    level: OutputLevel,
 ) -> Result<Vec<(OsString, OsString)>, Failure> {
     let mut all = Vec::new();
-    if let Some(Script(text)) = script {
-        let path = Script::kept_in(folder);
+    if let Some(RehearsalScript(text)) = script {
+        let path = RehearsalScript::kept_in(folder);
         let write = || match create_file(&path) {
             Ok(mut file) => file.write_all(text.as_bytes()),
             // A run that goes on has it already, and it is what it was.
@@ -68,19 +68,19 @@ pub(super) fn stage(
         all.push((rehearsal::SCRIPT_VARIABLE.into(), path.into()));
     }
     let log = folder.path().join(rehearsal::LOG);
-    if level.speaks() {
-        say(&format!("What the rehearsal agent is asked: {}", log.display()));
+    if level.shows_messages() {
+        eprint_safe(&format!("What the rehearsal agent is asked: {}", log.display()));
     }
     all.push((rehearsal::LOG_VARIABLE.into(), log.into()));
     Ok(all)
 }
 
 /// Says what of the user's is not rehearsed.
-pub(super) fn name_hooks(hooks: &Hooks, level: Level) {
-    if hooks.any() && level.speaks() {
+pub(super) fn name_hooks(hooks: &Hooks, level: OutputLevel) {
+    if hooks.any() && level.shows_messages() {
         let names = Hook::ALL.into_iter().filter(|hook| hooks.has(*hook));
         let names: Vec<_> = names.map(|hook| format!("`{}`", hook.name())).collect();
-        say(&format!(
+        eprint_safe(&format!(
             "Your hooks run for real: {}. They can tell by NIGHTWRIGHT_DRY_RUN=1.",
             names.join(", ")
         ));

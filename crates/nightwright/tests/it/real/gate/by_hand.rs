@@ -4,15 +4,15 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::super::harness::Did;
+use super::super::super::harness::Output;
 use super::super::super::messages_api::scenario::{FORM, Scenario, call};
-use super::super::{Real, VERIFIER, verdict};
+use super::super::{RealEnv, VERIFIER, verdict};
 use super::refusal;
 
 /// Makes a task, and asks for a verdict on it.
-fn verify(real: &Real, arguments: &[&str]) -> Did {
-    real.hermit.run(&["new", "port", "--mode", "loop"]).exits(0);
-    real.hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
+fn verify(real: &RealEnv, arguments: &[&str]) -> Output {
+    real.env.run(&["new", "port", "--mode", "loop"]).exits(0);
+    real.env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Port the parser to Rust.\n");
     let arguments = [&["verify", "port"], arguments].concat();
     real.finish(real.command(&arguments).spawn().unwrap())
 }
@@ -22,7 +22,7 @@ const REPORT: &str = ".nightwright/tasks/port/verification-report.md";
 #[test]
 fn the_gate_by_hand_passes_only_what_the_verifier_believes_and_leaves_a_report() {
     let belief = verdict("yes", "the parser is there");
-    let Some(real) = Real::begin(Scenario::of(vec![belief])) else { return };
+    let Some(real) = RealEnv::begin(Scenario::of(vec![belief])) else { return };
     verify(&real, &["--depth", "standard"]).exits(0);
     let report = real.read(REPORT).expect("a report");
     assert!(report.contains("the parser is there"), "{report}");
@@ -40,10 +40,10 @@ fn the_gate_by_hand_that_is_not_passed_exits_with_6_and_says_what_is_missing() {
         let look = call("Read", json!({ "file_path": project.join("parser.rs") }));
         Scenario::of(vec![look, doubt])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.file("parser.rs", "fn parse() {}\n");
-    let did = verify(&real, &["--depth", "deep", "--json"]).exits(6);
-    let told: Value = serde_json::from_str(&did.out).unwrap();
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.file("parser.rs", "fn parse() {}\n");
+    let output = verify(&real, &["--depth", "deep", "--json"]).exits(6);
+    let told: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(told["verdict"], "fail", "{told}");
     assert_eq!(told["reason"], "half of it is there");
     assert_eq!(told["missing"], json!(["the lexer"]));
@@ -57,13 +57,13 @@ fn the_gate_by_hand_that_is_not_passed_exits_with_6_and_says_what_is_missing() {
 
 #[test]
 fn the_gate_by_hand_asks_no_model_about_what_a_check_refutes() {
-    let Some(real) = Real::begin(Scenario::of(vec![verdict("yes", "never asked")])) else {
+    let Some(real) = RealEnv::begin(Scenario::of(vec![verdict("yes", "never asked")])) else {
         return;
     };
     let command = "echo 'one test failed'; exit 1";
-    real.hermit.run(&["config", "set", "verify.commands", command]).exits(0);
-    let did = verify(&real, &[]).exits(6);
-    assert!(did.out.contains("one test failed"), "{}", did.out);
+    real.env.run(&["config", "set", "verify.commands", command]).exits(0);
+    let output = verify(&real, &[]).exits(6);
+    assert!(output.out.contains("one test failed"), "{}", output.out);
     let report = real.read(REPORT).expect("a report");
     assert!(report.contains("one test failed"), "{report}");
     assert!(real.api().asked().is_empty());

@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use nightwright_core::event::{Event, GateResult};
-use nightwright_core::input::Finding;
+use nightwright_core::input::TamperFinding;
 use nightwright_core::outcome::Proof;
 use serde_json::json;
 
 use super::super::super::git::git;
-use super::super::super::harness::{Did, Hermit, names};
-use super::super::super::messages_api::scenario::{Answer, Scenario, bash, call, say};
-use super::super::{Real, VERIFIER};
+use super::super::super::harness::{Output, TestEnv, names};
+use super::super::super::messages_api::scenario::{ApiAnswer, Scenario, bash, call, say};
+use super::super::{RealEnv, VERIFIER};
 use super::{gates, refusal, settled, warnings, write};
 
 /// What was found in the changes, at each gate.
-fn findings(real: &Real) -> Vec<Vec<Finding>> {
+fn findings(real: &RealEnv) -> Vec<Vec<TamperFinding>> {
     let events = real.journal().into_iter().map(|record| record.event);
     events
         .filter_map(|event| match event {
@@ -44,25 +44,25 @@ fn half() -> &'static str {
 
 /// A project under git's care with two tests, a command that passes whatever becomes of them, and
 /// a task whose evidence is a file.
-fn tested(hermit: &Hermit) {
-    fs::create_dir(hermit.project().join("tests")).unwrap();
-    hermit.file("tests/sum.rs", TESTS).file("check.sh", "echo 'all tests passed'\n");
-    hermit.run(&["new", "port", "--mode", "loop"]).exits(0);
-    hermit.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Make the sums right.\n");
+fn tested(env: &TestEnv) {
+    fs::create_dir(env.project().join("tests")).unwrap();
+    env.file("tests/sum.rs", TESTS).file("check.sh", "echo 'all tests passed'\n");
+    env.run(&["new", "port", "--mode", "loop"]).exits(0);
+    env.file(".nightwright/tasks/port/INSTRUCTIONS.md", "Make the sums right.\n");
     for arguments in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-qm", "one"]]
     {
-        git(&hermit.project(), arguments);
+        git(&env.project(), arguments);
     }
 }
 
 /// The status file says so.
-fn complete() -> Answer {
+fn complete() -> ApiAnswer {
     bash("echo '{\"complete\": true}' > .nightwright/tasks/port/.status.json")
 }
 
 /// Runs the task of the tested project.
-fn run_tested(real: &Real) -> Did {
-    tested(&real.hermit);
+fn run_tested(real: &RealEnv) -> Output {
+    tested(&real.env);
     let arguments = ["run", "port", "--no-delay", "-m", "4", "--verify", "sh check.sh"];
     let arguments = [&arguments[..], &["--no-baseline", "--allowed-tools", "Bash"]].concat();
     real.finish(real.command(&arguments).spawn().unwrap())
@@ -83,16 +83,16 @@ fn deleted_tests_are_found_though_the_checks_pass_and_the_verifier_is_told() {
         ];
         Scenario::of(work).with(VERIFIER, vec![doubt])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    let did = run_tested(&real).exits(0);
-    assert_eq!(real.outcome(), settled(Proof::Checks), "{}", did.err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    let output = run_tested(&real).exits(0);
+    assert_eq!(real.outcome(), settled(Proof::Checks), "{}", output.err);
     let found = findings(&real);
     let [first, second] = &found[..] else { panic!("{found:?}") };
     assert!(first.iter().any(|finding| finding.path == "tests/sum.rs"), "{first:?}");
     assert_eq!(second, &[], "what is as it was is no finding");
     let warned = warnings(&real);
     assert!(warned.iter().any(|text| text.contains("tests/sum.rs")), "{warned:?}");
-    did.says(&["tests/sum.rs", "rejected: the tests are gone"]);
+    output.says(&["tests/sum.rs", "rejected: the tests are gone"]);
     let asked = real.asked_for_verdict();
     assert_eq!(asked.len(), 1, "asked because of the finding, and not without one");
     for finding in first {
@@ -118,10 +118,10 @@ fn a_test_taken_out_of_its_file_rejects_the_claim_where_no_model_may_be_asked() 
             say("The checks pass, and the test is back."),
         ])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    real.hermit.run(&["config", "set", "verify.model", "off"]).exits(0);
-    let did = run_tested(&real).exits(0).says(&["rejected", "tests/sum.rs"]);
-    assert_eq!(real.outcome(), settled(Proof::Checks), "{}", did.err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    real.env.run(&["config", "set", "verify.model", "off"]).exits(0);
+    let output = run_tested(&real).exits(0).says(&["rejected", "tests/sum.rs"]);
+    assert_eq!(real.outcome(), settled(Proof::Checks), "{}", output.err);
     let results = gates(&real);
     let [GateResult::Rejected { why, .. }, GateResult::Passed { .. }] = &results[..] else {
         panic!("{results:?}")

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use nightwright_core::event::{Event, FeedbackSource, Figure, Purpose};
+use nightwright_core::event::{CallPurpose, CostSource, Event, FeedbackSource};
 use serde_json::{Value, json};
 
 use super::super::super::harness::ending;
 use super::super::super::messages_api::scenario::{call, refuse, say};
-use super::super::{CALL, Real, VERDICT, believed, claim, session};
+use super::super::{CALL, RealEnv, VERDICT, believed, claim, session};
 use super::{WORK, asked, calls, nudges, write};
 
 /// How a conversation with a council begins.
@@ -31,11 +31,11 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_is_told() {
         ])
         .with(COUNCIL, vec![say(decision)])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    fs::create_dir_all(real.hermit.project().join(".nightwright")).unwrap();
-    real.hermit.file(".nightwright/principles.toml", "preset = \"enterprise\"\n");
-    let did = real.run("write three files", &["-m", "5", "--verify", "test -e three.txt"]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    fs::create_dir_all(real.env.project().join(".nightwright")).unwrap();
+    real.env.file(".nightwright/principles.toml", "preset = \"enterprise\"\n");
+    let output = real.run("write three files", &["-m", "5", "--verify", "test -e three.txt"]);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
 
     let council = asked(&real, COUNCIL);
     assert_eq!(council.len(), 1);
@@ -51,11 +51,11 @@ fn a_conflict_of_principles_is_decided_once_and_every_later_prompt_is_told() {
     let told = |at: usize| work[at].says("The old name stays.");
     assert_eq!([0, 2, 4].map(told), [false, true, true]);
     assert_eq!(nudges(&real), [], "a conflict is no question");
-    assert_eq!(calls(&real), [Purpose::Council, Purpose::Verify]);
+    assert_eq!(calls(&real), [CallPurpose::Council, CallPurpose::Verify]);
     let council = &real.totals().by_purpose["council"];
     assert_eq!((council.count, council.cost.micros()), (1, CALL));
 
-    let kept = fs::read_to_string(real.hermit.runs()[0].join("decisions.jsonl")).unwrap();
+    let kept = fs::read_to_string(real.env.runs()[0].join("decisions.jsonl")).unwrap();
     let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(kept[0]["iteration"], 1);
@@ -78,13 +78,13 @@ fn a_review_is_a_call_of_its_own_whose_repair_is_kept_and_judged() {
             ],
         )
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
     let check = "grep -qx forty-two answer.txt";
-    let did = real.run("answer", &["-m", "3", "--verify", check, "-r", "Mind the units."]);
-    assert_eq!(ending(&real.journal()), "completed", "{}", did.exits(0).err);
+    let output = real.run("answer", &["-m", "3", "--verify", check, "-r", "Mind the units."]);
+    assert_eq!(ending(&real.journal()), "completed", "{}", output.exits(0).err);
     assert_eq!(real.read("answer.txt").as_deref(), Some("forty-two\n"));
     assert_eq!(real.iterations().len(), 1, "the gate sees what the reviewer left");
-    assert_eq!(calls(&real), [Purpose::Review, Purpose::Verify]);
+    assert_eq!(calls(&real), [CallPurpose::Review, CallPurpose::Verify]);
 
     let (work, review) = (asked(&real, WORK), asked(&real, REVIEWER));
     assert_eq!((work.len(), review.len()), (2, 3));
@@ -94,12 +94,12 @@ fn a_review_is_a_call_of_its_own_whose_repair_is_kept_and_judged() {
     assert!(review[0].tools().contains(&"Edit"), "{:?}", review[0].tools());
 
     let finished = real.journal().into_iter().find_map(|record| match record.event {
-        Event::CallFinished { purpose: Purpose::Review, cost, figure, report, .. } => {
+        Event::CallFinished { purpose: CallPurpose::Review, cost, figure, report, .. } => {
             Some((cost.micros(), figure, report.stream.tool_calls))
         }
         _ => None,
     });
-    assert_eq!(finished, Some((3 * CALL, Figure::Reported, 2)));
+    assert_eq!(finished, Some((3 * CALL, CostSource::Reported, 2)));
     let totals = real.totals();
     let purposes = ["work", "review", "verify"].map(|name| totals.by_purpose[name].cost.micros());
     assert_eq!(purposes, [2 * CALL, 3 * CALL, VERDICT]);
@@ -114,12 +114,12 @@ fn three_reviews_that_fail_in_a_row_end_the_run() {
         believed(vec![file(1), next(), file(2), next(), file(3), next()])
             .with(REVIEWER, vec![refuse(400, "invalid_request_error", "this can't be reviewed")])
     };
-    let Some(real) = Real::begin_in(scenario) else { return };
-    let did = real.run("write files", &["-m", "9", "--review-prompt"]).exits(1);
-    assert_eq!(ending(&real.journal()), "consecutive_errors", "{}", did.err);
+    let Some(real) = RealEnv::begin_in(scenario) else { return };
+    let output = real.run("write files", &["-m", "9", "--review-prompt"]).exits(1);
+    assert_eq!(ending(&real.journal()), "consecutive_errors", "{}", output.err);
     assert_eq!(real.iterations().len(), 3);
-    assert_eq!(calls(&real), [Purpose::Review; 3]);
-    assert!(did.err.contains("review"), "{}", did.err);
+    assert_eq!(calls(&real), [CallPurpose::Review; 3]);
+    assert!(output.err.contains("review"), "{}", output.err);
     assert_eq!(real.read("3.txt").as_deref(), Some("one\n"), "the work is kept");
     let told = |event: &Event| matches!(event, Event::FeedbackAdded { source, .. } if *source == FeedbackSource::Watchdog);
     assert!(!real.journal().iter().any(|record| told(&record.event)), "the agent can't help it");

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use nightwright::agent::Source;
+use nightwright::agent::NewsSource;
 use nightwright_core::agent::outcome::AttemptOutcome;
 use nightwright_core::agent::report::AttemptReport;
 use nightwright_core::event::{
-    Continuation, Event, Figure, GateResult, IterationFinished, IterationResult, Record, StopWhen,
-    Totals,
+    Continuation, CostSource, Event, GateResult, IterationFinished, IterationResult, Record,
+    StopWhen, Totals,
 };
 use nightwright_core::outcome::Outcome;
 use nightwright_core::settings::Settings;
@@ -19,18 +19,18 @@ use super::super::agent::OVERSHOOT;
 const SPREAD: Duration = Duration::from_mins(1);
 
 /// An attempt whose time is up is gone within this.
-const LEAVE: Duration = Duration::from_secs(7);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// What was charged, counted and asked for, as far as events tell.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct EventAccount {
     pub(super) settings: Settings,
     pub(super) cost: Usd,
     pub(super) tokens: u64,
     pub(super) iterations: u32,
     last: (AttemptId, CallId),
     /// What runs, and what the run may have cost when it is over.
-    open: Option<(Source, Option<Usd>)>,
+    open: Option<(NewsSource, Option<Usd>)>,
     iteration: Option<Iteration>,
     /// How long the wait for a limit that is going on was meant to last.
     waiting: Option<Duration>,
@@ -49,7 +49,7 @@ pub(super) struct Book {
     pub(super) jumped: Duration,
 }
 
-impl Book {
+impl EventAccount {
     /// An empty book for a journal that is read from its beginning.
     pub(super) fn anew(old: &Self) -> Self {
         Self { has_gaps: old.has_gaps, jumped: Duration::MAX / 2, ..Self::default() }
@@ -68,21 +68,21 @@ impl Book {
             Event::AttemptStarted { attempt, .. } => {
                 assert!(*attempt > self.last.0, "attempt {attempt} is used twice");
                 self.last.0 = *attempt;
-                self.opens(Source::Attempt(*attempt));
+                self.opens(NewsSource::Attempt(*attempt));
             }
             Event::AttemptFinished { attempt, cost, figure, duration, report } => {
                 if let Some(most) = self.settings.deadlines.attempt {
-                    assert!(*duration <= most + LEAVE, "an attempt of {duration:?}");
+                    assert!(*duration <= most + EXIT_TIMEOUT, "an attempt of {duration:?}");
                 }
-                self.closes(Source::Attempt(*attempt), *cost, *figure, report);
+                self.closes(NewsSource::Attempt(*attempt), *cost, *figure, report);
             }
             Event::CallStarted { call, .. } => {
                 assert!(*call > self.last.1, "call {call} is used twice");
                 self.last.1 = *call;
-                self.opens(Source::Call(*call));
+                self.opens(NewsSource::Call(*call));
             }
             Event::CallFinished { call, cost, figure, report, .. } => {
-                self.closes(Source::Call(*call), *cost, *figure, report);
+                self.closes(NewsSource::Call(*call), *cost, *figure, report);
             }
             Event::LimitWaitStarted { wait, .. } => self.wait_started(*wait),
             Event::LimitWaitEnded { waited, .. } => self.wait_ended(*waited),
@@ -171,12 +171,18 @@ impl Book {
         assert_eq!(self.open, None, "the run ends before its attempt");
     }
 
-    fn opens(&mut self, source: Source) {
+    fn opens(&mut self, source: NewsSource) {
         assert_eq!(self.open, None, "two at a time");
         self.open = Some((source, self.settings.limits.max_cost));
     }
 
-    fn closes(&mut self, source: Source, cost: Usd, figure: Figure, report: &AttemptReport) {
+    fn closes(
+        &mut self,
+        source: NewsSource,
+        cost: Usd,
+        figure: CostSource,
+        report: &AttemptReport,
+    ) {
         match self.open.take() {
             Some((open, _)) if self.has_gaps && open != source => {}
             Some((open, most)) => {
@@ -191,8 +197,8 @@ impl Book {
         if let Some(reported) = self.reported.take()
             && !self.has_gaps
         {
-            assert_eq!((cost, figure), (reported, Figure::Reported), "the agent's own figure");
-        } else if figure == Figure::Estimated {
+            assert_eq!((cost, figure), (reported, CostSource::Reported), "the agent's own figure");
+        } else if figure == CostSource::Estimated {
             // Free is only what was seen to ask no model.
             let unasked = report.priced == Some(Usd::ZERO) && report.tokens.is_zero();
             let free = unasked && report.outcome != AttemptOutcome::Lost;

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use nightwright_core::event::{GateResult, IterationFinished, IterationResult, Movement, StopWhen};
+use nightwright_core::event::{GateResult, IterationFinished, IterationResult, Progress, StopWhen};
 use nightwright_core::outcome::Outcome;
-use nightwright_core::policy::limits::{LEAST_COST, LEAST_TIME};
+use nightwright_core::policy::limits::{MIN_COST, MIN_TIME};
 
-use super::book::Book;
+use super::book::EventAccount;
 
 /// Limits may have changed since a wrap-up began; no reserve is larger than this, in percent.
-const MOST_RESERVE: u8 = 10;
+const MAX_RESERVE: u8 = 10;
 
-impl Book {
+impl EventAccount {
     pub(super) fn justify(&self, outcome: &Outcome, active: Duration) {
         // Where events are missing, so may be the reasons.
         if self.has_gaps {
@@ -34,14 +34,14 @@ impl Book {
                 self.settings.limits.max_iterations == Some(*limit) && self.iterations >= *limit
             }
             Outcome::MaxCost { limit } => {
-                let reserve = limit.percent(MOST_RESERVE) + LEAST_COST;
+                let reserve = limit.percent(MAX_RESERVE) + MIN_COST;
                 let left = limit.minus(self.cost);
                 left <= reserve || left <= self.settings.verify.max_cost
             }
             Outcome::MaxTokens { limit } => self.tokens >= *limit,
             Outcome::MaxDuration { limit } => {
-                let reserve = *limit * u32::from(MOST_RESERVE) / 100;
-                active + reserve + LEAST_TIME >= *limit
+                let reserve = *limit * u32::from(MAX_RESERVE) / 100;
+                active + reserve + MIN_TIME >= *limit
             }
             Outcome::Blocked { .. } => self.last().is_some_and(|last| !last.blockers.is_empty()),
             Outcome::Unverified { .. } => self.rejections() >= 3 || self.inconclusive() >= 2,
@@ -81,8 +81,8 @@ impl Book {
     }
 
     fn idle(&self) -> u32 {
-        let row = self.judged().take_while(|(it, _)| it.progress != Movement::Work);
-        count(row.filter(|(it, _)| it.progress == Movement::Idle && it.blockers.is_empty()))
+        let row = self.judged().take_while(|(it, _)| it.progress != Progress::Work);
+        count(row.filter(|(it, _)| it.progress == Progress::Idle && it.blockers.is_empty()))
     }
 
     fn rejections(&self) -> u32 {
