@@ -46,6 +46,10 @@ pub fn rules_for(line: &str) -> Vec<String> {
 fn prefix(command: &str) -> Option<String> {
     let words = words(command);
     let mut at = words.iter().take_while(|word| is_assignment(word)).count();
+    // The agent matches a line that substitutes a command only word for word.
+    if words[..at].iter().any(|word| word.contains("$(") || word.contains('`')) {
+        return None;
+    }
     let start = if at == 0 { wrapped(&words) } else { 0 };
     at = at.max(start);
     let program = *words.get(at)?;
@@ -401,6 +405,14 @@ fn tokens(command: &str) -> Vec<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_substitution_in_an_assignment_is_allowed_only_word_for_word() {
+        for command in ["FOO=$(date) python3 -c 1", "FOO=`date` python3 -c 1"] {
+            assert_eq!(rule_for(command), format!("Bash({command})"));
+        }
+        assert_eq!(rule_for("CI=1 npm test"), "Bash(CI=1 npm test:*)");
+    }
 
     #[test]
     fn a_line_is_divided_into_its_commands() {
